@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # OpenBLAS starts a thread a core in each process, also for the smallest model. Under several test
@@ -16,3 +18,12 @@ settings.register_profile("quick", deadline=None, max_examples=50)
 # For `make test-all` and CI: pytest --hypothesis-profile=thorough
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("quick")
+
+
+@pytest.fixture(scope="session")
+def living_crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a continuous crawl over pages that change; don't write to it."""
+    from tests.support.continuous_crawl import continuous_crawl, living_web  # slow to import
+
+    simulation = continuous_crawl(tmp_path_factory.mktemp("living"), living_web())
+    return simulation.topic.output.folder

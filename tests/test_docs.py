@@ -11,7 +11,7 @@ import pytest
 
 import focused
 from docs.site_hooks import commands, with_generated
-from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.experiments.freshness.revisit_comparison import BOUNDS
 from focused.frontier.import_export import FRONTIER_SCHEMA
@@ -81,7 +81,12 @@ def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() ->
 
 
 @pytest.mark.parametrize(
-    ("file", "columns"), [("pages.parquet", PAGES_SCHEMA), ("links.parquet", LINKS_SCHEMA)]
+    ("file", "columns"),
+    [
+        ("pages.parquet", PAGES_SCHEMA),
+        ("links.parquet", LINKS_SCHEMA),
+        ("visits.parquet", VISITS_SCHEMA),
+    ],
 )
 def test_the_documented_columns_are_those_of_the_schema(file: str, columns: object) -> None:
     documented = section((REFERENCE / "crawl-folder.md").read_text(), file)

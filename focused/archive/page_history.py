@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -41,12 +42,23 @@ class VisitResult(StrEnum):
     """The page came, but no earlier version is stored to compare it with."""
 
 
+class FirstVersion(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the row of a page said of its first version, before a newer one replaced it."""
+
+    relevance: float | None
+    on_topic: bool
+    bytes: int
+    warc_file: str | None = None
+    warc_offset: int | None = None
+
+
 class PageHistory(msgspec.Struct, array_like=True, gc=False):
     """The state of one page, mutable; times are in seconds since the epoch.
 
     ``seen_at`` is the last visit that told the page's content, ``changed_at`` the last one that
     found it changed, ``gone_at`` when it was found gone, None while it is there. ``visits`` counts
     the revisits that told whether the page had changed, ``changes`` those that found a change.
+    ``first_version`` is None as long as the page's row is that of the first version.
     """
 
     seen_at: float
@@ -55,6 +67,7 @@ class PageHistory(msgspec.Struct, array_like=True, gc=False):
     versions: int = 1
     visits: int = 0
     changes: int = 0
+    first_version: FirstVersion | None = None
 
     def change_rate(self, first_seen: float) -> float | None:
         """Return the estimated changes per day, or None before the first revisit.
@@ -66,7 +79,7 @@ class PageHistory(msgspec.Struct, array_like=True, gc=False):
         if not self.visits or days <= 0:
             return None
         unchanged = self.visits - self.changes
-        return -math.log((unchanged + 0.5) / (self.visits + 0.5)) * self.visits / days
+        return math.log((self.visits + 0.5) / (unchanged + 0.5)) * self.visits / days
 
 
 class VisitRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -92,8 +105,24 @@ class VisitRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     warc_file: str | None = None
     warc_offset: int | None = None
 
+    @property
+    def is_new_version(self) -> bool:
+        """Whether the visit brought a version that replaced the one before."""
+        return self.on_topic is not None
+
 
 VISIT_COLUMNS = VisitRow.__struct_fields__
+"""The columns of ``visits.parquet``."""
+
+HISTORY_COLUMNS = (
+    "first_seen",
+    "last_seen",
+    "last_changed",
+    "versions",
+    "change_rate",
+    "gone_at",
+)
+"""The columns of ``pages.parquet`` that a :class:`PageHistory` fills."""
 
 _decode_history = msgspec.msgpack.Decoder(PageHistory).decode
 _decode_visit = msgspec.msgpack.Decoder(VisitRow).decode
@@ -129,7 +158,36 @@ def page_histories(tables: Tables) -> Iterator[tuple[int, PageHistory]]:
         yield _NUMBER.unpack(key)[0], _decode_history(raw)
 
 
+def history_values(history: PageHistory | None, first_seen: float) -> list[Any]:
+    """Return the values of :data:`HISTORY_COLUMNS`; all None without a history."""
+    if history is None:
+        return [None] * len(HISTORY_COLUMNS)
+    return [
+        first_seen,
+        history.seen_at,
+        history.changed_at,
+        history.versions,
+        history.change_rate(first_seen),
+        history.gone_at,
+    ]
+
+
+def count_visits(tables: Tables) -> int:
+    """Return the number of visits."""
+    return tables.count("visits")
+
+
 def visit_rows(tables: Tables) -> Iterator[VisitRow]:
     """Yield all visits in order of time."""
     for _, raw in tables.scan("visits"):
         yield _decode_visit(raw)
+
+
+def decode_visit(raw: bytes) -> VisitRow:
+    """Return a stored visit. Raises msgspec.MsgspecError."""
+    return _decode_visit(raw)
+
+
+def decode_history(raw: bytes) -> PageHistory:
+    """Return a stored history. Raises msgspec.MsgspecError."""
+    return _decode_history(raw)

@@ -1,12 +1,13 @@
-"""``pages.parquet`` and ``links.parquet``: schemas and export.
+"""``pages.parquet``, ``links.parquet`` and ``visits.parquet``: schemas and export.
 
 ``pages`` has a row for every settled URL that was requested, for URLs disallowed by robots.txt, and
-for some links of dead hosts; ``links`` has one for every link found on a fetched page. pyarrow is
-slow to import, so a crawl imports this module at its end.
+for some links of dead hosts; ``links`` has one for every link found on a fetched page; ``visits``
+one for every revisit. pyarrow is slow to import, so a crawl imports this module at its end.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -16,6 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.archive.archive import LINK_COLUMNS, PAGE_COLUMNS, link_values, page_values
+from focused.archive.page_history import (
+    HISTORY_COLUMNS,
+    VISIT_COLUMNS,
+    PageHistory,
+    count_visits,
+    history_values,
+    page_histories,
+    visit_rows,
+)
 from focused.atomic_file import atomic_write_path
 from focused.storage.tables import Tables
 
@@ -49,6 +59,13 @@ PAGES_SCHEMA = pa.schema(
         ("model", pa.string()),  # the topic model's name: the beginning of its file's SHA-256
         ("warc_offset", pa.int64()),  # of the response or revisit record in warc_file, or null
         ("warc_file", pa.string()),
+        # Null where the crawl does not visit the page again:
+        ("first_seen", pa.float64()),  # seconds since the epoch: the first fetch
+        ("last_seen", pa.float64()),  # the last visit that told the page's content
+        ("last_changed", pa.float64()),  # the last visit that found it changed, or null
+        ("versions", pa.int32()),
+        ("change_rate", pa.float64()),  # estimated changes a day; null before the first revisit
+        ("gone_at", pa.float64()),  # null while the page is there
     ]
 )
 
@@ -63,14 +80,52 @@ LINKS_SCHEMA = pa.schema(
     ]
 )
 
+VISITS_SCHEMA = pa.schema(
+    [
+        ("page", pa.int64()),  # seq of the page's row
+        ("url", pa.string()),
+        ("at", pa.float64()),  # seconds since the epoch
+        ("previous_at", pa.float64()),  # the visit before that told the page's content
+        ("result", pa.string()),  # VisitResult value
+        ("predicted", pa.float64()),  # probability of a change, before the response was compared
+        ("status", pa.int32()),  # HTTP status, 0 when none came
+        ("change", pa.float64()),  # share of the content that changed; null if not compared
+        ("relevance", pa.float64()),  # of a new version; null without
+        ("on_topic", pa.bool_()),
+        ("new_links", pa.int32()),
+        ("bytes", pa.int64()),
+        ("warc_file", pa.string()),
+        ("warc_offset", pa.int64()),  # of the response or revisit record in warc_file, or null
+    ]
+)
+
 
 _ROWS_PER_GROUP = 10_000
 
 
 def write_parquet_files(tables: Tables, folder: Path) -> None:
-    """Write both files, each replaced atomically."""
-    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(tables))
+    """Write the files, each replaced atomically; ``visits.parquet`` only if there are visits."""
+    columns = (*PAGE_COLUMNS, *HISTORY_COLUMNS)
+    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, columns, _page_values(tables))
     _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
+    if count_visits(tables):
+        visits = ([getattr(row, name) for name in VISIT_COLUMNS] for row in visit_rows(tables))
+        _write_parquet(folder / "visits.parquet", VISITS_SCHEMA, VISIT_COLUMNS, visits)
+
+
+def _page_values(tables: Tables) -> Iterator[list[Any]]:
+    """Yield the rows of pages with the values of their histories; both are in order of ``seq``."""
+    histories = page_histories(tables)
+    page, history = next(histories, _NO_HISTORY)
+    for row in page_values(tables):
+        while page < row[_SEQ]:
+            page, history = next(histories, _NO_HISTORY)
+        found = history if page == row[_SEQ] else None
+        yield [*row, *history_values(found, row[_FETCHED_AT])]
+
+
+_NO_HISTORY: tuple[int, PageHistory | None] = (sys.maxsize, None)
+_SEQ, _FETCHED_AT = PAGE_COLUMNS.index("seq"), PAGE_COLUMNS.index("fetched_at")
 
 
 def _write_parquet(

@@ -10,6 +10,7 @@ import click
 
 from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
 from focused.cli.frontier_commands import frontier
+from focused.cli.history_commands import changes, history
 from focused.cli.training_commands import label, retrain, topic_group, train
 from focused.cli.web_commands import web
 from focused.errors import FocusedError, missing_extra
@@ -421,5 +422,5 @@ def compare_revisits(
 
 main.add_command(frontier)
 main.add_command(web)
-for _command in (train, label, retrain, topic_group):
+for _command in (history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

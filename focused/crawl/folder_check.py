@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from focused.archive.archive import PAGE_COLUMNS
+from focused.archive.page_history import decode_history, decode_visit
 from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_file_name, warc_files
 from focused.frontier.state_check import check_state
 from focused.storage.rows import unpack
@@ -28,7 +29,7 @@ ShowProgress = Callable[[str], AbstractContextManager[Progress]]
 
 _CHUNK_BYTES = 1 << 16
 _TARGET_URI = re.compile(rb"^WARC-Target-URI: *<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
-_PARQUET_FILES = ("pages.parquet", "links.parquet")
+_PARQUET_FILES = ("pages.parquet", "links.parquet", "visits.parquet")
 _JSON_FILES = ("settings.json", "stats.json", "report.json")
 
 
@@ -51,6 +52,7 @@ def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
         state = check_state(folder / "state", archive.take, progress)
     report.rows, report.tables = sum(state.rows.values()), len(state.rows)
     report.damaged += state.damaged
+    archive.add_first_versions()
     if not state.damaged:
         report.damaged += [f"{folder / 'state'}: {reason}" for reason in archive.disagreements()]
     for path in _warc_files(folder, archive):
@@ -71,6 +73,14 @@ class _ArchiveIndex:
         self._with_links: set[int] = set()
         self._settled = 0
         self._unreadable = 0
+        self._urls: dict[int, str] = {}
+        self._with_history: set[int] = set()
+        self._first_versions: dict[WarcPosition, int] = {}
+        """Pages by the position of their first version, where a newer one replaced it."""
+        self._visits: set[int] = set()
+        self._visited: set[int] = set()
+        self._counted_visits = 0
+        self._unreadable_histories = 0
 
     def take(self, table: str, key: bytes, value: bytes) -> None:
         """Index a row of the state."""
@@ -82,20 +92,48 @@ class _ArchiveIndex:
                 self._unreadable += 1
                 return
             self._unreadable += row["seq"] != int.from_bytes(key, "big")
+            self._urls[row["seq"]] = row["url"]
             if row["warc_offset"] is not None:
                 self.places[WarcPosition(row["warc_file"], row["warc_offset"])] = row["url"]
+        elif table in ("page_histories", "visits"):
+            try:
+                self._take_history(table, int.from_bytes(key, "big"), value)
+            except msgspec.MsgspecError:
+                self._unreadable_histories += 1
         elif table == "page_links":
             self._with_links.add(int.from_bytes(key, "big"))
         elif table == "meta" and key == b"warc":
             number, length = msgspec.json.decode(value)
             self.warc_end = WarcPosition(warc_file_name(int(number)), int(length))
+        elif table == "meta" and key == b"visits":
+            self._counted_visits = int(msgspec.json.decode(value))
         elif table == "meta" and key == b"counters":
             counters: Mapping[str, Any] = msgspec.json.decode(value)
             self._settled = int(counters.get("settled", 0))
 
+    def _take_history(self, table: str, number: int, value: bytes) -> None:
+        if table == "visits":
+            self._visits.add(number)
+            visit = decode_visit(value)
+            self._visited.add(visit.page)
+            if visit.warc_file is not None and visit.warc_offset is not None:
+                self.places[WarcPosition(visit.warc_file, visit.warc_offset)] = visit.url
+            return
+        self._with_history.add(number)
+        first = decode_history(value).first_version
+        if first is not None and first.warc_file is not None and first.warc_offset is not None:
+            self._first_versions[WarcPosition(first.warc_file, first.warc_offset)] = number
+
+    def add_first_versions(self) -> None:
+        """Index the WARC records of first versions, once all rows are taken."""
+        for place, page in self._first_versions.items():
+            if page in self._urls:
+                self.places[place] = self._urls[page]
+
     def disagreements(self) -> list[str]:
         """Return the inconsistencies between rows."""
         last = max(self._pages, default=-1)
+        missing_visits = max(self._visits, default=-1) + 1 - len(self._visits)
         told = {
             f"{self._unreadable:,} rows of pages cannot be read": self._unreadable,
             f"{last + 1 - len(self._pages):,} rows of pages are missing": last
@@ -106,6 +144,17 @@ class _ArchiveIndex:
             f"{len(self._with_links - self._pages):,} pages with links have no row": len(
                 self._with_links - self._pages
             ),
+            f"{self._unreadable_histories:,} rows of visits and histories cannot be "
+            "read": self._unreadable_histories,
+            f"{len(self._with_history - self._pages):,} pages with a history have no row": len(
+                self._with_history - self._pages
+            ),
+            f"{len(self._visited - self._with_history):,} visited pages have no history": len(
+                self._visited - self._with_history
+            ),
+            f"{self._counted_visits:,} visits were counted, {len(self._visits):,} have "
+            "rows": self._counted_visits - len(self._visits),
+            f"{missing_visits:,} rows of visits are missing": missing_visits,
         }
         return [reason for reason, count in told.items() if count]
 

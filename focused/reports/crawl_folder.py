@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, write_parquet_files
+from focused.archive.page_history import HISTORY_COLUMNS, count_visits
+from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA, write_parquet_files
 from focused.errors import StateError
 from focused.storage.state_store import StateStore
 
@@ -26,14 +27,16 @@ class CrawlFolder:
     """The output of one crawl.
 
     ``pages`` has the columns of :data:`PAGES_SCHEMA` except the large ``features``, in the order
-    they were settled. ``settings`` and ``stats`` are empty when their file is missing: a killed
-    crawl leaves no ``stats.json``.
+    they were settled; ``visits`` those of :data:`VISITS_SCHEMA` in order of time, without rows if
+    no page was visited again. ``settings`` and ``stats`` are empty when their file is missing: a
+    killed crawl leaves no ``stats.json``.
     """
 
     path: Path
     pages: pd.DataFrame
     settings: Mapping[str, Any]
     stats: Mapping[str, Any]
+    visits: pd.DataFrame = field(default_factory=VISITS_SCHEMA.empty_table().to_pandas)
 
     @property
     def topic(self) -> Mapping[str, Any]:
@@ -55,7 +58,10 @@ def open_tables(folder: Path) -> Iterator[Path]:
         own = folder
         if (folder / "state" / "data.mdb").is_file():
             with StateStore.open_for_reading(folder / "state") as (store, _):
-                if _count_rows(folder / "pages.parquet") != store.tables.count("pages"):
+                pages, visits = store.tables.count("pages"), count_visits(store.tables)
+                if _count_rows(folder / "pages.parquet") != pages or (
+                    visits and _count_rows(folder / "visits.parquet") != visits
+                ):
                     own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
                     write_parquet_files(store.tables, own)
         yield own
@@ -78,15 +84,33 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
     if tables is None:
         with open_tables(folder) as found:
             return read_crawl(folder, found)
-    pages = _read_table(tables / "pages.parquet", PAGES_SCHEMA, columns=_PAGE_COLUMNS).to_pandas()
+    pages = _read_table(
+        tables / "pages.parquet", PAGES_SCHEMA, columns=_PAGE_COLUMNS, optional=HISTORY_COLUMNS
+    ).to_pandas()
     for verdict in ("on_topic", "training"):
         pages[verdict] = pages[verdict].eq(True)
     return CrawlFolder(
         path=folder,
         pages=pages.sort_values("seq", kind="stable", ignore_index=True),
-        settings=_read_json(folder / "settings.json"),
+        settings=read_settings(folder),
         stats=_read_json(folder / "stats.json"),
+        visits=_read_visits(tables),
     )
+
+
+def _read_visits(tables: Path) -> pd.DataFrame:
+    path = tables / "visits.parquet"
+    visits: pd.DataFrame = (
+        _read_table(path, VISITS_SCHEMA, columns=VISITS_SCHEMA.names).to_pandas()
+        if path.exists()
+        else VISITS_SCHEMA.empty_table().to_pandas()
+    )
+    return visits
+
+
+def read_settings(folder: Path) -> Mapping[str, Any]:
+    """Read the settings of the last run; empty without the file. Raises :class:`StateError`."""
+    return _read_json(folder / "settings.json")
 
 
 def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
@@ -111,11 +135,23 @@ def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _read_table(path: Path, schema: pa.Schema, columns: list[str], filters: Any = None) -> pa.Table:
+def _read_table(
+    path: Path,
+    schema: pa.Schema,
+    columns: list[str],
+    filters: Any = None,
+    optional: Collection[str] = (),
+) -> pa.Table:
+    """Read columns of a file; ``optional`` ones that it lacks are null."""
     try:
         missing = sorted(set(columns) - set(pq.read_schema(path).names))
-        if not missing:
-            return pq.read_table(path, columns=columns, filters=filters)
+        if set(missing) <= set(optional):
+            found = [name for name in columns if name not in missing]
+            table = pq.read_table(path, columns=found, filters=filters)
+            for name in missing:
+                nulls = pa.nulls(len(table), schema.field(name).type)
+                table = table.append_column(name, nulls)
+            return table
     except FileNotFoundError:
         raise StateError(
             f"{path}: is missing; this is no crawl's folder, or its topic sets parquet = false"

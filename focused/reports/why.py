@@ -165,7 +165,7 @@ def explain_url(folder: Path, url: str) -> Explanation:
 
 def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanation:
     pages = crawl.pages.drop_duplicates("url", keep="last").set_index("url")
-    spellings = _url_spellings(url)
+    spellings = url_spellings(url)
     for spelling in spellings:
         if spelling in pages.index:
             steps, path_problem = _path_from_seed(crawl, tables, pages, spelling)
@@ -195,10 +195,14 @@ def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanat
                 _scope_refusal(crawl.topic, spelling, steps[-1].depth + 1 if steps else 0),
                 aliases=named,
             )
-    raise ConfigurationError(_unknown_url_message(url, pages.index.tolist()))
+    raise ConfigurationError(
+        unknown_url_message(
+            url, "this crawl neither fetched it nor found a link to it", pages.index.tolist()
+        )
+    )
 
 
-def _url_spellings(url: str) -> list[str]:
+def url_spellings(url: str) -> list[str]:
     """The URL as typed, then normalised as the crawl does."""
     typed = url.strip()
     tried = [typed, normalize_url(typed)]
@@ -288,9 +292,10 @@ def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
     return "" if scope is None else ScopeFilter(scope).refusal_reason(url, depth) or ""
 
 
-def _unknown_url_message(url: str, known: Sequence[str]) -> str:
+def unknown_url_message(url: str, problem: str, known: Sequence[str]) -> str:
+    """Return the message for a URL with a problem; it suggests similar ones of ``known``."""
     near = _similar_urls(url, known)
-    message = f"{url}: this crawl neither fetched it nor found a link to it"
+    message = f"{url}: {problem}"
     return f"{message}; similar URLs are\n  " + "\n  ".join(near) if near else message
 
 

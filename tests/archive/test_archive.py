@@ -19,6 +19,7 @@ from focused.archive.archive import (
     page_rows,
     page_values,
 )
+from focused.archive.page_history import HISTORY_COLUMNS
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, write_parquet_files
 from focused.archive.warc_files import WarcFiles
 from focused.storage.state_store import StateStore
@@ -61,7 +62,7 @@ def test_rows_come_back_in_the_order_of_settling_with_all_columns(opened: Opened
         archive.append(row(seq, title="Größe \u2028", relevance=0.75))
     rows = list(page_rows(opened.store.tables))
     assert [each["seq"] for each in rows] == [0, 1, 2, 300]
-    assert set(rows[0]) == set(PAGES_SCHEMA.names) == set(PAGE_COLUMNS)
+    assert set(rows[0]) == set(PAGES_SCHEMA.names) - set(HISTORY_COLUMNS) == set(PAGE_COLUMNS)
     assert (rows[0]["title"], rows[0]["features"], rows[0]["relevance"], rows[0]["parent"]) == (
         "Größe \u2028",
         {"anchor": 0.5},
@@ -103,7 +104,8 @@ def test_parquet_files_say_what_the_rows_say(opened: Opened) -> None:
     pages = pq.read_table(opened.folder / "pages.parquet").to_pylist()
     links = pq.read_table(opened.folder / "links.parquet").to_pylist()
     assert pages == [
-        {**each, "features": [("anchor", 0.5)]} for each in page_rows(opened.store.tables)
+        {**each, "features": [("anchor", 0.5)], **dict.fromkeys(HISTORY_COLUMNS)}
+        for each in page_rows(opened.store.tables)
     ]
     assert links == list(link_rows(opened.store.tables))
 

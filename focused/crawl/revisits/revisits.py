@@ -14,7 +14,7 @@ from statistics import fmean
 from msgspec.structs import replace
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import PageHistory, VisitResult, VisitRow
+from focused.archive.page_history import FirstVersion, PageHistory, VisitResult, VisitRow
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
@@ -249,6 +249,8 @@ class Revisits:
         gain = sum(new)
         if classified.feed:
             gain += self._read_signals(outcome, now)
+        if known.history.first_version is None:
+            known.history.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, outcome, classified)
         visit = replace(
             visit,
@@ -329,6 +331,10 @@ class _Finding:
     classified: ClassifiedPage | None = None
     changed_at: float | None = None
     brings_links: bool = False
+
+
+def _first_version(row: PageRow) -> FirstVersion:
+    return FirstVersion(row.relevance, row.on_topic, row.bytes, row.warc_file, row.warc_offset)
 
 
 def _as_found(link: QueuedLink, row: PageRow) -> QueuedLink:

@@ -1,0 +1,97 @@
+"""``focused history`` and ``focused changes``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.cli import main
+from focused.cli.history_actions import parse_when
+from focused.errors import ConfigurationError
+from tests.support.continuous_crawl import HOME, NEWS
+
+
+def focused(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_a_history_shows_each_version(living_crawl: Path) -> None:
+    done = focused("history", NEWS, "--folder", living_crawl)
+    assert done.exit_code == 0, done.output
+    for text in (NEWS, "first seen 1970-01-12", "change rate", "next change expected", "changed"):
+        assert text in done.stdout
+
+
+def test_a_history_can_show_what_differs(living_crawl: Path) -> None:
+    for options in (("--diff",), ("--versions", 1, 3)):
+        done = focused("history", NEWS, "--folder", living_crawl, *options)
+        assert done.exit_code == 0, done.output
+        assert "Nobody saw the whales again, neither calf nor mother." in done.stdout
+
+
+def test_a_page_without_a_diff_is_an_error_in_one_line(living_crawl: Path) -> None:
+    done = focused("history", HOME, "--folder", living_crawl, "--diff")
+    assert done.exit_code == 2
+    assert done.stderr == f"focused: {HOME}: has one version; there is nothing to compare\n"
+
+
+def test_all_observed_changes_can_be_exported(living_crawl: Path, tmp_path: Path) -> None:
+    done = focused("history", "--export", tmp_path / "changes.tsv.gz", "--folder", living_crawl)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "changes.tsv.gz").is_file()
+
+
+@pytest.mark.parametrize("arguments", [(), (NEWS, "--export", "x.tsv")])
+def test_a_history_needs_a_url_or_an_export(arguments: tuple[str, ...]) -> None:
+    assert focused("history", *arguments).exit_code == 2
+
+
+def test_changes_are_json_lines_on_the_output(living_crawl: Path) -> None:
+    done = focused("changes", living_crawl, "--since", "1970-01-13")
+    assert done.exit_code == 0, done.output
+    kinds = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
+    assert len(kinds) == 8 and set(kinds) == {"new", "changed", "gone", "moved", "reappeared"}
+
+
+def test_a_feed_is_written_to_a_file(living_crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine.atom"
+    done = focused(
+        "changes", living_crawl, "--since", "1970-01-13", "--format", "atom", "--out", out
+    )
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert out.read_bytes().count(b"<entry>") == 8
+
+
+def test_a_file_that_cannot_be_written_is_an_error(living_crawl: Path, tmp_path: Path) -> None:
+    done = focused("changes", living_crawl, "--out", tmp_path / "none" / "mine.jsonl")
+    assert done.exit_code == 2
+    assert "cannot be written" in done.stderr
+
+
+NOW = 1_767_225_600.0  # 2026-01-01
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("90m", NOW - 5_400),
+        ("12h", NOW - 43_200),
+        ("7d", NOW - 604_800),
+        ("0.5w", NOW - 302_400),
+        ("2026-01-01", NOW),
+        ("2026-01-01T14:00", NOW + 50_400),
+        ("2026-01-01T14:00+01:00", NOW + 46_800),
+        ("2026-01-01T00:00:00Z", NOW),
+    ],
+)
+def test_since_takes_a_date_or_a_duration(text: str, at: float) -> None:
+    assert parse_when(text, NOW) == at
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "-3d", "2026-13-01"])
+def test_another_text_is_an_error_that_shows_both_forms(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"such as 2026-01-31.*such as 7d"):
+        parse_when(text, NOW)

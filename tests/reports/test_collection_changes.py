@@ -1,0 +1,165 @@
+"""What changed since a time: as data, JSON Lines and an Atom feed; and as change histories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from focused.recorded_web.change_history import ChangeKind as HistoryKind
+from focused.recorded_web.change_history import read_change_history
+from focused.reports.collection_changes import (
+    ChangeKind,
+    PageChange,
+    read_changes,
+    to_atom,
+    to_json_line,
+)
+from focused.reports.observed_changes import export_changes
+from focused.web.feeds import parse_feed
+from focused.web.page import Fetched
+from tests.support.continuous_crawl import (
+    BACK,
+    DAY_S,
+    HOME,
+    LEFT,
+    MOVED,
+    NEWS,
+    SHIPS,
+    TARGET,
+)
+from tests.support.simulated import START
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+HARVESTED = START + DAY_S
+
+
+def changes(folder: Path, since: float = HARVESTED, **options: bool) -> list[tuple[str, str]]:
+    return [(str(each.kind), each.url) for each in read_changes(folder, since, **options)]
+
+
+def test_each_change_is_listed_once_in_order_of_time(living_crawl: Path) -> None:
+    found = changes(living_crawl)
+    assert sorted(found) == sorted(
+        [
+            ("gone", BACK),
+            ("gone", LEFT),
+            ("moved", MOVED),
+            ("new", TARGET),
+            ("changed", NEWS),
+            ("changed", SHIPS),
+            ("reappeared", BACK),
+            ("changed", NEWS),
+        ]
+    )
+    times = [each.at for each in read_changes(living_crawl, HARVESTED)]
+    assert times == sorted(times)
+
+
+def test_pages_of_the_first_harvest_are_new_since_its_beginning(living_crawl: Path) -> None:
+    found = changes(living_crawl, START)
+    assert {url for kind, url in found if kind == "new"} >= {HOME, NEWS, LEFT, SHIPS}
+
+
+def test_a_page_that_stays_gone_is_no_news(living_crawl: Path) -> None:
+    assert ("gone", LEFT) not in changes(living_crawl, START + 9 * DAY_S)
+
+
+def test_off_topic_pages_can_be_left_out(living_crawl: Path) -> None:
+    assert ("changed", SHIPS) in changes(living_crawl)
+    assert ("changed", SHIPS) not in changes(living_crawl, relevant_only=True)
+
+
+def test_a_change_has_its_size_and_a_moved_page_its_target(living_crawl: Path) -> None:
+    found = read_changes(living_crawl, HARVESTED)
+    (moved,) = [each for each in found if each.kind is ChangeKind.MOVED]
+    assert (moved.target, moved.status) == (TARGET, 301)
+    sizes = [each.change for each in found if each.url == NEWS]
+    assert all(size is not None and 0.1 < size < 0.6 for size in sizes)
+
+
+def test_a_line_is_a_json_object_with_times_in_utc() -> None:
+    line = to_json_line(PageChange(ChangeKind.NEW, "http://a.test/ü", 1_767_225_600.5, title="Ü"))
+    assert "\n" not in line
+    read = json.loads(line)
+    assert (read["kind"], read["at"], read["previous_at"]) == (
+        "new",
+        "2026-01-01T00:00:00.500Z",
+        None,
+    )
+    assert (read["url"], read["title"]) == ("http://a.test/ü", "Ü")
+
+
+def test_a_feed_has_what_rfc_4287_requires(living_crawl: Path) -> None:
+    found = read_changes(living_crawl, HARVESTED)
+    feed = etree.fromstring(to_atom(found, "whales", now=0.0))
+    assert feed.tag == f"{ATOM}feed"
+    for name in ("id", "title", "updated", f"author/{ATOM}name"):
+        assert feed.findtext(f"{ATOM}{name}")
+    entries = feed.findall(f"{ATOM}entry")
+    assert len(entries) == len(found)
+    for entry in entries:
+        assert all(entry.findtext(f"{ATOM}{name}") for name in ("id", "title", "updated"))
+        assert entry.find(f"{ATOM}link[@rel='alternate']").get("href")
+    updated = [entry.findtext(f"{ATOM}updated") for entry in entries]
+    assert updated == sorted(updated, reverse=True)
+    assert feed.findtext(f"{ATOM}updated") == updated[0]
+
+
+def test_the_crawlers_own_parser_reads_the_feed(living_crawl: Path) -> None:
+    found = read_changes(living_crawl, HARVESTED)
+    atom = {"content-type": "application/atom+xml"}
+    body = to_atom(found, "whales", now=0.0)
+    feed = parse_feed(Fetched("http://c.test/feed", 200, atom, body))
+    assert feed is not None
+    assert {each.url for each in found} <= {link.url for link in feed.links}
+
+
+def test_ids_are_unique_and_stay_when_the_feed_is_written_again(living_crawl: Path) -> None:
+    def ids(since: float) -> list[str]:
+        feed = etree.fromstring(to_atom(read_changes(living_crawl, since), "whales", now=0.0))
+        return [each.text for each in feed.iter(f"{ATOM}id")]
+
+    assert len(set(ids(HARVESTED))) == len(ids(HARVESTED))
+    assert set(ids(START + 6 * DAY_S)) < set(ids(HARVESTED))
+
+
+def test_a_feed_without_changes_is_a_feed() -> None:
+    feed = etree.fromstring(to_atom([], "whales", now=1_767_225_600.0))
+    assert feed.findtext(f"{ATOM}updated") == "2026-01-01T00:00:00.000Z"
+
+
+def test_a_title_with_control_characters_makes_no_broken_feed() -> None:
+    change = PageChange(ChangeKind.NEW, "http://a.test/", 0.0, title="a\x00b\x1b\ud800<c>")
+    title = etree.fromstring(to_atom([change], "whales", now=0.0)).find(f"{ATOM}entry/{ATOM}title")
+    assert title.text == "New: a\ufffdb\ufffd\ufffd<c>"
+
+
+@pytest.mark.parametrize("name", ["all.tsv", "all.tsv.gz"])
+def test_the_observed_changes_are_a_change_history(
+    living_crawl: Path, tmp_path: Path, name: str
+) -> None:
+    assert export_changes(living_crawl, tmp_path / name) == [tmp_path / name]
+    pages = {page.page: page.changes for page in read_change_history(tmp_path / name).pages}
+    kinds = {url: [str(change.kind) for change in found] for url, found in pages.items()}
+    assert kinds[HOME] == ["created"]
+    assert kinds[NEWS] == ["created", "changed", "changed"]
+    assert kinds[LEFT] == kinds[MOVED] == ["created", "deleted"]
+    assert kinds[BACK] == ["created", "deleted", "created"]
+
+
+def test_a_change_lies_in_the_middle_between_two_visits(living_crawl: Path, tmp_path: Path) -> None:
+    export_changes(living_crawl, tmp_path / "all.tsv")
+    pages = {page.page: page.changes for page in read_change_history(tmp_path / "all.tsv").pages}
+    (seen,) = [each for each in read_changes(living_crawl, HARVESTED) if each.url == SHIPS]
+    assert seen.previous_at is not None
+    (found,) = [each for each in pages[SHIPS] if each.kind is HistoryKind.CHANGED]
+    assert found.at == pytest.approx((seen.previous_at + seen.at) / 2)
+
+
+def test_a_folder_gets_the_history_of_each_host(living_crawl: Path, tmp_path: Path) -> None:
+    files = export_changes(living_crawl, tmp_path / "changes")
+    assert [file.name for file in files] == ["a.test.tsv.gz", "b.test.tsv.gz"]
+    assert [len(read_change_history(file).pages) for file in files] == [6, 1]
