@@ -19,7 +19,14 @@ _LINK = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LINK_START = re.compile(rb"<a\s", re.IGNORECASE)
-_HREF = re.compile(rb"<a\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
+_HEAD_LINK = re.compile(
+    rb"<(?:link|area)\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))[^>]*>",
+    re.IGNORECASE,
+)  # such as rel="next"
+_HREF = re.compile(
+    rb"<(?:a|link|area)\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))",
+    re.IGNORECASE,
+)
 _END_OF_BODY = re.compile(rb"</body\s*>", re.IGNORECASE)
 _START_OF_BODY = re.compile(rb"<body(?:\s[^>]*)?>", re.IGNORECASE)
 _END_OF_TITLE = re.compile(rb"</title\s*>", re.IGNORECASE)
@@ -89,7 +96,11 @@ def remove_links(body: bytes, hidden: Container[bytes], unlinked: Container[byte
             return b""
         return match[4] if target in unlinked else match[0]
 
-    return _LINK.sub(replacement, body)
+    def replacement_in_head(match: re.Match[bytes]) -> bytes:
+        target = _href(match)
+        return b"" if target in hidden or target in unlinked else match[0]
+
+    return _HEAD_LINK.sub(replacement_in_head, _LINK.sub(replacement, body))
 
 
 def insert_at_top(body: bytes, html: bytes) -> bytes:

@@ -87,6 +87,13 @@ def test_hidden_links_vanish_and_unlinked_ones_keep_their_text() -> None:
     assert removed == b", <b>B</b>, <a href=c.html>C</a>"
 
 
+def test_link_elements_are_removed_too() -> None:
+    body = b'<link rel="next" title="A" href="a.html"/><link href="style.css">'
+    assert link_targets(body) == [b"a.html", b"style.css"]
+    assert remove_links(body, {b"a.html"}, ()) == b'<link href="style.css">'
+    assert remove_links(body, (), {b"a.html"}) == b'<link href="style.css">'
+
+
 def test_words_of_a_paragraph_have_no_markup() -> None:
     body = b"<p>One <b>two</b> three&nbsp;four, five six seven eight.</p><p>Too short</p>"
     assert paragraph_words(body) == [
