@@ -30,6 +30,8 @@ timeout_s = {timeout_s}
 {scope}
 [budget]
 {budget}
+[revisit]
+{revisit}
 [output]
 folder = "out"
 """
@@ -60,6 +62,7 @@ def write_topic(
     politeness: str = "",
     scope: str = "",
     budget: str = "",
+    revisit: str = "",
 ) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "directory.tsv").write_text("Top/Whales\thttp://a.test/trained\tWhales\tWhales\n")
@@ -73,6 +76,7 @@ def write_topic(
             politeness=politeness,
             scope=scope,
             budget=budget,
+            revisit=revisit,
         )
     )
     return path
