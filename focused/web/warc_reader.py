@@ -19,7 +19,13 @@ from typing import BinaryIO
 from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
-from focused.web.warc_writer import PAYLOAD_DIGEST, REFERS_TO_FILE, REFERS_TO_OFFSET, OriginalRecord
+from focused.web.warc_writer import (
+    PAYLOAD_DIGEST,
+    REFERS_TO_FILE,
+    REFERS_TO_OFFSET,
+    SERVER_NOT_MODIFIED,
+    OriginalRecord,
+)
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/1."
@@ -198,7 +204,8 @@ def _parse_or_damage(record: WarcRecord, path: Path) -> WarcResponse | DamagedRe
         if not (record.headers.get("Content-Length") or "").strip().isdecimal():
             raise ValueError("the record's header ends early")
         stored = parse_response_record(record, path)
-        if stored is None and record.content_length and not record.reader.read(1):
+        has_body = record.content_length and record.record_type != WarcRecordType.revisit
+        if stored is None and has_body and not record.reader.read(1):
             raise ValueError("the record ends early")
         return stored
     except _READING_ERRORS as error:
@@ -213,7 +220,9 @@ def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None
     """
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
     is_revisit = record.record_type == WarcRecordType.revisit
-    if is_revisit and REFERS_TO_OFFSET not in record.headers:
+    # A response with status 304 has no content of its own.
+    is_confirmation = record.headers.get("WARC-Profile") == SERVER_NOT_MODIFIED
+    if is_revisit and (is_confirmation or REFERS_TO_OFFSET not in record.headers):
         return None
     is_response = (is_revisit or record.record_type == WarcRecordType.response) and record.is_http
     if not is_response or not url.lower().startswith(("http://", "https://")):
