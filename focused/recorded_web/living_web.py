@@ -297,7 +297,8 @@ class LivingWeb:
         """Collect donor texts; yield each page with its links to pages that are created later."""
         start = self.options.start
         created = {url for url in self._pages if not self.exists_at(url, start)}
-        last_parts = {_last_part(url.encode()) for url in created}
+        redirects = self._redirects_to(created)
+        last_parts = {_last_part(url.encode()) for url in (*created, *redirects)}
         for url in self._web.page_urls:
             recorded = self._web.get(url)
             if recorded is None or not _is_html(recorded):
@@ -310,9 +311,22 @@ class LivingWeb:
                 # Resolving all links of a web would take long.
                 if _last_part(href) in last_parts:
                     target = self._resolve(href, url)
+                    target = redirects.get(target or "", target)
                     if target in created and target != url:
                         links[href] = target
             yield url, links
+
+    def _redirects_to(self, targets: Collection[str]) -> dict[str, str]:
+        """Return the target of each recorded redirect to one of ``targets``."""
+        found: dict[str, str] = {}
+        for url in self._web.urls:
+            if 300 <= (self._web.status(url) or 0) < 400:
+                response = self._web.get(url)
+                location = "" if response is None else response.headers.get("location", "")
+                target = self._resolve(location.encode(), url)
+                if target is not None and target in targets:
+                    found[url] = target
+        return found
 
     def _resolve(self, href: bytes, url: str) -> str | None:
         target = normalize_url(href.decode("utf-8", "replace").replace("&amp;", "&"), url)

@@ -144,6 +144,23 @@ def test_a_created_page_is_missing_before_and_linked_from_hubs_after(
     assert len(hubs) == 2
 
 
+def test_a_link_to_a_redirect_to_a_new_page_appears_with_the_page(tmp_path: Path) -> None:
+    with RecordedWebWriter(tmp_path / "web", "food", "test") as writer:
+        headers = {"Content-Type": "text/html"}
+        writer.add(HOME, 200, headers, html("home", "/moved", text="Some words about food"))
+        writer.add(f"{HOST}/moved", 301, {"Location": "/new.html"}, b"")
+        writer.add(f"{HOST}/new.html", 200, headers, html("new", text="New food"))
+        writer.finish()
+    created = Change(ChangeKind.CREATED, END - START, 50)
+    history = SiteChanges("x", (PageChanges("a", (CREATED,)), PageChanges("m", (created,))))
+    with RecordedWeb.open(tmp_path / "web") as web:
+        living = LivingWeb(web, [history], QUIET)
+        url, created_at = page_of(living, ChangeKind.CREATED)
+        assert url == f"{HOST}/new.html"
+        assert linked_from(living, f"{HOST}/moved", created_at - 1) == set()
+        assert linked_from(living, f"{HOST}/moved", created_at) == {HOME}
+
+
 def test_a_new_link_is_a_change_of_the_hub(recorded: RecordedWeb) -> None:
     living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
     url, created_at = page_of(living, ChangeKind.CREATED)
