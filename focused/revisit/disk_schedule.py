@@ -33,26 +33,34 @@ class TableRecords:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._largest = {table: tables.last_key(table) or b"" for table in _PAGE_TABLES.values()}
-        self._groups: dict[bytes, bytes | None] = {}
-        self._unsaved: set[bytes] = set()
+        self._groups: dict[str, dict[int, bytes | None]] = {}
+        self._unsaved: set[tuple[str, int]] = set()
 
     def get(self, kind: str, number: int) -> bytes | None:
         """Return the record, or None."""
         table = _PAGE_TABLES.get(kind)
         if table is not None:
             return self._tables.get(table, number.to_bytes(_NUMBER_BYTES, "big"))
-        key = _group_key(kind, number)
-        if key not in self._groups:
-            self._groups[key] = self._tables.get(_GROUPS, key)
-        return self._groups[key]
+        groups = self._groups.setdefault(kind, {})
+        if number not in groups:
+            groups[number] = self._tables.get(_GROUPS, _group_key(kind, number))
+        return groups[number]
+
+    def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
+        """Return several records."""
+        table = _PAGE_TABLES.get(kind)
+        if table is None:
+            return [self.get(kind, number) for number in numbers]
+        keys = [number.to_bytes(_NUMBER_BYTES, "big") for number in numbers]
+        found = dict(self._tables.get_many(table, keys))
+        return [found.get(key) for key in keys]
 
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""
         table = _PAGE_TABLES.get(kind)
         if table is None:
-            key = _group_key(kind, number)
-            self._groups[key] = record
-            self._unsaved.add(key)
+            self._groups.setdefault(kind, {})[number] = record
+            self._unsaved.add((kind, number))
             return
         key = number.to_bytes(_NUMBER_BYTES, "big")
         is_last = key > self._largest[table]
@@ -66,20 +74,19 @@ class TableRecords:
         if table is not None:
             self._tables.delete(table, number.to_bytes(_NUMBER_BYTES, "big"))
             return
-        key = _group_key(kind, number)
-        self._groups[key] = None
-        self._unsaved.add(key)
+        self._groups.setdefault(kind, {})[number] = None
+        self._unsaved.add((kind, number))
 
     def save(self) -> None:
         """Write the records that are only in memory into the open transaction."""
-        for key in sorted(self._unsaved):
-            record = self._groups[key]
+        for kind, number in sorted(self._unsaved):
+            key, record = _group_key(kind, number), self._groups[kind][number]
             if record is None:
                 self._tables.delete(_GROUPS, key)
             else:
                 self._tables.put(_GROUPS, key, record)
         self._unsaved.clear()
-        if len(self._groups) > _MAX_CACHED_GROUPS:
+        if sum(map(len, self._groups.values())) > _MAX_CACHED_GROUPS:
             self._groups.clear()
 
 

@@ -32,8 +32,10 @@ FEATURES = (
     "page's activity, 7 days",
     "page's activity, 30 days",
     "page's activity, 120 days",
+    "directory's activity, 1 day",
     "directory's activity, 7 days",
     "directory's activity, 60 days",
+    "site's activity, 1 day",
     "site's activity, 7 days",
     "site's activity, 60 days",
     "log quiet time",
@@ -74,8 +76,8 @@ _PAGE_FIELDS = np.dtype(
     ]
 )
 _page = struct.Struct("<IIfdffffff")
-# Time of the last visit; decayed changes (7, 60 days); decayed days observed; changes, days.
-_group = struct.Struct("<dffffff")
+# Time of the last visit; changes and days observed: with half-lives of 1, 7, 60 days, and in all.
+_group = struct.Struct("<dffffffff")
 _model = struct.Struct(f"<{len(FEATURES) * (len(FEATURES) + 1)}d")
 
 # Features and due times are computed for one page with ``math``, for many with NumPy.
@@ -89,7 +91,7 @@ _Context = tuple[Any, Any, Any, Any, Any, Any]
 class Hazard:
     """The online hazard model, a :class:`focused.revisit.policy.RevisitPolicy`.
 
-    Stores 44 bytes per page, 32 per directory and site, and one model of 1.2 kB.
+    Stores 44 bytes per page, 40 per directory and site, and one model of 1.7 kB.
     """
 
     name = "hazard"
@@ -105,8 +107,9 @@ class Hazard:
         self._batch: list[tuple[Sequence[float], bool]] = []
         self._evaluated: tuple[int, float, _Context, Sequence[float]] | None = None
         """The last evaluation: a page is valued, and then its visit is recorded."""
-        everything = self._records.get("all", 0)
-        self._now = -math.inf if everything is None else _group.unpack(everything)[0]
+        self._now = 0.0
+        self._all = self._group("all", 0)
+        self._now = self._all[0]
         model = self._records.get("model", 0)
         if model is not None:
             values = _model.unpack(model)
@@ -137,9 +140,15 @@ class Hazard:
         days = max((visit.at - last) / DAY_S, _SHORTEST_DAYS)
         changed = float(visit.changed)
         since = days / 2 if visit.changed_at is None else (visit.at - visit.changed_at) / DAY_S
-        k7, k30, k60, k120 = (_mean_decay(days, half_life) for half_life in (7, 30, 60, 120))
-        if visit.changed and visit.changed_at is not None:
-            k7, k30, k60, k120 = (_decay(since, half_life) for half_life in (7, 30, 60, 120))
+        # A change counts by its age; if that is unknown, by the mean over the interval.
+        half_lives = (1, 7, 30, 60, 120)
+        credits = [_mean_decay(days, half_life) for half_life in half_lives]
+        e1, e7, _, e60, _ = (days * credit for credit in credits)
+        if not visit.changed:
+            credits = [0.0] * len(half_lives)
+        elif visit.changed_at is not None:
+            credits = [_decay(since, half_life) for half_life in half_lives]
+        k1, k7, k30, k60, k120 = credits
         self._records.put(
             "page",
             visit.page,
@@ -150,30 +159,33 @@ class Hazard:
                 visit.at,
                 observed + days,
                 since if visit.changed else quiet + days,
-                r7 * _decay(days, 7) + changed * k7,
-                r30 * _decay(days, 30) + changed * k30,
-                r120 * _decay(days, 120) + changed * k120,
+                r7 * _decay(days, 7) + k7,
+                r30 * _decay(days, 30) + k30,
+                r120 * _decay(days, 120) + k120,
                 changes + changed,
             ),
         )
-        e7, e60 = days * _mean_decay(days, 7), days * _mean_decay(days, 60)
-        for kind, number in (("site", site), ("directory", directory), ("all", 0)):
-            at, c7, c60, d7, d60, c, d = self._group(kind, number)
+        for kind, number, group in (
+            ("site", site, context[2]),
+            ("directory", directory, context[1]),
+            ("all", 0, self._all),
+        ):
+            at, c1, d1, c7, d7, c60, d60, c, d = group
             passed = max(visit.at - at, 0.0) / DAY_S
-            f7, f60 = _decay(passed, 7), _decay(passed, 60)
-            self._records.put(
-                kind,
-                number,
-                _group.pack(
-                    max(at, visit.at),
-                    c7 * f7 + changed * k7,
-                    c60 * f60 + changed * k60,
-                    d7 * f7 + e7,
-                    d60 * f60 + e60,
-                    c + changed,
-                    d + days,
-                ),
+            f1, f7, f60 = _decay(passed, 1), _decay(passed, 7), _decay(passed, 60)
+            record = _group.pack(
+                max(at, visit.at),
+                c1 * f1 + k1,
+                d1 * f1 + e1,
+                c7 * f7 + k7,
+                d7 * f7 + e7,
+                c60 * f60 + k60,
+                d60 * f60 + e60,
+                c + changed,
+                d + days,
             )
+            self._records.put(kind, number, record)
+        self._all = self._group("all", 0)
         if len(self._batch) >= _BATCH:
             self._learn()
 
@@ -200,7 +212,7 @@ class Hazard:
 
     def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
         """Return due times of pages of one site; accurate for those that are due about now."""
-        records = [self._records.get("page", page) for page in pages]
+        records = self._records.get_many("page", pages)
         states = np.frombuffer(b"".join(filter(None, records)), dtype=_PAGE_FIELDS)
         if len(states) < len(pages):
             raise KeyError(pages[records.index(None)])
@@ -265,18 +277,18 @@ class Hazard:
 
     def _with_rates(self, state: Any, directory: Any, site: Any) -> _Context:
         """Add change rates, each shrunk to that of the group above."""
-        everything = self._group("all", 0)
-        rate = (everything[5] + 1.0) / (everything[6] + _PRIOR_DAYS)
-        site_rate = (site[5] + _PRIOR_CHANGES) / (site[6] + _PRIOR_CHANGES / rate)
-        directory_rate = (directory[5] + _PRIOR_CHANGES) / (
-            directory[6] + _PRIOR_CHANGES / site_rate
+        everything = self._all
+        rate = (everything[7] + 1.0) / (everything[8] + _PRIOR_DAYS)
+        site_rate = (site[7] + _PRIOR_CHANGES) / (site[8] + _PRIOR_CHANGES / rate)
+        directory_rate = (directory[7] + _PRIOR_CHANGES) / (
+            directory[8] + _PRIOR_CHANGES / site_rate
         )
         page_rate = (state[9] + 1.0) / (state[4] + 1.0 / directory_rate)
         return state, directory, site, site_rate, directory_rate, page_rate
 
     def _group(self, kind: str, number: int) -> tuple[float, ...]:
         record = self._records.get(kind, number)
-        return (self._now, *(0.0,) * 6) if record is None else _group.unpack(record)
+        return (self._now, *(0.0,) * 8) if record is None else _group.unpack(record)
 
     def _learn(self) -> None:
         """Take one Newton step on the batch.
@@ -305,8 +317,8 @@ def _features(xp: Any, context: _Context, at: float) -> Any:
     days = maximum((at - last) / DAY_S, _SHORTEST_DAYS)
     directory_days = maximum(at - directory[0], 0.0) * (-_LN2 / DAY_S)
     site_days = maximum(at - site[0], 0.0) * (-_LN2 / DAY_S)
-    d7, d60 = exp(directory_days / 7), exp(directory_days / 60)
-    s7, s60 = exp(site_days / 7), exp(site_days / 60)
+    d1, d7, d60 = exp(directory_days), exp(directory_days / 7), exp(directory_days / 60)
+    s1, s7, s60 = exp(site_days), exp(site_days / 7), exp(site_days / 60)
     a, rate = _SMOOTHING, page_rate / _LN2
     return (
         1.0 + 0.0 * days,
@@ -315,10 +327,12 @@ def _features(xp: Any, context: _Context, at: float) -> Any:
         log((r7 * exp(days * (-_LN2 / 7)) + a) / (rate * 7 + a)),
         log((r30 * exp(days * (-_LN2 / 30)) + a) / (rate * 30 + a)),
         log((r120 * exp(days * (-_LN2 / 120)) + a) / (rate * 120 + a)),
-        log((directory[1] * d7 + a) / (directory[3] * d7 * directory_rate + a)),
-        log((directory[2] * d60 + a) / (directory[4] * d60 * directory_rate + a)),
-        log((site[1] * s7 + a) / (site[3] * s7 * site_rate + a)),
-        log((site[2] * s60 + a) / (site[4] * s60 * site_rate + a)),
+        log((directory[1] * d1 + a) / (directory[2] * d1 * directory_rate + a)),
+        log((directory[3] * d7 + a) / (directory[4] * d7 * directory_rate + a)),
+        log((directory[5] * d60 + a) / (directory[6] * d60 * directory_rate + a)),
+        log((site[1] * s1 + a) / (site[2] * s1 * site_rate + a)),
+        log((site[3] * s7 + a) / (site[4] * s7 * site_rate + a)),
+        log((site[5] * s60 + a) / (site[6] * s60 * site_rate + a)),
         log(1.0 + (days + quiet) * page_rate),
         log(1.0 + observed + days) - 5.0,
     )

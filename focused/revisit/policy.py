@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
@@ -48,6 +48,9 @@ class RecordStore(Protocol):
     def get(self, kind: str, number: int) -> bytes | None:
         """Return the record, or None."""
 
+    def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
+        """Return several records."""
+
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""
 
@@ -65,6 +68,10 @@ class MemoryRecords:
         """Return the record, or None."""
         records = self._kinds.get(kind)
         return None if records is None else records.get(number)
+
+    def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
+        """Return several records."""
+        return [self.get(kind, number) for number in numbers]
 
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""

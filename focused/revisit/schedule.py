@@ -25,8 +25,8 @@ MAX_SIBLINGS = 512
 """So many pages of a site, those that are due next, are valued again when one has changed."""
 _MAX_SIBLINGS_ONE_BY_ONE = 8
 """The same for a policy that values pages one by one."""
-_VISITS_BETWEEN_SIBLINGS = 20
-"""The siblings of a site are valued again at most once in the time of so many visits."""
+_SIBLING_PAUSE = 0.004
+"""The siblings of a site are valued again after this share of the mean interval at the earliest."""
 _SIBLING_HORIZON = 0.1
 """A sibling is moved if it is due within this share of the mean interval."""
 _MAX_PUT_BACK = 8
@@ -257,8 +257,7 @@ class RevisitSchedule:
         policy = self.policy
         if now < self._siblings_after.get(site, -math.inf):
             return
-        pause_s = _VISITS_BETWEEN_SIBLINGS * self._mean_interval_s / max(self._pages, 1)
-        self._siblings_after[site] = now + pause_s
+        self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
         if not isinstance(policy, BatchPolicy):
             for page in self._queue.next_of_site(site, now, _MAX_SIBLINGS_ONE_BY_ONE):
                 self.reschedule(page)
