@@ -367,6 +367,9 @@ def compare(
     help="Maximum number of pages per site.",
 )
 @click.option(
+    "--dates", is_flag=True, help="Let all servers send the time of the last change, Last-Modified."
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=2,
@@ -392,6 +395,7 @@ def compare_revisits(
     years: float,
     warm_up_days: float,
     max_pages: int,
+    dates: bool,
     jobs: int,
     out: Path,
 ) -> None:
@@ -416,6 +420,7 @@ def compare_revisits(
         years=years,
         warm_up_days=warm_up_days,
         max_pages=max_pages,
+        dated=dates,
     )
     run(settings, jobs, out)
 

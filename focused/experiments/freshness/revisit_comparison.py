@@ -50,6 +50,8 @@ class RevisitSettings(msgspec.Struct, frozen=True):
     years: float = 3.0
     warm_up_days: float = 182.625
     max_pages: int = 400
+    dated: bool = False
+    """Whether servers tell when a page changed last."""
 
 
 class RevisitRun(msgspec.Struct, frozen=True):
@@ -167,7 +169,8 @@ def make_run(settings: RevisitSettings, run: RevisitRun) -> list[SiteRow]:
     for part in windows:
         if not part.pages:
             continue
-        result = simulate(_factory(run.policy, part), part, interval_s, seed=run.repeat)
+        factory = _factory(run.policy, part)
+        result = simulate(factory, part, interval_s, seed=run.repeat, dated=settings.dated)
         for page in result.pages:
             values = (1, page.time_s, page.fresh_s, page.age_s2, page.changes, page.caught)
             total = sums[page.site]

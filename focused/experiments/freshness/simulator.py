@@ -80,8 +80,13 @@ def simulate(
     seed: int = 0,
     min_interval_s: float = 0.0,
     max_interval_s: float = math.inf,
+    dated: bool = False,
 ) -> Result:
-    """Run a policy over a window with one budget for all sites."""
+    """Run a policy over a window with one budget for all sites.
+
+    With ``dated`` a visit that finds a change learns when the page changed last, as from a
+    Last-Modified header.
+    """
     records = MemoryRecords()
     policy = make_policy(PolicyInputs(mean_interval_s, records, seed))
     schedule = RevisitSchedule(
@@ -117,6 +122,8 @@ def simulate(
         life, previous_at = pages[taken], visits[taken][-1]
         visits[taken].append(now)
         gone = life.deleted_at <= now
+        past = bisect_right(life.changes, now)
+        changed = past > bisect_right(life.changes, previous_at)
         schedule.record(
             Visit(
                 taken,
@@ -124,8 +131,8 @@ def simulate(
                 life.directory,
                 now,
                 previous_at,
-                changed=gone
-                or bisect_right(life.changes, now) > bisect_right(life.changes, previous_at),
+                changed=gone or changed,
+                changed_at=life.changes[past - 1] if dated and changed and not gone else None,
                 gone=gone,
             )
         )

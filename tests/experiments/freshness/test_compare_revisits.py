@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from focused.cli import main
 from focused.errors import ConfigurationError
 from focused.experiments.freshness.revisit_comparison import (
+    RevisitRun,
     RevisitSettings,
     SiteRow,
     make_run,
@@ -127,6 +128,17 @@ def test_each_policy_sees_the_same_pages() -> None:
         if run.interval_days == 7
     }
     assert len({found for _, found in pages}) == 1
+
+
+def test_dates_of_changes_reach_the_policies_that_use_them() -> None:
+    def fresh_s(policy: str, *, dated: bool) -> float:
+        settings = RevisitSettings(
+            (), bursty=True, years=1, warm_up_days=30, max_pages=20, dated=dated
+        )
+        return sum(row.fresh_s for row in make_run(settings, RevisitRun(policy, 30, "pooled", 0)))
+
+    assert fresh_s("nutch", dated=True) != fresh_s("nutch", dated=False)
+    assert fresh_s("kolobov", dated=True) == fresh_s("kolobov", dated=False)
 
 
 def row(policy: str, site: str, fresh_s: float, *, caught: int = 1) -> SiteRow:
