@@ -34,7 +34,7 @@ TABLES = (
     # crawl.traps
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
     # crawl.revisits
-    "page_records", "page_numbers", "host_versions", "signal_trust",
+    "page_records", "page_numbers", "released_pages", "host_versions", "signal_trust",
     # revisit
     "revisit_pages", "revisit_schedule", "revisit_groups",
 )  # fmt: skip

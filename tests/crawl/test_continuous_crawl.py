@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +267,32 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     ]
     # A visit of each page takes twenty days.
     assert delays[0] < 2.0
+
+
+def test_a_page_that_is_linked_to_before_it_exists_is_found_later(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    later = "http://a.test/whale"
+    web: dict[str, Any] = {
+        HOME: page(HOME, later, text=WHALES),
+        later: after(5, Failed(later, FailureKind.GONE, 404), page(later, text=WHALES + " calf")),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=40)
+    assert "reappeared" in results(simulation, later)
+    assert simulation.rows[later]["outcome"] == "fetched"
+
+
+def test_a_page_is_visited_after_the_longest_interval_whatever_links_wait(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    links = [f"http://a.test/whale{number}" for number in range(400)]
+    web: dict[str, Any] = {HOME: page(HOME, *links, text=WHALES)}
+    own = ("".join(f" whale w{number}x{word}" for word in range(60)) for number in range(400))
+    web |= {url: page(url, text=text) for url, text in zip(links, own, strict=True)}
+    settings = {"pages_per_day": 10, "max_interval_days": 10.0, "host_weights": {"a.test": 0.01}}
+    subject = topic(tmp_path, HOME, revisit=Revisit(continuous=True, hours=30 * 24, **settings))
+    simulation = simulate(replace(subject, budget=Budget(pages=1)), web).run(20_000)
+    # Links are left for forty days.
+    gaps = [after - before for before, after in pairwise(simulation.times(HOME))]
+    assert len(gaps) == 2
+    assert all(10 * DAY_S <= gap < 12 * DAY_S for gap in gaps)

@@ -66,7 +66,7 @@ def test_ten_kills_lose_no_visit(tmp_path: Path) -> None:
             _assert_in_order(own, rows[seq]["fetched_at"])
         scheduled = len(list(store.tables.members("revisit_queue", b"all")))
         queued = store.tables.count("links")
-        assert queued == store.tables.get_meta("released_pages")
+        assert queued == store.tables.count("released_pages")
         assert scheduled + queued == len(collection), "each page is visited again"
     records = [each for path in warc_files(ended.folder) for each in read_responses(path)]
     assert records

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 import xxhash
 
 from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import PageHistory
 from focused.crawl.enqueue import LinkEnqueuer
+from focused.crawl.revisits.download_budget import DAY_S
 from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
 from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
 from focused.frontier.interface import Frontier
@@ -24,13 +27,18 @@ from focused.revisit.policy import RevisitPolicy, Visit
 from focused.revisit.schedule import BatchPolicy, RevisitSchedule
 from focused.storage.tables import Tables
 from focused.topic import Revisit, number_of_host
+from focused.web.page import FailureKind
 from focused.web.urls import directory_of, host_of
 
 _RECORDS_PER_CATCH_UP = 500
 _CAUGHT_UP_META = "pages_with_records"
-_RELEASED_META = "released_pages"
+_RELEASED_TABLE = "released_pages"
+_REFRESH_S = 86_400.0
+"""The score of a page that waits in its host's queue is computed again after so long."""
+_PAGE, _TIME = struct.Struct(">Q"), struct.Struct(">d")
 _GONE_FACTOR = 0.05
 _MAX_ADVANCED = 256
+_MIN_PROMISE = 0.1
 _LEAST_FACTOR = 1e-9
 _VISITED = frozenset({"fetched", "feed", "noindex"})
 
@@ -165,7 +173,7 @@ class Collection:
 
         Otherwise due pages come before new links.
         """
-        self._share = settings.share
+        self._max_interval_s = settings.max_interval_days * DAY_S
         self._tables = tables
         self.records = records
         self._schedule = schedule
@@ -176,16 +184,25 @@ class Collection:
         self._weights = PageWeights(settings)
         self._caught_up = int(tables.get_meta(_CAUGHT_UP_META) or 0)
         self._pages_at_start = len(archive)
-        self.released = int(tables.get_meta(_RELEASED_META) or 0)
-        """Pages queued in the frontier or in flight."""
+        # Pages queued in the frontier or in flight, since when; the first have waited longest.
+        released = (
+            (_PAGE.unpack(key)[0], _TIME.unpack(since)[0])
+            for key, since in tables.scan(_RELEASED_TABLE)
+        )
+        self._released: dict[int, float] = dict(sorted(released, key=itemgetter(1)))
 
     def __len__(self) -> int:
         return len(self.records)
 
+    @property
+    def released(self) -> int:
+        """The number of pages that are queued in the frontier or in flight."""
+        return len(self._released)
+
     def add(self, page: KnownPage) -> None:
         """Add a page after its first fetch."""
-        row, record = page.row, page.record
-        record.weight = self._weights.weight(row.url, row.relevance, record.new_relevance)
+        row = page.row
+        self._set_weight(page)
         self.records.add(page)
         self._schedule.add(
             row.seq, _number(row.host), _number(directory_of(row.url)), 1.0, row.fetched_at
@@ -199,7 +216,7 @@ class Collection:
         for seq in range(self._caught_up, until):
             row = self._archive.row(seq)
             if row is not None and is_visited_again(row) and self.records.get(seq) is None:
-                self.add(KnownPage(row, PageHistory(seen_at=row.fetched_at), PageRecord()))
+                self.add(first_record(row))
         self._caught_up = until
         self._tables.put_meta(_CAUGHT_UP_META, until)
 
@@ -212,9 +229,21 @@ class Collection:
         page = self._schedule.take(now)
         if page is None:
             return False
-        self._queue(page, now)
-        self._tables.put_meta(_RELEASED_META, self.released)
+        self._set_released(page, now)
+        self._queue(page, now, first=not self._competes)
         return True
+
+    def refresh(self, now: float) -> None:
+        """Move queued pages up whose visits are worth more by now.
+
+        After the longest interval a page comes first.
+        """
+        while self._released:
+            page, since = next(iter(self._released.items()))
+            if now - since < _REFRESH_S:
+                break
+            self._set_released(page, now)
+            self._queue(page, now, first=not self._competes)
 
     def change_probability(self, page: int, now: float) -> float:
         """Return the probability that a page changed since its last visit."""
@@ -241,10 +270,8 @@ class Collection:
 
         A page that is gone keeps a small weight: it may come back.
         """
-        row, record = page.row, page.record
-        record.weight = self._weights.weight(row.url, row.relevance, record.new_relevance)
-        if page.history.gone_at is not None:
-            record.weight *= _GONE_FACTOR
+        row = page.row
+        self._set_weight(page)
         self._end_visit(page)
         self._schedule.record(
             Visit(
@@ -263,12 +290,23 @@ class Collection:
         self._end_visit(page)
         self._schedule.put_back(page.row.seq, until)
 
+    def _set_weight(self, page: KnownPage) -> None:
+        row, record = page.row, page.record
+        record.weight = self._weights.weight(row.url, row.relevance, record.new_relevance)
+        if page.history.gone_at is not None:
+            record.weight *= _GONE_FACTOR
+
     def _end_visit(self, page: KnownPage) -> None:
         self.records.put(page)
-        self.released -= 1
-        self._tables.put_meta(_RELEASED_META, self.released)
+        self._released.pop(page.row.seq, None)
+        self._tables.delete(_RELEASED_TABLE, _PAGE.pack(page.row.seq))
 
-    def _queue(self, page: int, now: float) -> None:
+    def _set_released(self, page: int, now: float) -> None:
+        self._released.pop(page, None)
+        self._released[page] = now
+        self._tables.put(_RELEASED_TABLE, _PAGE.pack(page), _TIME.pack(now))
+
+    def _queue(self, page: int, now: float, *, first: bool) -> None:
         known = self.records.load(page)
         row = known.row
         probability = self._schedule.policy.change_probability(page, now)
@@ -283,17 +321,34 @@ class Collection:
             parent=row.parent,
             found_at=now,
         )
-        self.released += 1
         hosts = self._frontier.hosts
-        if self._competes and not hosts.is_full(hosts.get(row.host)):
-            self._enqueuer.push(link, now)
-        else:
+        overdue = now - known.history.seen_at >= self._max_interval_s
+        if first or overdue or hosts.is_full(hosts.get(row.host)):
             self._frontier.push(link, now)
+        else:
+            self._enqueuer.push(link, now)
 
 
 def is_visited_again(row: PageRow) -> bool:
-    """Whether a row is of a page that belongs to the collection: no failure, no duplicate."""
+    """Whether a row is of a page that belongs to the collection.
+
+    A URL without a page (404, 410) belongs to it if its link promised relevance: links may be there
+    before their page.
+    """
+    if row.failure == FailureKind.GONE:
+        return row.score >= _MIN_PROMISE
     return row.outcome in _VISITED and row.duplicate_of is None
+
+
+def first_record(row: PageRow) -> KnownPage:
+    """Return the page of a row as it enters the collection, without a version to compare with."""
+    is_gone = row.failure == FailureKind.GONE
+    history = PageHistory(
+        seen_at=row.fetched_at,
+        gone_at=row.fetched_at if is_gone else None,
+        versions=0 if is_gone else 1,
+    )
+    return KnownPage(row, history, PageRecord(new_relevance=row.score if is_gone else 0.0))
 
 
 def _number(text: str) -> int:

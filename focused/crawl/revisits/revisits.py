@@ -14,16 +14,16 @@ from statistics import fmean
 from msgspec.structs import replace
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import FirstVersion, PageHistory, VisitResult, VisitRow
+from focused.archive.page_history import FirstVersion, VisitResult, VisitRow
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.responses import ClassifiedPage, ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
-from focused.crawl.revisits.collection import Collection, is_visited_again
+from focused.crawl.revisits.collection import Collection, first_record, is_visited_again
 from focused.crawl.revisits.download_budget import DownloadBudget
-from focused.crawl.revisits.page_fate import decide_fate, redirects_to_missing_page
-from focused.crawl.revisits.page_records import KnownPage, PageRecord
+from focused.crawl.revisits.page_fate import PRESENT, decide_fate, redirects_to_missing_page
+from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.versions import Comparison, VersionChecker, changed_at
 from focused.crawl.steps import SettledFetch
 from focused.frontier.interface import Frontier
@@ -91,6 +91,7 @@ class Revisits:
         at = budget.available_at(pages, now)
         if at > now:
             return at
+        collection.refresh(now)
         while self._may_release(pages) and budget.next_revisit_at(pages, now) <= now:
             if not collection.release(now):
                 break
@@ -130,21 +131,24 @@ class Revisits:
     def on_settled(self, event: SettledEvent) -> None:
         """Add a page to the collection after its first fetch."""
         settled, outcome = event.settled, event.outcome
-        if not isinstance(outcome, Fetched) or settled.page is None:
-            return
         row = self._archive.row(self._counters.settled - 1)
-        if row is None or not is_visited_again(row):
+        if row is None or row.url != settled.link.url or not is_visited_again(row):
+            return
+        known = first_record(row)
+        if not isinstance(outcome, Fetched) or settled.page is None:
+            self._collection.add(known)
             return
         # One change is expected to bring one link like those that the page has; one of a sitemap
         # or feed, a relevant page.
         is_feed = settled.outcome == "feed"
         scores = [1.0] if is_feed else [found.score for found in settled.scored.values()]
-        record = PageRecord(new_relevance=fmean(scores) if scores else 0.0)
+        record = known.record
+        record.new_relevance = fmean(scores) if scores else 0.0
         blocks = None if is_feed else settled.blocks or ()
         self._versions.first_version(outcome, settled.page, blocks, record)
         if is_feed:
             self._read_signals(outcome, event.now)
-        self._collection.add(KnownPage(row, PageHistory(seen_at=event.now), record))
+        self._collection.add(known)
 
     def settle(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
@@ -216,7 +220,9 @@ class Revisits:
         if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
             return _Finding(VisitResult.EXCLUDED)
         if comparison is not None and comparison.change is None:
-            return _Finding(VisitResult.UNKNOWN, classified=classified)
+            record.absence = PRESENT
+            result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
+            return _Finding(result, classified=classified)
         change = None if comparison is None else comparison.change
         is_soft_404 = comparison is not None and comparison.is_soft_404
         if isinstance(outcome, Redirected):
