@@ -77,10 +77,11 @@ def test_nutch_synchronises_to_the_last_change() -> None:
 def test_tianwang_comes_back_soon_after_a_change() -> None:
     policy = Tianwang(PolicyInputs(10 * DAY))
     policy.add(1, 0, 0, 1.0, 0.0)
-    policy.record(visit(1, 10 * DAY, 0.0, changed=False))
-    calm = policy.due_at(1, 10 * DAY) - 10 * DAY
-    policy.record(visit(1, 20 * DAY, 10 * DAY, changed=True))
-    assert policy.due_at(1, 10 * DAY) - 20 * DAY < calm / 4
+    for day in (10, 20, 30):
+        policy.record(visit(1, day * DAY, (day - 10) * DAY, changed=False))
+    calm = policy.due_at(1, 10 * DAY) - 30 * DAY
+    policy.record(visit(1, 40 * DAY, 30 * DAY, changed=True))
+    assert policy.due_at(1, 10 * DAY) - 40 * DAY < calm / 3
 
 
 def test_tianwang_rounds_to_the_start_of_a_cycle() -> None:

@@ -44,10 +44,10 @@ from focused.revisit.policies.rate_models import (
     GroupRates,
     HistoryRates,
     RateModel,
+    ShrunkRates,
     directory_of,
     rate_class_of,
     site_of,
-    smoothed_rate,
 )
 from focused.revisit.policy import PolicyInputs, Visit
 
@@ -158,15 +158,22 @@ def _by_history(name: str, rule: AllocationRule, estimate: RateEstimator) -> Pol
     return make_policy
 
 
+def _by_shrunk_rates(name: str, rule: AllocationRule) -> PolicyMaker:
+    def make_policy(inputs: PolicyInputs) -> AllocatedPolicy:
+        return AllocatedPolicy(name, inputs, rule, ShrunkRates(inputs.records))
+
+    return make_policy
+
+
 proportional = _by_history("proportional", PROPORTIONAL, logarithmic_rate)
 optimal_ratio = _by_history("optimal-ratio", OPTIMAL_FRESHNESS, ratio_rate)
 optimal_logarithmic = _by_history("optimal-logarithmic", OPTIMAL_FRESHNESS, logarithmic_rate)
 optimal_last_modified = _by_history("optimal-last-modified", OPTIMAL_FRESHNESS, last_modified_rate)
 optimal_age = _by_history("optimal-age", OPTIMAL_AGE, logarithmic_rate)
 page_value = _by_history("page-value", OPTIMAL_FRESHNESS, logarithmic_rate)
-optimal_likelihood = _by_history("optimal-likelihood", OPTIMAL_FRESHNESS, smoothed_rate)
-azar = _by_history("azar", RANDOM_FRESHNESS, smoothed_rate)
-kolobov = _by_history("kolobov", HARMONIC, smoothed_rate)
+optimal_likelihood = _by_shrunk_rates("optimal-likelihood", OPTIMAL_FRESHNESS)
+azar = _by_shrunk_rates("azar", RANDOM_FRESHNESS)
+kolobov = _by_shrunk_rates("kolobov", HARMONIC)
 
 
 def polling(inputs: PolicyInputs) -> AllocatedPolicy:

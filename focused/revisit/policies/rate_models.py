@@ -62,8 +62,12 @@ class CollectionRate:
         return grouped_likelihood_rate(self.history)
 
 
+LEAST_CHECKS = 3
+"""Visits from which on a page has a rate of its own: one unchanged visit says little."""
+
+
 class HistoryRates:
-    """The rate of a page from its own visits; that of the collection before the first."""
+    """The rate of a page from its own visits; that of the collection before the third."""
 
     shares_groups = False
 
@@ -77,17 +81,38 @@ class HistoryRates:
 
     def rate(self, number: int, page: PageRecord) -> float:
         """Return the estimate."""
-        return self._estimate(page.history) if page.history.checks else self._collection.rate
+        history = page.history
+        return self._estimate(history) if history.checks >= LEAST_CHECKS else self._collection.rate
+
+    def remove(self, number: int) -> None:
+        """Keep nothing of the page."""
+
+
+class ShrunkRates:
+    """The likelihood estimate of a page, shrunk to the rate of the collection by one change.
+
+    No page has the rate 0. Kolobov and others (2019) smooth their likelihood alike.
+    """
+
+    shares_groups = False
+
+    def __init__(self, records: RecordStore) -> None:
+        self._collection = CollectionRate(records)
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Add the visit to the collection; the policy adds it to the page."""
+        self._collection.add(visit)
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the shrunk estimate."""
+        return shrunk_rate(page.history, self._collection.rate)
 
     def remove(self, number: int) -> None:
         """Keep nothing of the page."""
 
 
 def smoothed_rate(history: CheckHistory) -> float:
-    """The likelihood estimate with half a changed and half an unchanged visit added.
-
-    So no page has the rate 0. Kolobov and others (2019) add such terms to the likelihood.
-    """
+    """The likelihood estimate with half a changed and half an unchanged visit added."""
     if history.checks == 0:
         return 0.0
     mean_s = history.watched_s / history.checks
@@ -95,6 +120,13 @@ def smoothed_rate(history: CheckHistory) -> float:
     changed_s = (history.changed_s + 0.5 * mean_s) / changes
     quiet_s = history.watched_s - history.changed_s + 0.5 * mean_s
     return math.log1p(changes * changed_s / quiet_s) / changed_s
+
+
+def shrunk_rate(history: CheckHistory, prior_rate: float) -> float:
+    """The likelihood estimate with one change at the prior rate added."""
+    rate = grouped_likelihood_rate(history)
+    exposure_s = history.changes / rate if rate > 0 else history.watched_s
+    return (history.changes + 1.0) / (exposure_s + 1.0 / prior_rate)
 
 
 class ClassRates:

@@ -30,7 +30,7 @@ from focused.revisit.policies.page_records import (
     write_history,
     write_page,
 )
-from focused.revisit.policies.rate_models import smoothed_rate
+from focused.revisit.policies.rate_models import LEAST_CHECKS, smoothed_rate
 from focused.revisit.policy import PolicyInputs, Visit
 
 FloatArray = NDArray[np.float64]
@@ -187,7 +187,7 @@ class Tianwang:
         rate = logarithmic_rate(record.history)
         longest_s = self._longest * self._unit_s
         interval_s = min(1 / rate, longest_s) if rate > 0 else longest_s
-        if record.history.checks == 0:
+        if record.history.checks < LEAST_CHECKS:
             interval_s = self._unit_s
         return interval_s * (self._recent_share if self._recent_left(page) else 1.0)
 
