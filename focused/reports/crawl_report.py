@@ -20,6 +20,7 @@ from focused.orderings.policy_names import has_probability_scores
 from focused.reports import metrics
 from focused.reports.classifier_drift import ClassifierDrift, measure_drift
 from focused.reports.crawl_folder import CrawlFolder, read_crawl
+from focused.reports.freshness_report import FreshnessReport, measure_freshness
 from focused.reports.reliability import ReliabilityTable, reliability
 from focused.web.page import UNRECORDED_HOST
 
@@ -49,6 +50,7 @@ class CrawlReport:
     links count each time they are met. ``long_crawl_delays_s`` lists crawl-delays above an hour of
     hosts with links left. ``mirrors`` maps a site to the preferred site with the same pages.
     ``reliability`` is None where no page was scored or the policy's scores are no probabilities.
+    ``freshness`` is None where no page was visited again.
     ``drift`` is None where no page was classified, ``time_profile`` (of the last session) where the
     crawl did not end normally. ``curve`` has rows of pages fetched, cumulative and rolling harvest
     rate.
@@ -87,6 +89,7 @@ class CrawlReport:
     traps: list[TrapLosses] = field(default_factory=list)
     reliability: ReliabilityTable | None = None
     drift: ClassifierDrift | None = None
+    freshness: FreshnessReport | None = None
     time_profile: TimeProfile | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
@@ -161,6 +164,7 @@ def build_report(
         traps=read_trap_losses(crawl.stats),
         reliability=_crawl_reliability(crawl, labels, good),
         drift=measure_drift(pages, _human_labels(crawl)),
+        freshness=None if crawl.visits.empty else measure_freshness(crawl),
         time_profile=read_time_profile(crawl.stats),
         curve=_curve_points(on_topic),
     )

@@ -37,11 +37,13 @@ from focused.reports.formatting import (
     odds_in_words,
     single_line,
 )
+from focused.reports.freshness_report import Estimate, FreshnessReport
 from focused.reports.reliability import ReliabilityTable
 
 _MAX_MIRRORS = 10
 _MAX_LONG_DELAYS = 10
 _MAX_TRAPS = 10
+_MAX_CHANGING_HOSTS = 10
 HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
 REPORT_JSON = "report.json"
 
@@ -134,6 +136,8 @@ def _summary_table(report: CrawlReport) -> Table:
         add(name, value)
     for name, *values in _score_rows(report):
         add(name, *values)
+    for name, value in _freshness_rows(report.freshness):
+        add(name, value)
     for name, value in _count_rows(report):
         add(name, value)
     return table
@@ -174,6 +178,58 @@ def _score_rows(report: CrawlReport) -> list[tuple[str, str, str]]:
         ("scores' Brier score", briers[0], briers[1]),
         ("  of a constant prediction", rates[0], rates[1]),
     ]
+
+
+def _freshness_rows(freshness: FreshnessReport | None) -> list[tuple[str, str]]:
+    """The state of a collection whose pages are visited again."""
+    if freshness is None:
+        return []
+    visits = sum(freshness.results.values())
+    return [
+        ("fresh pages, 95%", _format_percent_estimate(freshness.freshness)),
+        *(
+            [("  on topic", _format_percent_estimate(freshness.relevant))]
+            if freshness.relevant
+            else []
+        ),
+        (
+            "age in days, 95%",
+            f"{freshness.age_days.value:.2f} "
+            f"({freshness.age_days.low:.2f}–{freshness.age_days.high:.2f})",
+        ),
+        ("pages gone", f"{freshness.gone:,}"),
+        ("revisits", f"{visits:,}, {freshness.visits_per_day:,.0f} a day"),
+        *((f"  {result}", f"{count:,}") for result, count in freshness.results.items()),
+        ("  changed, predicted", f"{freshness.observed:.1%}, {freshness.predicted:.1%}"),
+    ]
+
+
+def _format_percent_estimate(estimate: Estimate) -> str:
+    return f"{estimate.value:.1%} ({estimate.low:.1%}–{estimate.high:.1%})"
+
+
+def _freshness_tables(freshness: FreshnessReport) -> list[Table]:
+    hosts = Table(title="Hosts with most changes", title_justify="left")
+    hosts.add_column("host")
+    for name in ("pages", "visits", "changed", "changes a page and month", "fresh"):
+        hosts.add_column(name, justify="right")
+    for host in freshness.hosts[:_MAX_CHANGING_HOSTS]:
+        hosts.add_row(
+            Text(single_line(host.host)),
+            f"{host.pages:,}",
+            f"{host.visits:,}",
+            f"{host.changes:,}",
+            f"{30 * host.change_rate:.2f}",
+            f"{host.freshness:.0%}",
+        )
+    budgets = Table(title="What a budget buys", title_justify="left")
+    for name in ("visits a day", "fresh pages", "changes found in a day"):
+        budgets.add_column(name, justify="right")
+    for point in freshness.budgets:
+        budgets.add_row(
+            f"{point.pages_per_day:,.0f}", f"{point.freshness:.1%}", f"{point.changes_found:,.1f}"
+        )
+    return [hosts, budgets]
 
 
 def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
@@ -245,6 +301,8 @@ def _print_tables(report: CrawlReport, console: Console) -> None:
             named.append(f"\n{single_line(page.url)}", style="dim")
             best.add_row(f"{page.relevance:.2f}", named)
         console.print(best)
+    for table in () if report.freshness is None else _freshness_tables(report.freshness):
+        console.print(table)
     if report.traps:
         console.print(_trap_table(report.traps))
     if report.reliability is not None:
