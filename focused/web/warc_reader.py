@@ -66,7 +66,8 @@ def read_responses(path: Path) -> Iterator[WarcResponse | DamagedRecord]:
     """Yield all HTTP responses of a WARC file, gzipped or not, in order.
 
     Damage is yielded, not raised; reading continues at the next record. Other records are skipped,
-    and so are ``revisit`` records without file and offset of the original.
+    and so are ``revisit`` records of responses with status 304, or without file and offset of the
+    original.
     """
     with path.open("rb") as file:
         starts = _gzip_starts if _is_gzip(file) else _plain_starts
@@ -111,13 +112,28 @@ def read_response(path: Path, offset: int) -> WarcResponse | None:
 def read_original_record(path: Path, offset: int) -> tuple[OriginalRecord, str] | None:
     """Return the record at ``offset`` for a ``revisit`` record, and its payload digest.
 
-    None without a readable response.
+    For a ``revisit`` record, that is the response that it refers to. None without a readable
+    response.
     """
+    return _read_original(path, offset, is_followed=True)
+
+
+def _read_original(
+    path: Path, offset: int, *, is_followed: bool
+) -> tuple[OriginalRecord, str] | None:
+    """``is_followed``: whether a ``revisit`` record is followed to its original."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
             record = next(iter(ArchiveIterator(file, parse_http=False)), None)
-            if record is None or record.record_type != WarcRecordType.response:
+            if record is None:
+                return None
+            refers_to = record.headers.get(REFERS_TO_OFFSET) or ""
+            is_revisit = record.record_type == WarcRecordType.revisit
+            if is_revisit and is_followed and refers_to.isdecimal():
+                name = Path(record.headers.get(REFERS_TO_FILE) or path.name).name
+                return _read_original(path.with_name(name), int(refers_to), is_followed=False)
+            if record.record_type != WarcRecordType.response:
                 return None
             fields = {name: record.headers.get(name) or "" for name in _ORIGINAL_FIELDS}
     except _READING_ERRORS:
@@ -126,6 +142,7 @@ def read_original_record(path: Path, offset: int) -> tuple[OriginalRecord, str] 
     return OriginalRecord(record_id.strip("<>"), url, date, path.name, offset), digest
 
 
+_PROFILE = "WARC-Profile"
 _ORIGINAL_FIELDS = ("WARC-Record-ID", "WARC-Target-URI", "WARC-Date", PAYLOAD_DIGEST)
 
 
@@ -220,9 +237,10 @@ def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None
     """
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
     is_revisit = record.record_type == WarcRecordType.revisit
-    # A response with status 304 has no content of its own.
-    is_confirmation = record.headers.get("WARC-Profile") == SERVER_NOT_MODIFIED
-    if is_revisit and (is_confirmation or REFERS_TO_OFFSET not in record.headers):
+    if is_revisit and (
+        REFERS_TO_OFFSET not in record.headers
+        or record.headers.get(_PROFILE) == SERVER_NOT_MODIFIED
+    ):
         return None
     is_response = (is_revisit or record.record_type == WarcRecordType.response) and record.is_http
     if not is_response or not url.lower().startswith(("http://", "https://")):

@@ -248,5 +248,8 @@ def _conditional(fetch: Fetch, answer: Outcome, now: float) -> Outcome:
     answer = replace(answer, received_at=now)
     etag = answer.headers.get("etag")
     if etag is not None and fetch.headers.get("If-None-Match") == etag:
-        return NotModified(answer.url, headers=answer.headers, received_at=now)
+        exchange = answer.exchange and replace(
+            answer.exchange, response_head=b"HTTP/1.1 304 Not Modified\r\n\r\n", body=b""
+        )
+        return NotModified(answer.url, headers=answer.headers, received_at=now, exchange=exchange)
     return answer
