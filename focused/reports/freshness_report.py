@@ -276,7 +276,7 @@ class _Intervals:
     A replicate multiplies predictions by the ratio of observed to predicted changes of resampled
     hosts (groups of pages where there are fewer than ten hosts), and adds the randomness of the
     pages' changes. Pages of a host change together, so the variance of that is multiplied by the
-    dispersion of past changes, grouped by host and week.
+    dispersion of past changes, grouped by host and period.
     """
 
     def __init__(
@@ -290,9 +290,10 @@ class _Intervals:
         draws = rng.multinomial(groups, np.full(groups, 1.0 / groups), _REPLICATES)
         observed, expected = np.bincount(codes, changed), np.bincount(codes, predicted)
         self._ratio = (draws @ observed + 1.0) / (draws @ expected + 1.0)
-        weeks = (told["at"] // _WEEK_S).astype(str) + told["host"]
-        codes = pd.factorize(weeks)[0]
-        residuals = np.bincount(codes, changed - predicted)
+        # Visits whose intervals overlap see the same burst.
+        period_s = max(_WEEK_S, float(told["elapsed"].mean()) * _DAY_S)
+        periods = told.groupby(["host", told["at"] // period_s], sort=False)
+        residuals = np.bincount(periods.ngroup().to_numpy(), changed - predicted)
         variance = float((predicted * (1.0 - predicted)).sum())
         self._dispersion = max(1.0, float((residuals**2).sum()) / max(variance, 1e-9))
 

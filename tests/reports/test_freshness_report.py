@@ -33,15 +33,23 @@ class Truth:
     age_days: float
 
 
-def poisson_crawl(seed: int, hosts: int = 30, pages_per_host: int = 12) -> Truth:
-    """Pages that change by Poisson processes, whose rates differ by host and by page."""
+def poisson_crawl(
+    seed: int, hosts: int = 30, pages_per_host: int = 12, in_bursts: bool = False
+) -> Truth:
+    """Pages that change by Poisson processes, whose rates differ by host and by page.
+
+    ``in_bursts``: the pages of a host change on a few days, most of them together.
+    """
     rng = np.random.default_rng(seed)
     rows, visits, fresh, ages = [], [], [], []
     for host in range(hosts):
         host_rate = np.exp(rng.normal(np.log(1 / 20), 1.0))
+        bursts = np.sort(rng.uniform(0, DAYS, rng.poisson(host_rate * DAYS)))
         for number in range(pages_per_host):
             rate = host_rate * rng.gamma(1.0)
             changes = np.sort(rng.uniform(0, DAYS, rng.poisson(rate * DAYS)))
+            if in_bursts:
+                changes = bursts[rng.random(len(bursts)) < 0.7]
             every = rng.uniform(2.0, 10.0)
             times = np.arange(rng.uniform(0, every), DAYS, every)
             url, seq, previous = f"http://h{host}.test/{number}", len(rows), 0.0
@@ -82,6 +90,20 @@ def test_the_intervals_contain_the_truth_nearly_always() -> None:
         assert report.freshness.high - report.freshness.low < 0.2
     assert freshness >= 17
     assert age >= 16
+
+
+def test_the_intervals_allow_for_hosts_whose_pages_change_together() -> None:
+    freshness, widths = 0, []
+    for seed in range(20):
+        truth = poisson_crawl(seed, in_bursts=True)
+        report = measure_freshness(truth.crawl)
+        assert report is not None
+        freshness += report.freshness.low <= truth.freshness <= report.freshness.high
+        widths.append(report.freshness.high - report.freshness.low)
+    assert freshness >= 17
+    independent = measure_freshness(poisson_crawl(0).crawl)
+    assert independent is not None
+    assert np.mean(widths) > 1.2 * (independent.freshness.high - independent.freshness.low)
 
 
 def test_with_few_hosts_there_are_intervals_too() -> None:
