@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
-from bisect import bisect_left, insort
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Protocol, runtime_checkable
@@ -22,7 +22,7 @@ from typing import Protocol, runtime_checkable
 from focused.revisit.policy import RecordStore, RevisitPolicy, Visit
 
 MAX_SIBLINGS = 512
-"""So many pages of a site, those that are due next, are valued again when one has changed."""
+"""So many pages of a site are valued again when one has changed; in a larger site, in turns."""
 _MAX_SIBLINGS_ONE_BY_ONE = 8
 """The same for a policy that values pages one by one."""
 _SIBLING_PAUSE = 0.004
@@ -41,19 +41,25 @@ _IN_FLIGHT = -math.inf
 
 
 class DueQueue(Protocol):
-    """Pages in order of due time, over all and within each site."""
+    """Pages in order of due time, and the pages of each site."""
 
-    def add(self, page: int, site: int, due_at: float) -> None:
+    def register(self, page: int, site: int) -> None:
+        """Add a page to its site."""
+
+    def unregister(self, page: int, site: int) -> None:
+        """Remove a page from its site."""
+
+    def add(self, page: int, due_at: float) -> None:
         """Insert a page that is not in the queue."""
 
-    def remove(self, page: int, site: int, due_at: float) -> None:
+    def remove(self, page: int, due_at: float) -> None:
         """Remove a page; ``due_at`` is the time that it was inserted with."""
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
 
-    def next_of_site(self, site: int, after: float, limit: int) -> Sequence[int]:
-        """Return the pages of a site that are due next after a time."""
+    def pages_of_site(self, site: int, after: int, limit: int) -> Sequence[int]:
+        """Return the pages of a site with numbers above ``after``, in order."""
 
 
 @runtime_checkable
@@ -72,33 +78,38 @@ class MemoryDueQueue:
 
     def __init__(self) -> None:
         self._due: dict[int, float] = {}
-        self._all: list[tuple[float, int]] = []
-        self._sites: dict[int, list[tuple[float, int]]] = {}
+        self._heap: list[tuple[float, int]] = []
+        self._sites: dict[int, list[int]] = {}
 
-    def add(self, page: int, site: int, due_at: float) -> None:
+    def register(self, page: int, site: int) -> None:
+        """Add a page to its site."""
+        insort(self._sites.setdefault(site, []), page)
+
+    def unregister(self, page: int, site: int) -> None:
+        """Remove a page from its site."""
+        self._sites[site].remove(page)
+
+    def add(self, page: int, due_at: float) -> None:
         """Insert a page that is not in the queue."""
         self._due[page] = due_at
-        heappush(self._all, (due_at, page))
-        insort(self._sites.setdefault(site, []), (due_at, page))
+        heappush(self._heap, (due_at, page))
 
-    def remove(self, page: int, site: int, due_at: float) -> None:
+    def remove(self, page: int, due_at: float) -> None:
         """Remove a page; ``due_at`` is the time that it was inserted with."""
         del self._due[page]
-        pages = self._sites[site]
-        del pages[bisect_left(pages, (due_at, page))]
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
-        heap = self._all
+        heap = self._heap
         while heap and self._due.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         return heap[0] if heap else None
 
-    def next_of_site(self, site: int, after: float, limit: int) -> Sequence[int]:
-        """Return the pages of a site that are due next after a time."""
+    def pages_of_site(self, site: int, after: int, limit: int) -> Sequence[int]:
+        """Return the pages of a site with numbers above ``after``, in order."""
         pages = self._sites.get(site, [])
-        start = bisect_left(pages, (after, -1))
-        return [page for _, page in pages[start : start + limit]]
+        start = bisect_right(pages, after)
+        return pages[start : start + limit]
 
 
 class RevisitSchedule:
@@ -128,6 +139,7 @@ class RevisitSchedule:
         self._min_interval_s = min_interval_s
         self._max_interval_s = min(max_interval_s, policy.forced_after * mean_interval_s)
         self._siblings_after: dict[int, float] = {}
+        self._siblings_at: dict[int, int] = {}
         self._pages, self._log_price, self._priced = 0, 0.0, 0
         stored = records.get("price", 0)
         if stored is not None:
@@ -145,6 +157,7 @@ class RevisitSchedule:
         """Add a page after its first fetch at ``at``."""
         self.policy.add(page, site, directory, weight, at)
         self._pages += 1
+        self._queue.register(page, site)
         self._schedule(page, site, at, at + self._min_interval_s)
         self._save_price()
 
@@ -175,7 +188,7 @@ class RevisitSchedule:
             due_at, last, wait, site = self._state(page)
             if now < last + wait:
                 return None
-            self._queue.remove(page, site, due_at)
+            self._queue.remove(page, due_at)
             is_forced = now - last >= self._max_interval_s
             value = 0.0 if is_forced else self.policy.value(page, now)
             is_overvalued = due_at <= now and value < _PUT_BACK_BELOW * self.price
@@ -192,10 +205,10 @@ class RevisitSchedule:
         """Record the outcome of a visit; a page that is gone is removed."""
         due_at, _, _, site = self._state(visit.page)
         if due_at != _IN_FLIGHT:
-            self._queue.remove(visit.page, site, due_at)
+            self._queue.remove(visit.page, due_at)
         self.policy.record(visit)
         if visit.gone:
-            self._forget(visit.page)
+            self._forget(visit.page, site)
         else:
             self._schedule(visit.page, site, visit.at, visit.at + self._min_interval_s)
         if visit.changed and self.policy.follows_siblings:
@@ -212,29 +225,30 @@ class RevisitSchedule:
         """Make a page due as soon as the least interval allows, unless it is taken."""
         due_at, last, wait, site = self._state(page)
         if last + wait < due_at:
-            self._queue.remove(page, site, due_at)
+            self._queue.remove(page, due_at)
             self._enqueue(page, site, last, last + wait, wait)
 
     def advance_site(self, site: int, most: int) -> None:
-        """:meth:`advance` the pages of a site that are due next, at most ``most``."""
-        for page in list(self._queue.next_of_site(site, 0.0, most)):
+        """:meth:`advance` the first pages of a site, at most ``most``."""
+        for page in list(self._queue.pages_of_site(site, -1, most)):
             self.advance(page)
 
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
         due_at, last, wait, site = self._state(page)
         if due_at != _IN_FLIGHT:
-            self._queue.remove(page, site, due_at)
+            self._queue.remove(page, due_at)
             self._schedule(page, site, last, last + wait, wait)
 
     def remove(self, page: int) -> None:
         """Forget a page."""
         due_at, _, _, site = self._state(page)
         if due_at != _IN_FLIGHT:
-            self._queue.remove(page, site, due_at)
-        self._forget(page)
+            self._queue.remove(page, due_at)
+        self._forget(page, site)
 
-    def _forget(self, page: int) -> None:
+    def _forget(self, page: int, site: int) -> None:
+        self._queue.unregister(page, site)
         self._records.delete("schedule", page)
         self.policy.remove(page)
         self._pages -= 1
@@ -249,7 +263,7 @@ class RevisitSchedule:
         self._enqueue(page, site, last, max(due_at, earliest), wait)
 
     def _enqueue(self, page: int, site: int, last: float, due_at: float, wait: float) -> None:
-        self._queue.add(page, site, due_at)
+        self._queue.add(page, due_at)
         self._records.put("schedule", page, self._record.pack(due_at, last, wait, site))
 
     def _move_siblings(self, site: int, now: float) -> None:
@@ -258,23 +272,27 @@ class RevisitSchedule:
         if now < self._siblings_after.get(site, -math.inf):
             return
         self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
-        if not isinstance(policy, BatchPolicy):
-            for page in self._queue.next_of_site(site, now, _MAX_SIBLINGS_ONE_BY_ONE):
-                self.reschedule(page)
-            return
-        pages = self._queue.next_of_site(site, now, MAX_SIBLINGS)
-        if not pages:
-            return
+        is_batch = isinstance(policy, BatchPolicy)
+        pages = self._take_siblings(site, MAX_SIBLINGS if is_batch else _MAX_SIBLINGS_ONE_BY_ONE)
+        prices = [self.price] * len(pages)
+        if isinstance(policy, BatchPolicy):
+            dues = policy.due_at_many(pages, prices) if pages else ()
+        else:
+            dues = [policy.due_at(page, self.price) for page in pages]
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
-        for page, due in zip(
-            pages, policy.due_at_many(pages, [self.price] * len(pages)), strict=True
-        ):
+        for page, due in zip(pages, dues, strict=True):
             if due < horizon:
                 due_at, last, wait, _ = self._state(page)
                 due = max(due, last + wait)
-                if due < due_at:
-                    self._queue.remove(page, site, due_at)
+                if now < due_at and due < due_at:
+                    self._queue.remove(page, due_at)
                     self._enqueue(page, site, last, due, wait)
+
+    def _take_siblings(self, site: int, limit: int) -> Sequence[int]:
+        """Return pages of a site; the next call goes on where this one stops."""
+        pages = list(self._queue.pages_of_site(site, self._siblings_at.get(site, -1), limit))
+        self._siblings_at[site] = pages[-1] if len(pages) == limit else -1
+        return pages
 
     def _follow(self, value: float) -> None:
         """Move the price towards the value of a visit."""

@@ -36,10 +36,10 @@ TABLES = (
     # crawl.revisits
     "page_records", "page_numbers", "released_pages", "host_versions", "signal_trust",
     # revisit
-    "revisit_pages", "revisit_schedule", "revisit_groups",
+    "revisit_pages", "revisit_groups",
 )  # fmt: skip
 """Tables of rows, by owner. The journal refers to them by position."""
-SETS = ("queue", "seen", "revisit_queue")
+SETS = ("queue", "seen", "revisit_queue", "revisit_sites")
 """Tables of sets, with members of one length."""
 _META, IDENTITY = b"meta", b"identity"
 MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
