@@ -56,9 +56,9 @@ class CollectionRate:
 
     @property
     def rate(self) -> float:
-        """The mean rate; a change a month before the first revisit."""
-        if self.history.checks == 0:
-            return 1 / (30 * 86_400.0)
+        """The mean rate, never 0; a change a month before the first revisit."""
+        if self.history.changes == 0:
+            return 1.0 / (30 * 86_400.0 + self.history.watched_s)
         return grouped_likelihood_rate(self.history)
 
 
@@ -184,7 +184,10 @@ def rate_class_of(page: PageRecord) -> int:
 
 
 class GroupRates:
-    """The rate of a page's group: the representative of Carney, Lee, Zdonik (2003)."""
+    """The rate of a page's group: the representative of Carney, Lee, Zdonik (2003).
+
+    Small groups are shrunk to the rate of the collection.
+    """
 
     def __init__(
         self, records: RecordStore, kind: str, group_of: GroupOf, *, shares_groups: bool
@@ -206,7 +209,7 @@ class GroupRates:
     def rate(self, number: int, page: PageRecord) -> float:
         """Return the group's rate."""
         history = read_history(self._records, self._kind, self._group_of(page))
-        return grouped_likelihood_rate(history) if history.checks else self._collection.rate
+        return shrunk_rate(history, self._collection.rate)
 
     def remove(self, number: int) -> None:
         """Keep the group's sums: they include the page's past visits."""
@@ -248,8 +251,9 @@ class FeatureRates:
         self._sites.learn(visit, page)
 
     def rate(self, number: int, page: PageRecord) -> float:
-        """Return the predicted rate."""
-        return self._model.predict(self._features(number, page)) / self._unit_s
+        """Return the predicted rate, at least a tenth of the site's."""
+        features = self._features(number, page)
+        return max(self._model.predict(features), 0.1 * features[3]) / self._unit_s
 
     def remove(self, number: int) -> None:
         """Keep the model: it includes the page's past visits."""
