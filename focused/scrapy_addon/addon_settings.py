@@ -22,6 +22,7 @@ from focused.errors import ConfigurationError
 from focused.orderings import find_policy
 from focused.parser_process import ParsingLimits
 from focused.recorded_web.replay_clock import ReplayClock
+from focused.revisit.policy import find_revisit_policy
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
@@ -368,6 +369,10 @@ def topic_from_settings(settings: BaseSettings) -> Topic:
             'topic spider, or FOCUSED_TOPIC = "NAME.toml" in the settings'
         )
     topic = load_topic(Path(path))
+    try:
+        find_revisit_policy(topic.revisit.policy)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: revisit.policy: {error}") from None
     folder = topic.crawl_folder(settings.get("FOCUSED_POLICY"))
     if settings.getbool("FOCUSED_FETCH_SAMPLES"):
         folder = samples_folder(topic)

@@ -62,6 +62,7 @@ WRONG = [
     ("FOCUSED_DELAY_S", "nan"),
     ("FOCUSED_CONCURRENCY", 0),
     ("FOCUSED_CONCURRENCY", "all"),
+    ("FOCUSED_CONTINUOUS", "perhaps"),
     ("FOCUSED_FOLDER", 5),
     ("FOCUSED_FETCH_SAMPLES", "perhaps"),
     ("FOCUSED_PARSER_PROCESSES", "some"),
@@ -82,6 +83,13 @@ def test_a_wrong_value_is_one_line_that_names_the_setting(name, value, topic, tm
     output = refused(capsys, **given)
     assert name in output or str(value) in output
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_unknown_revisit_policy_is_refused_with_its_key(topic, capsys):
+    topic.write_text(topic.read_text() + '[revisit]\npolicy = "often"\n')
+    output = refused(capsys, FOCUSED_TOPIC=str(topic), FOCUSED_MODELS=GUIDE)
+    assert f"{topic}: revisit.policy: " in output
+    assert "hazard" in output
 
 
 def test_each_setting_has_a_wrong_value_above():
