@@ -86,7 +86,8 @@ def test_a_wrong_value_is_one_line_that_names_the_setting(name, value, topic, tm
 
 
 def test_an_unknown_revisit_policy_is_refused_with_its_key(topic, capsys):
-    topic.write_text(topic.read_text() + '[revisit]\npolicy = "often"\n')
+    text = topic.read_text().replace("[revisit]", '[revisit]\npolicy = "often"')
+    topic.write_text(text)
     output = refused(capsys, FOCUSED_TOPIC=str(topic), FOCUSED_MODELS=GUIDE)
     assert f"{topic}: revisit.policy: " in output
     assert "hazard" in output
