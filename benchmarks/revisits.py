@@ -55,7 +55,7 @@ class _Run:
             policy, queue, self._records, mean_interval_s=MEAN_INTERVAL_S
         )
         self._pages: int = options.pages
-        self._directories: int = options.pages // options.pages_per_directory + 1
+        self._directories: int = max(options.pages_per_site // options.pages_per_directory, 1)
         self._sites: int = options.pages // options.pages_per_site + 1
         self._last: list[float] = []
         self._now = 1_700_000_000.0
@@ -110,7 +110,8 @@ class _Run:
         return page % self._sites
 
     def _directory(self, page: int) -> int:
-        return page % self._directories
+        number = page // self._sites % self._directories
+        return self._site(page) * self._directories + number
 
     def _bytes(self) -> int:
         self._records.save()

@@ -51,11 +51,13 @@ class TableRecords:
 
     def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
         """Return several records."""
-        if kind in _PAGE_KINDS:
-            keys = {_number_key(number): number for number in numbers if number not in self._pages}
-            for key, row in self._tables.get_many(_PAGES, list(keys)):
-                self._pages[keys[key]] = _split(row)
-        return [self.get(kind, number) for number in numbers]
+        if kind not in _PAGE_KINDS:
+            return [self.get(kind, number) for number in numbers]
+        pages, index = self._pages, _PAGE_KINDS.index(kind)
+        missing = [_number_key(number) for number in numbers if number not in pages]
+        for key, row in self._tables.get_many(_PAGES, missing):
+            pages[int.from_bytes(key, "big")] = _split(row)
+        return [pages[number][index] or None if number in pages else None for number in numbers]
 
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""

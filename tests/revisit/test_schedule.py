@@ -152,8 +152,8 @@ def test_the_price_settles_so_that_visits_meet_the_budget(schedules: Schedules) 
     assert schedule.price == pytest.approx(MEAN_S, rel=0.05)
 
 
-def test_a_change_makes_other_pages_of_the_site_due_earlier(schedules: Schedules) -> None:
-    """With a policy that has learned that the pages of a site change together."""
+def test_a_change_raises_the_change_probability_of_its_site(schedules: Schedules) -> None:
+    """Once the policy has learned that the pages of a site change together."""
     schedule = schedules.make("hazard")
     policy = schedule.policy
     assert isinstance(policy, Hazard)

@@ -1,0 +1,68 @@
+"""The hazard model learns which pages change, and follows bursts."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from focused.revisit.hazard import DAY_S, Hazard
+from focused.revisit.policy import PolicyInputs, Visit
+
+MEAN_S = 30 * DAY_S
+
+
+@pytest.fixture
+def trained() -> Hazard:
+    """A model after visits to 40 pages, of which every fourth changes each 20 days."""
+    policy = Hazard(PolicyInputs(MEAN_S))
+    rng = random.Random(0)
+    for page in range(40):
+        policy.add(page, page % 2, page % 4, 1.0, 0.0)
+    for step in range(1, 16):
+        for page in range(40):
+            at = step * MEAN_S + page
+            changed = page % 4 == 0 and rng.random() < 0.8
+            policy.record(Visit(page, page % 2, page % 4, at, at - MEAN_S, changed))
+    return policy
+
+
+def test_a_page_that_changed_often_is_due_before_one_that_never_did(trained: Hazard) -> None:
+    assert trained.due_at(0, 1.0) < trained.due_at(1, 1.0)
+
+
+def test_the_value_of_a_visit_is_the_price_when_it_is_due(trained: Hazard) -> None:
+    for page in range(8):
+        due = trained.due_at(page, 2.0)
+        assert trained.value(page, due) == pytest.approx(2.0, rel=0.15)
+
+
+def test_due_times_in_a_batch_are_those_of_single_pages_about_now(trained: Hazard) -> None:
+    now = 15 * MEAN_S + 39
+    pages = [page for page in range(40) if page % 2 == 0]
+    prices = [trained.value(page, now) for page in pages]
+    batch = trained.due_at_many(pages, prices)
+    assert batch == pytest.approx([now] * len(pages), abs=DAY_S)
+
+
+def test_the_value_is_proportional_to_the_weight() -> None:
+    policy = Hazard(PolicyInputs(MEAN_S))
+    policy.add(0, 0, 0, 1.0, 0.0)
+    policy.add(1, 0, 0, 2.0, 0.0)
+    assert policy.value(1, MEAN_S) == pytest.approx(2 * policy.value(0, MEAN_S))
+
+
+def test_features_do_not_know_the_outcome_of_their_visit() -> None:
+    """The weights after one batch of coin flips stay near the prior."""
+    policy = Hazard(PolicyInputs(MEAN_S))
+    rng = random.Random(1)
+    for page in range(50):
+        policy.add(page, page, page, 1.0, 0.0)
+    for page in range(50):
+        policy.record(Visit(page, page, page, MEAN_S, 0.0, changed=rng.random() < 0.5))
+    assert max(abs(weight) for weight in policy.weights[3:]) < 0.5
+
+
+def test_a_page_that_was_not_added_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        Hazard(PolicyInputs(MEAN_S)).due_at(7, 1.0)
