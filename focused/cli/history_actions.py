@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from datetime import UTC, datetime
@@ -95,6 +96,10 @@ def _state_lines(timeline: PageTimeline, now: float) -> list[str]:
     ]
     if timeline.gone_at is not None:
         lines.append(f"gone since {_format_time(timeline.gone_at)}")
+    if timeline.next_visit_at is not None:
+        is_due_later = timeline.next_visit_at < math.inf
+        due = _format_time(timeline.next_visit_at) if is_due_later else "now: it is queued"
+        lines.append(f"next visit due {due}")
     next_change = timeline.next_change_at
     probability = timeline.change_probability(now)
     if timeline.change_rate:

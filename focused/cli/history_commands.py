@@ -39,8 +39,8 @@ def history(
     """Print the history of a page of a continuous crawl.
 
     Prints when the page was first and last seen, each visit that brought a change with result,
-    size of the change and relevance, the change rate, and when the next change is expected. URL
-    may lack its scheme. Works while the crawl runs.
+    size of the change and relevance, the change rate, and when the next visit is due and the next
+    change expected. URL may lack its scheme. Works while the crawl runs.
     """
     from focused.cli.history_actions import export_history, show_diff, show_history
 

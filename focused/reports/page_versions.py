@@ -26,6 +26,8 @@ from focused.archive.page_history import (
 from focused.crawl.revisits.page_records import PageRecords
 from focused.errors import ConfigurationError, StateError
 from focused.reports.why import unknown_url_message, url_spellings
+from focused.revisit.disk_schedule import TableRecords
+from focused.revisit.schedule import stored_due_at
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.decoding import decode
@@ -77,7 +79,8 @@ class PageTimeline:
     """The history of a page; times are in seconds since the epoch.
 
     ``events`` are in order of time, ``visits`` counts the revisits by result. ``change_rate`` is in
-    changes a day, None before the first revisit.
+    changes a day, None before the first revisit. ``next_visit_at`` is when the next visit is due,
+    infinity while the page is queued or in flight, None if it is not scheduled.
     """
 
     url: str
@@ -88,6 +91,7 @@ class PageTimeline:
     events: tuple[PageEvent, ...]
     visits: Mapping[str, int]
     change_rate: float | None
+    next_visit_at: float | None
 
     @property
     def versions(self) -> tuple[PageVersion, ...]:
@@ -155,6 +159,7 @@ def _timeline(tables: Tables, row: PageRow, history: PageHistory) -> PageTimelin
         events=tuple(_events(row, history.first_version, visits)),
         visits=Counter(visit.result for visit in visits),
         change_rate=history.change_rate(row.fetched_at),
+        next_visit_at=stored_due_at(TableRecords(tables), row.seq),
     )
 
 

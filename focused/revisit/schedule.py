@@ -316,3 +316,12 @@ class RevisitSchedule:
             raise KeyError(page)
         due_at, last, wait, site = self._record.unpack(record)
         return due_at, last, wait, site
+
+
+def stored_due_at(records: RecordStore, page: int) -> float | None:
+    """Return when a page of a stored schedule is due; infinity while it is taken.
+
+    None for a page that is not in the schedule.
+    """
+    record = records.get("schedule", page)
+    return None if record is None else float(RevisitSchedule._record.unpack(record)[0])
