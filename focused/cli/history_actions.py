@@ -97,7 +97,7 @@ def _state_lines(timeline: PageTimeline, now: float) -> list[str]:
     if timeline.gone_at is not None:
         lines.append(f"gone since {_format_time(timeline.gone_at)}")
     if timeline.next_visit_at is not None:
-        is_due_later = timeline.next_visit_at < math.inf
+        is_due_later = math.isfinite(timeline.next_visit_at)
         due = _format_time(timeline.next_visit_at) if is_due_later else "now: it is queued"
         lines.append(f"next visit due {due}")
     next_change = timeline.next_change_at

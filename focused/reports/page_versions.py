@@ -80,7 +80,7 @@ class PageTimeline:
 
     ``events`` are in order of time, ``visits`` counts the revisits by result. ``change_rate`` is in
     changes a day, None before the first revisit. ``next_visit_at`` is when the next visit is due,
-    infinity while the page is queued or in flight, None if it is not scheduled.
+    minus infinity while the page is queued or in flight, None if it is not scheduled.
     """
 
     url: str

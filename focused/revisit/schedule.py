@@ -319,7 +319,7 @@ class RevisitSchedule:
 
 
 def stored_due_at(records: RecordStore, page: int) -> float | None:
-    """Return when a page of a stored schedule is due; infinity while it is taken.
+    """Return when a page of a stored schedule is due; minus infinity while it is taken.
 
     None for a page that is not in the schedule.
     """
