@@ -195,6 +195,9 @@ def test_a_continuous_crawl_takes_up_the_pages_of_an_earlier_one(
     revisit = Revisit(continuous=True, hours=240, pages_per_day=4)
     simulation.restart(DAY_S, revisit=revisit).run(20_000)
     assert results(simulation)[0] == "unknown"
+    history = page_history(simulation.store.tables, 0)
+    assert history is not None
+    assert (history.versions, history.visits) == (1, len(results(simulation)) - 1)
     assert set(results(simulation)[1:]) == {"identical"}
 
 

@@ -285,6 +285,14 @@ class Collection:
             )
         )
 
+    def restart(self, page: KnownPage, now: float) -> None:
+        """Store a page whose first version to compare with came ``now``, as if it were new."""
+        row = page.row
+        self._set_weight(page)
+        self._end_visit(page)
+        self._schedule.remove(row.seq)
+        self._schedule.add(row.seq, _number(row.host), _number(directory_of(row.url)), 1.0, now)
+
     def postpone(self, page: KnownPage, until: float) -> None:
         """Store a page after a visit that told nothing; it is visited again at ``until``."""
         self._end_visit(page)

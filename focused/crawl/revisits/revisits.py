@@ -269,7 +269,7 @@ class Revisits:
         self._collection.records.append_visit(visit)
         known = KnownPage(row, known.history, known.record)
         history, record = known.history, known.record
-        history.versions += 1
+        history.versions += finding.result is not VisitResult.UNKNOWN
         record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
         self._update(known, finding, now)
         self._responses.enqueue_links(link, classified, now)
@@ -292,6 +292,11 @@ class Revisits:
                 record.failures += 1
                 wait_s *= 2.0 ** min(record.failures, 10)
             self._collection.postpone(known, now + wait_s)
+            return
+        if result is VisitResult.UNKNOWN:
+            record.failures = 0
+            history.seen_at = now
+            self._collection.restart(known, now)
             return
         previous_at = history.seen_at
         prior = self._collection.change_probability(known.row.seq, now)
