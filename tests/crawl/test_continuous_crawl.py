@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -301,3 +302,56 @@ def test_a_page_is_visited_after_the_longest_interval_whatever_links_wait(
     gaps = [after - before for before, after in pairwise(simulation.times(HOME))]
     assert len(gaps) == 2
     assert all(10 * DAY_S <= gap < 12 * DAY_S for gap in gaps)
+
+
+def http_date(at: float) -> str:
+    return formatdate(at, usegmt=True)
+
+
+def constant_etag(now: float) -> dict[str, str]:
+    return {"etag": '"one"'}
+
+
+def changing_etag(now: float) -> dict[str, str]:
+    return {"etag": f'"{now}"'}
+
+
+def modified_now(now: float) -> dict[str, str]:
+    return {"last_modified": http_date(now), "date": http_date(now)}
+
+
+def constant_date(now: float) -> dict[str, str]:
+    return {"last_modified": http_date(START - DAY_S), "date": http_date(now)}
+
+
+def clock_in_the_future(now: float) -> dict[str, str]:
+    ahead = now + 400 * DAY_S
+    return {"last_modified": http_date(ahead - 10 * DAY_S), "date": http_date(ahead)}
+
+
+LIARS = [constant_etag, changing_etag, modified_now, constant_date, clock_in_the_future]
+
+
+@pytest.mark.parametrize("headers", LIARS, ids=lambda each: each.__name__)
+def test_changes_are_found_though_the_server_lies(
+    simulate: Simulate, tmp_path: Path, headers: Callable[[float], dict[str, str]]
+) -> None:
+    def answer(now: float) -> Outcome:
+        words = " ".join(f"krill{int((now - START) / DAY_S)}x{word}" for word in range(10))
+        return page(HOME, text=f"{WHALES} {words}", **headers(now))
+
+    simulation = revisited(simulate, tmp_path, {HOME: answer}, days=40, pages_per_day=2)
+    last = results(simulation)[-20:]
+    # The page changes daily, and is visited twice a day.
+    assert last.count("changed") >= 8
+
+
+def test_304_to_every_request_is_found_out(simulate: Simulate, tmp_path: Path) -> None:
+    def answer(now: float) -> Outcome:
+        words = " ".join(f"krill{int((now - START) / DAY_S)}x{word}" for word in range(10))
+        return page(HOME, text=f"{WHALES} {words}", etag=f'"{int((now - START) / DAY_S)}"')
+
+    subject = topic(tmp_path, HOME, revisit=Revisit(continuous=True, hours=960, pages_per_day=2))
+    simulation = simulate(subject, {HOME: answer}, confirms_everything=True).run(20_000)
+    assert "failed" in results(simulation), "a probe is answered with 304"
+    assert results(simulation)[-20:].count("changed") >= 8

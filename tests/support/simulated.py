@@ -100,6 +100,7 @@ class Simulation:
     training_urls: frozenset[str] = frozenset()
     stages: StageTimes | None = None
     reads_ahead: bool = False
+    confirms_everything: bool = False
     now: float = START
     asked: list[tuple[float, str]] = field(default_factory=list)
     settled: list[SettledFetch] = field(default_factory=list)
@@ -145,7 +146,12 @@ class Simulation:
             self.now = max(self.now, step.until)
         elif isinstance(step, Fetch):
             self.asked.append((self.now, step.url))
-            outcome = _conditional(step, self._answer(step), self.now + FETCH_S)
+            outcome = _conditional(
+                step,
+                self._answer(step),
+                self.now + FETCH_S,
+                confirms_everything=self.confirms_everything,
+            )
             self.now += FETCH_S
             ahead = self._read_ahead(step, outcome) if self.reads_ahead else None
             settled = self.crawl.settle(step.lease, outcome, self.now, ahead)
@@ -241,13 +247,16 @@ class Simulation:
         return answer
 
 
-def _conditional(fetch: Fetch, answer: Outcome, now: float) -> Outcome:
-    """The answer as a server with correct validators gives it, at ``now``."""
+def _conditional(
+    fetch: Fetch, answer: Outcome, now: float, *, confirms_everything: bool
+) -> Outcome:
+    """The answer at ``now`` as a server gives it that compares ETags, or confirms all of them."""
     if not isinstance(answer, Fetched):
         return answer
     answer = replace(answer, received_at=now)
     etag = answer.headers.get("etag")
-    if etag is not None and fetch.headers.get("If-None-Match") == etag:
+    asked = fetch.headers.get("If-None-Match")
+    if asked is not None and (asked == etag or confirms_everything):
         exchange = answer.exchange and replace(
             answer.exchange, response_head=b"HTTP/1.1 304 Not Modified\r\n\r\n", body=b""
         )
