@@ -28,6 +28,12 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FocusedScheduler:
         return Fetch(0, chosen.url, FetchPurpose.PAGE, chosen)
 
     monkeypatch.setattr(scheduling.time, "perf_counter", lambda: clock.now)
+    # Scrapy's own would take a reactor that an earlier test has installed and nobody runs.
+    monkeypatch.setattr(
+        scheduling,
+        "call_later",
+        lambda delay, call: asyncio.get_running_loop().call_later(delay, call),
+    )
     session = Mock(error_message="", now=lambda: 0.0, crawl=Mock(next=choose))
     return FocusedScheduler(Mock(), session)
 
