@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from itertools import count
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -18,7 +18,21 @@ CHOOSING_TAKES_S = 0.004
 
 
 @pytest.fixture
-def scheduler(monkeypatch: pytest.MonkeyPatch) -> FocusedScheduler:
+def next_turn(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Begins the next turn of the reactor: runs what was put off until then."""
+    calls: list[Callable[[], None]] = []
+    monkeypatch.setattr(scheduling, "call_later", lambda delay, call: calls.append(call))
+
+    def begin() -> None:
+        due, calls[:] = list(calls), []
+        for call in due:
+            call()
+
+    return begin
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) -> FocusedScheduler:
     """One that always has a link, and takes its time to choose it."""
     clock, leases = SimpleNamespace(now=100.0), count()
 
@@ -27,13 +41,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FocusedScheduler:
         chosen = link(f"http://a.test/{next(leases)}")
         return Fetch(0, chosen.url, FetchPurpose.PAGE, chosen)
 
-    monkeypatch.setattr(scheduling.time, "perf_counter", lambda: clock.now)
-    # Scrapy's own would take a reactor that an earlier test has installed and nobody runs.
-    monkeypatch.setattr(
-        scheduling,
-        "call_later",
-        lambda delay, call: asyncio.get_running_loop().call_later(delay, call),
-    )
+    monkeypatch.setattr(scheduling, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     session = Mock(error_message="", now=lambda: 0.0, crawl=Mock(next=choose))
     return FocusedScheduler(Mock(), session)
 
@@ -44,27 +52,19 @@ def handed_out(scheduler: FocusedScheduler) -> int:
 
 
 def test_few_are_handed_out_in_one_turn_and_the_engine_asks_again_in_the_next(
-    scheduler: FocusedScheduler,
+    scheduler: FocusedScheduler, next_turn: Callable[[], None]
 ) -> None:
     wakes = scheduler._crawler.engine._slot.nextcall.schedule
-
-    async def turns() -> list[int]:
-        first = handed_out(scheduler)
-        assert handed_out(scheduler) == 0
-        assert not wakes.called
-        while not wakes.called:
-            await asyncio.sleep(0)
-        return [first, handed_out(scheduler)]
-
-    assert asyncio.run(turns()) == [3, 3]
+    assert [handed_out(scheduler), handed_out(scheduler)] == [3, 0]
+    assert not wakes.called
+    next_turn()
+    assert wakes.called
+    assert handed_out(scheduler) == 3
 
 
 def test_the_engine_is_not_asked_to_look_again_where_none_was_kept_back(
-    scheduler: FocusedScheduler,
+    scheduler: FocusedScheduler, next_turn: Callable[[], None]
 ) -> None:
-    async def turns() -> None:
-        scheduler.next_request()
-        await asyncio.sleep(0.01)
-
-    asyncio.run(turns())
+    scheduler.next_request()
+    next_turn()
     assert not scheduler._crawler.engine._slot.nextcall.schedule.called
