@@ -42,7 +42,8 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) ->
         return Fetch(0, chosen.url, FetchPurpose.PAGE, chosen)
 
     monkeypatch.setattr(scheduling, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    session = Mock(error_message="", now=lambda: 0.0, crawl=Mock(next=choose))
+    now = Mock(return_value=0.0, real_s=float)
+    session = Mock(error_message="", now=now, crawl=Mock(next=choose))
     return FocusedScheduler(Mock(), session)
 
 
