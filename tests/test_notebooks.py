@@ -65,7 +65,8 @@ def test_the_notebook_on_a_finished_crawl_runs(finished_crawl: str) -> None:
         "whale" in shown['found = pages[pages.on_topic].sort_values("relevance", ascending=False)']
     )
     assert "a.test" in shown["hosts = pd.DataFrame(rank_hosts_by_harvest(crawl.pages))"]
-    assert "Figure" in shown["from focused.link_scoring.link_features import FEATURE_NAMES"]
+    chart = shown["from focused.link_scoring.linear_model import DEFAULT_PRIOR, load_link_prior"]
+    assert "Figure" in chart
 
 
 def test_the_notebook_on_a_comparison_runs(tmp_path: Path) -> None:
