@@ -17,7 +17,6 @@ from focused.crawl.revisits.page_records import KnownPage
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.web.page import Fetched
-from focused.web.urls import host_of
 
 _decode_trust = msgspec.msgpack.Decoder(SignalTrust).decode
 _MIN_GAIN = 1.5
@@ -37,10 +36,14 @@ class Announcements:
         Return the expected relevant content of their visits.
         """
         expected = 0.0
+        trusts: dict[str, SignalTrust] = {}  # most signals of a sitemap are for one host
         for signal in read_change_signals(fetched, clock_offset_s):
             number = self._collection.records.number_of(signal.url)
             if number is not None:
-                expected += self._apply(signal, self._collection.records.load(number), now)
+                known = self._collection.records.load(number)
+                host = known.row.host
+                trust = trusts[host] = trusts.get(host) or self._trust(host)
+                expected += self._apply(signal, known, trust, now)
         return expected
 
     def learn(
@@ -56,10 +59,12 @@ class Announcements:
         known.record.signal = None
         known.record.signalled = 0.0
 
-    def _apply(self, signal: ChangeSignal, known: KnownPage, now: float) -> float:
+    def _apply(
+        self, signal: ChangeSignal, known: KnownPage, trust: SignalTrust, now: float
+    ) -> float:
         record, previous_at = known.record, known.history.seen_at
         prior = self._collection.change_probability(known.row.seq, now)
-        estimate = self._trust(host_of(signal.url)).estimate(signal, previous_at, now, prior)
+        estimate = trust.estimate(signal, previous_at, now, prior)
         record.signal, record.signalled = signal, estimate.probability
         self._collection.records.put(known)
         gains = estimate.probability > _MIN_GAIN * prior

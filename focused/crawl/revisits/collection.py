@@ -204,9 +204,7 @@ class Collection:
         row = page.row
         self._set_weight(page)
         self.records.add(page)
-        self._schedule.add(
-            row.seq, _number(row.host), _number(directory_of(row.url)), 1.0, row.fetched_at
-        )
+        self._add_to_schedule(row, row.fetched_at)
 
     def catch_up(self) -> None:
         """Add some of the pages that the crawl fetched before it was continuous."""
@@ -229,8 +227,7 @@ class Collection:
         page = self._schedule.take(now)
         if page is None:
             return False
-        self._set_released(page, now)
-        self._queue(page, now, first=not self._competes)
+        self._queue(page, now)
         return True
 
     def refresh(self, now: float) -> None:
@@ -242,8 +239,7 @@ class Collection:
             page, since = next(iter(self._released.items()))
             if now - since < _REFRESH_S:
                 break
-            self._set_released(page, now)
-            self._queue(page, now, first=not self._competes)
+            self._queue(page, now)
 
     def change_probability(self, page: int, now: float) -> float:
         """Return the probability that a page changed since its last visit."""
@@ -287,16 +283,18 @@ class Collection:
 
     def restart(self, page: KnownPage, now: float) -> None:
         """Store a page whose first version to compare with came ``now``, as if it were new."""
-        row = page.row
         self._set_weight(page)
         self._end_visit(page)
-        self._schedule.remove(row.seq)
-        self._schedule.add(row.seq, _number(row.host), _number(directory_of(row.url)), 1.0, now)
+        self._schedule.remove(page.row.seq)
+        self._add_to_schedule(page.row, now)
 
     def postpone(self, page: KnownPage, until: float) -> None:
         """Store a page after a visit that told nothing; it is visited again at ``until``."""
         self._end_visit(page)
         self._schedule.put_back(page.row.seq, until)
+
+    def _add_to_schedule(self, row: PageRow, at: float) -> None:
+        self._schedule.add(row.seq, _number(row.host), _number(directory_of(row.url)), 1.0, at)
 
     def _set_weight(self, page: KnownPage) -> None:
         row, record = page.row, page.record
@@ -314,7 +312,9 @@ class Collection:
         self._released[page] = now
         self._tables.put(_RELEASED_TABLE, _PAGE.pack(page), _TIME.pack(now))
 
-    def _queue(self, page: int, now: float, *, first: bool) -> None:
+    def _queue(self, page: int, now: float) -> None:
+        """Queue a page, or move it up if it is queued."""
+        self._set_released(page, now)
         known = self.records.load(page)
         row = known.row
         probability = self._schedule.policy.change_probability(page, now)
@@ -331,7 +331,7 @@ class Collection:
         )
         hosts = self._frontier.hosts
         overdue = now - known.history.seen_at >= self._max_interval_s
-        if first or overdue or hosts.is_full(hosts.get(row.host)):
+        if not self._competes or overdue or hosts.is_full(hosts.get(row.host)):
             self._frontier.push(link, now)
         else:
             self._enqueuer.push(link, now)

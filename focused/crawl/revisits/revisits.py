@@ -36,14 +36,12 @@ _SAME_VERSION = frozenset({VisitResult.IDENTICAL, VisitResult.COSMETIC})
 _MIN_NEW_RELEVANCE = 0.1
 _ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
 _CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
-_POSTPONED = frozenset({VisitResult.MISSING, VisitResult.FAILED, VisitResult.EXCLUDED})
-"""Results that don't tell whether the page changed."""
-
 _RETRY_S = {
     VisitResult.MISSING: 3 * 86_400.0,
     VisitResult.FAILED: 3_600.0,
     VisitResult.EXCLUDED: 30 * 86_400.0,
 }
+"""When to visit again after results that don't tell whether the page changed."""
 
 _MIN_RELEASED = 16
 _MAX_RELEASED_S = 3_600.0
@@ -187,7 +185,7 @@ class Revisits:
             self._responses.enqueue_links(link, finding.classified, now)
             finding = dataclass_replace(finding, brings_links=sum(new) >= _MIN_NEW_RELEVANCE)
         self._collection.records.append_visit(visit)
-        self._update(known, finding, now)
+        self._update(known, finding, visit, now)
         return SettledFetch(link, "revisited", failure=_failure_of(outcome))
 
     def _find(
@@ -271,7 +269,7 @@ class Revisits:
         history, record = known.history, known.record
         history.versions += finding.result is not VisitResult.UNKNOWN
         record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
-        self._update(known, finding, now)
+        self._update(known, finding, visit, now)
         self._responses.enqueue_links(link, classified, now)
         return SettledFetch(
             link,
@@ -283,10 +281,10 @@ class Revisits:
             words=classified.words,
         )
 
-    def _update(self, known: KnownPage, finding: _Finding, now: float) -> None:
+    def _update(self, known: KnownPage, finding: _Finding, visit: VisitRow, now: float) -> None:
         """Update the page's history and schedule the next visit."""
         history, record, result = known.history, known.record, finding.result
-        if result in _POSTPONED:
+        if result in _RETRY_S:
             wait_s = _RETRY_S[result]
             if result is VisitResult.FAILED:
                 record.failures += 1
@@ -299,7 +297,6 @@ class Revisits:
             self._collection.restart(known, now)
             return
         previous_at = history.seen_at
-        prior = self._collection.change_probability(known.row.seq, now)
         is_gone, was_gone = result in _ENDS, history.gone_at is not None
         changed = finding.brings_links or (result in _CHANGES and not (is_gone and was_gone))
         record.failures = 0
@@ -310,7 +307,7 @@ class Revisits:
             history.changed_at = now
         if is_gone != was_gone:
             history.gone_at = now if is_gone else None
-        self._announcements.learn(known, previous_at, now, changed=changed, prior=prior)
+        self._announcements.learn(known, previous_at, now, changed=changed, prior=visit.predicted)
         self._collection.record_visit(
             known, previous_at, now, changed=changed, changed_at=finding.changed_at
         )
