@@ -81,11 +81,13 @@ def open_environment(
     return env
 
 
-def open_databases(env: lmdb.Environment, *, create: bool) -> Mapping[str, Any]:
-    """Open all tables. Raises lmdb.Error."""
-    tables = {name: env.open_db(name.encode(), create=create) for name in TABLES}
+def open_databases(
+    env: lmdb.Environment, *, create: bool, txn: lmdb.Transaction | None = None
+) -> Mapping[str, Any]:
+    """Open all tables, each in a transaction of its own without ``txn``. Raises lmdb.Error."""
+    tables = {name: env.open_db(name.encode(), txn, create=create) for name in TABLES}
     sets = {
-        name: env.open_db(name.encode(), create=create, dupsort=True, dupfixed=True)
+        name: env.open_db(name.encode(), txn, create=create, dupsort=True, dupfixed=True)
         for name in SETS
     }
     return tables | sets
@@ -95,15 +97,19 @@ def write_or_check_identity(
     env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]
 ) -> None:
     """Write ``identity`` into a new environment, or check that of an existing one."""
-    if _identity(env) is None and not env.stat()["entries"]:
-        with env.begin(write=True, db=env.open_db(_META)) as txn:
+    if not env.stat()["entries"]:
+        # In one transaction: after a kill between two, tables without identity would be refused.
+        with env.begin(write=True) as txn:
+            meta = open_databases(env, create=True, txn=txn)["meta"]
             raw = msgspec.json.encode(identity)
-            txn.put(IDENTITY, add_checksum(checksum_seed("meta"), IDENTITY, raw))
+            txn.put(IDENTITY, add_checksum(checksum_seed("meta"), IDENTITY, raw), db=meta)
     check_identity(env, folder, identity)
 
 
 def check_identity(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> None:
     """Raise StateError when the environment has another identity; writes nothing."""
+    if not env.stat()["entries"]:
+        raise _no_state_error(folder)  # killed before it stored anything
     compare_identity(_identity(env), folder, identity)
 
 
@@ -146,7 +152,11 @@ def data_file(folder: Path) -> Path:
 def require_state(folder: Path) -> None:
     """Raise StateError when ``folder`` holds no state."""
     if not data_file(folder).is_file():
-        raise StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
+        raise _no_state_error(folder)
+
+
+def _no_state_error(folder: Path) -> StateError:
+    return StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
 
 
 def damaged_error(folder: Path, error: Exception) -> StateError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -12,6 +13,7 @@ import pytest
 
 from focused.errors import StateError
 from focused.frontier.state_check import check_state
+from focused.storage import environment
 from focused.storage import state_store as store_module
 from focused.storage.journal import Journal
 from focused.storage.state_store import StateStore
@@ -51,6 +53,25 @@ def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path:
     assert found == [0, 0, 3, 3, 3, 6, 6]
     store.close()
     assert rows_after_a_crash(store, tmp_path / "state") == 7
+
+
+def test_a_crawl_that_was_killed_while_its_tables_were_created_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(*_: object) -> bytes:
+        raise Killed
+
+    with monkeypatch.context() as killing:
+        killing.setattr(environment, "add_checksum", kill)
+        with pytest.raises(Killed):
+            StateStore.open(tmp_path, {"topic": "whales"})
+    with pytest.raises(StateError, match="was the crawl ever started"):
+        StateStore.view(tmp_path)
+    with contextlib.closing(StateStore.open(tmp_path, {"topic": "whales"})) as store:
+        assert not store.tables.count("content")
 
 
 def test_state_of_an_older_program_is_refused_by_its_format(
