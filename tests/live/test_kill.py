@@ -29,7 +29,7 @@ from tests.live.webs import (
 IN_PEACE = -1
 AT_ONCE = 3
 CLOCKS_DIFFER_S = 0.02
-ON_ITS_WAY_S = 0.1  # a request's, at most, from its lease to the server
+ON_ITS_WAY_S = 0.3  # a request's, at most, from its lease to the server
 LAST_PAGE = f"http://{UNHURRIED}/{UNHURRIED_PAGES - 1}"
 
 

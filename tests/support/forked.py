@@ -55,6 +55,9 @@ def fork(
         target=_run, args=(list(arguments), out, err, folder, variables, dict(limits or {}))
     )
     process.start()
+    # start() asks all children whether they have ended, also those that another thread waits for.
+    # Of two that read one child's exit status at once, one gets nothing and takes it for 255.
+    multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
     return process
 
 
