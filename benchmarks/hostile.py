@@ -100,7 +100,7 @@ PAGES: Mapping[str, tuple[Callable[[], bytes], str]] = {
         "text/html; charset=utf-8",
     ),
     "broken ISO-2022-JP": (filled(b"\x1b$B\xff~ ", b"<p>"), "text/html; charset=iso-2022-jp"),
-    "UTF-16 said to be UTF-8": (
+    "UTF-16 declared as UTF-8": (
         lambda: ("<p>whale " * 600_000).encode("utf-16"),
         "text/html; charset=utf-8",
     ),
