@@ -134,7 +134,9 @@ def _apt_of(release: str, cache: Path) -> list[str]:
     if own is None:
         raise RecordedWebError("apt has no Debian release among its sources: this needs Debian")
     sources = state / "sources.list"
-    sources.write_text(f"deb [signed-by={own[1]}] {own[0]} {release} main\n")
+    # apt leaves the field as it is where the release has no key of its own.
+    signed_by = "" if own[1].startswith("$") else f"[signed-by={own[1]}] "
+    sources.write_text(f"deb {signed_by}{own[0]} {release} main\n")
     settings = {
         "Dir::Etc::sourcelist": sources,
         "Dir::Etc::sourceparts": "/dev/null",
