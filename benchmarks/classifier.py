@@ -41,7 +41,7 @@ from focused.directory.sample_set import is_in_category
 from focused.errors import TrainingError
 from focused.experiments.analysis.inference import Estimate, bootstrap_weights, mean_estimates
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
-from focused.text.documents import page_words
+from focused.text.documents import hash_page, page_words
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from focused.web.urls import host_of
@@ -131,7 +131,7 @@ def _web_rows(repeat: int, task: tuple[Path, bool]) -> list[dict[str, Any]]:
     rows = []
     for draw in _draws(web, TOPICS[folder.name], repeat, by_host):
         about = {"web": name, "positives": draw.size, "topic": draw.topic, "draw": draw.number}
-        rows += [{**about, **row} for row in _judged(web, draw)]
+        rows += [{**about, **row} for row in _evaluate(web, draw)]
     return rows
 
 
@@ -185,7 +185,7 @@ def _at_share(sides: Sequence[NDArray[np.intp]], share: float) -> list[NDArray[n
     return [side[:count] for side, count in zip(sides, counts, strict=True)]
 
 
-def _judged(web: Pages, draw: Draw) -> list[dict[str, Any]]:
+def _evaluate(web: Pages, draw: Draw) -> list[dict[str, Any]]:
     truth = draw.good[draw.test]
     rows = []
     try:
@@ -196,12 +196,12 @@ def _judged(web: Pages, draw: Draw) -> list[dict[str, Any]]:
         relevance = np.array([one.relevance for one in found])
         known = float(np.mean([one.known for one in found]))
         rows.append(
-            _figures("ours", relevance, truth, classifier.threshold, before)
+            _metrics("Focused", relevance, truth, classifier.threshold, before)
             | {"known": known, "training_cpu_s": seconds}
         )
     except TrainingError as error:  # training failed: missing in the table
         print(f"{draw.topic}, {draw.size}, {draw.number}: {error}", file=sys.stderr)
-    rows.append(_figures("MultinomialNB", _rival(web, draw), truth, 0.5, None))
+    rows.append(_metrics("MultinomialNB", _baseline(web, draw), truth, 0.5, None))
     return rows
 
 
@@ -220,7 +220,7 @@ def _trained(web: Pages, draw: Draw) -> tuple[LinearTopicClassifier, FloatArray]
         classifier = fit_classifier(
             samples, corpus, TrainingOptions(ESTIMATORS[0], prior=draw.share)
         ).classifier
-    vectors = (classifier.vocabulary.vectorize_page(web.pages[i]) for i in draw.test)
+    vectors = (classifier.vocabulary.vectorize_page(hash_page(web.pages[i])) for i in draw.test)
     raw_scores = np.array([classifier.decision_function(vector) for vector in vectors])
     return classifier, 1 / (1 + np.exp(-raw_scores))
 
@@ -230,7 +230,7 @@ def _category(labels: frozenset[str], topic: str) -> str:
     return ours[0] if ours else min(labels)
 
 
-def _rival(web: Pages, draw: Draw) -> FloatArray:
+def _baseline(web: Pages, draw: Draw) -> FloatArray:
     """MultinomialNB on the words that a CountVectorizer of the samples has."""
     rows = web.counts[draw.train]
     seen = np.flatnonzero(rows.getnnz(axis=0))
@@ -238,7 +238,7 @@ def _rival(web: Pages, draw: Draw) -> FloatArray:
     return np.asarray(bayes.predict_proba(web.counts[draw.test][:, seen])[:, 1])
 
 
-def _figures(
+def _metrics(
     classifier: str,
     relevance: FloatArray,
     truth: BoolArray,
@@ -286,9 +286,8 @@ def _write(folder: Path, runs: pd.DataFrame) -> None:
     runs.round(5).to_csv(folder / "runs.csv", index=False)
     means = table(runs)
     means.to_csv(folder / "table.csv", index=False)
-    whole = (
-        f"# The classifier by its samples\n\nBy `benchmarks/classifier.py`.\n\n{markdown(means)}\n"
-    )
+    title = "Quality of the classifier by the number of good samples"
+    whole = f"# {title}\n\nBy `benchmarks/classifier.py`.\n\n{markdown(means)}\n"
     (folder / "README.md").write_text(whole, encoding="utf-8")
     print(whole)
 
