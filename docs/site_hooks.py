@@ -210,6 +210,28 @@ def _points(row: Any) -> str:
     return f"{mean} ({low} to {high})"
 
 
+def _classifier(_: str) -> str:
+    """Quality of the classifier by the number of good samples, beside the baseline."""
+    columns = {
+        "web": "web",
+        "positives": "good samples",
+        "classifier": "classifier",
+        "auc": "AUC",
+        "average_precision": "average precision",
+        "precision": "precision",
+        "recall": "recall",
+        "ece_before": "ECE before",
+        "ece": "ECE",
+        "worst_ece": "worst ECE",
+    }
+    table = pd.read_csv(RESULTS / "classifier" / "table.csv", dtype=str, keep_default_na=False)
+    rows = [
+        tuple(re.sub(r"\b0(?=\.)", "", cell).replace(" to ", "–") for cell in row)
+        for row in table[list(columns)].itertuples(index=False)
+    ]
+    return _table(tuple(columns.values()), rows)
+
+
 def _tables(name: str) -> str:
     return f"```text\n{(RESULTS / name / 'tables.txt').read_text(encoding='utf-8').strip()}\n```"
 
@@ -224,5 +246,6 @@ _GENERATORS: dict[str, Callable[[str], str]] = {
     "failures": _failures,
     "harvest": _harvest,
     "differences": _differences,
+    "classifier": _classifier,
     "tables": _tables,
 }
