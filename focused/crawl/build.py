@@ -19,12 +19,18 @@ from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, WeightedPolicy
-from focused.crawl.revisits.download_budget import DAY_S, DownloadBudget
+from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
 from focused.crawl.revisits.page_records import PageRecords
-from focused.crawl.revisits.revisits import Revisits
+from focused.crawl.revisits.revisits import (
+    ChangeDetector,
+    CollectionUpdater,
+    RevisitProcessor,
+    Revisits,
+)
 from focused.crawl.revisits.versions import VersionChecker
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
+from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.revisit.policy import PolicyInputs, find_revisit_policy
@@ -124,11 +130,11 @@ def build_crawl(
     ]
     if policy.reprioritiser is not None:
         listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
-    revisits = None
+    revisits: Revisits | None = None
     if topic.revisit.continuous:
         by_score = link_order_of(policy).by_score
-        revisits = _build_revisits(topic, state, enqueuer, responses, by_score=by_score)
-        listeners.insert(0, revisits)
+        revisits, updater = _build_revisits(topic, state, enqueuer, responses, by_score=by_score)
+        listeners.insert(0, updater)
     return Crawl(
         topic,
         state,
@@ -136,7 +142,15 @@ def build_crawl(
         enqueuer,
         responses,
         Learning(training, ModelHistory(classifier, training, tables)),
-        StopConditions(topic, frontier, counters, state.leases, robots, state.timer, revisits),
+        StopConditions(
+            topic,
+            frontier,
+            counters,
+            state.leases,
+            robots,
+            state.timer,
+            None if revisits is None else revisits.pacer,
+        ),
         listeners,
         revisits,
     )
@@ -149,7 +163,7 @@ def _build_revisits(
     responses: ResponseProcessor,
     *,
     by_score: bool,
-) -> Revisits:
+) -> tuple[Revisits, CollectionUpdater]:
     settings, tables, archive = topic.revisit, state.store.tables, state.archive
     budget = DownloadBudget(settings, tables)
     records = PageRecords(tables, archive)
@@ -163,23 +177,20 @@ def _build_revisits(
         TableDueQueue(tables),
         policy_records,
         mean_interval_s=mean_interval_s,
-        min_interval_s=settings.min_interval_hours * 3600,
+        min_interval_s=settings.min_interval_hours * HOUR_S,
         max_interval_s=settings.max_interval_days * DAY_S,
     )
     collection = Collection(
         settings, tables, records, schedule, archive, state.frontier, enqueuer, by_score=by_score
     )
-    return Revisits(
-        collection,
-        budget,
-        policy_records.save,
-        responses,
-        VersionChecker(tables),
-        Announcements(tables, collection),
-        archive,
-        state.frontier,
-        state.counters,
+    versions = VersionChecker(tables)
+    announcements = Announcements(tables, collection, versions)
+    detector = ChangeDetector(collection, versions, responses)
+    processor = RevisitProcessor(
+        collection, detector, announcements, responses, archive, state.counters
     )
+    updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
+    return Revisits(RevisitPacer(collection, budget), processor, policy_records), updater
 
 
 def _open_warc_files(topic: Topic, policy: Policy, store: StateStore) -> WarcFiles | None:

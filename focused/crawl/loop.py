@@ -235,7 +235,7 @@ class Crawl:
             return self._leases.open(redirected)
         if self._revisits is not None:
             harvest_over = self._stop_conditions.is_harvest_over(now)
-            may_fetch_at = self._revisits.prepare(now, harvest_over=harvest_over)
+            may_fetch_at = self._revisits.pacer.prepare(now, harvest_over=harvest_over)
             if may_fetch_at > now:
                 return Wait(may_fetch_at)
         for _ in range(_MAX_EXCLUSIONS_PER_CALL):
@@ -379,7 +379,7 @@ class Crawl:
         # The driver checks its own requests against robots.txt: it has to tell their senders.
         if refusal is None and (link.payload or self._host_policy.robots_allows(host, link.url)):
             if self._revisits is not None:
-                self._revisits.count_download(now)
+                self._revisits.pacer.count_download(now)
             return self._leases.open(Lease(offer, FetchPurpose.PAGE, link.url))
         refusal = refusal or FailureKind.ROBOTS
         has_row = refusal is FailureKind.INTERNAL_ERROR or self._host_policy.has_row(host, refusal)
@@ -394,10 +394,10 @@ class Crawl:
         if self._host_policy.needs_robots(offer.host, url, now):
             return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
         if self._host_policy.robots_allows(offer.host, url):
-            revisits.count_download(now)
-            headers = revisits.conditional_headers(url, now)
+            revisits.pacer.count_download(now)
+            headers = revisits.processor.conditional_headers(url, now)
             return self._leases.open(Lease(offer, FetchPurpose.PAGE, url, headers=headers))
-        revisits.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
+        revisits.processor.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
         self._end_revisit(offer, offer.host.pace, now)
         return None
 
@@ -408,9 +408,14 @@ class Crawl:
     def _settle_page(
         self, offer: Offer, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> SettledFetch:
-        is_again = self._revisits is not None and is_revisit(offer.link)
-        settle = self._revisits.settle if self._revisits and is_again else self._responses.settle
-        settled = settle(offer.link, outcome, now, parsed)
+        revisits = self._revisits
+        is_again = revisits is not None and is_revisit(offer.link)
+        if revisits is not None and is_again:
+            settled = revisits.processor.settle(offer.link, outcome, now, parsed)
+            if isinstance(outcome, Fetched):
+                revisits.pacer.count_bytes(len(outcome.body), now)
+        else:
+            settled = self._responses.settle(offer.link, outcome, now, parsed)
         self._host_policy.answered(offer.link.url, outcome)
         pace = self._host_policy.next_pace(offer.host, outcome, now)
         if is_again:

@@ -7,7 +7,7 @@ before its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +135,10 @@ class ResponseProcessor:
             self._duplicates.keep_version(classified.page, classified.content)
         self._counters.links_over_limit += classified.page.links_over_limit
         return self._archive_writer.new_version(row, fetched, classified)
+
+    def new_link_scores(self, classified: ClassifiedPage) -> Sequence[float]:
+        """Return the scores of a page's links that were not found before."""
+        return self._enqueuer.new_link_scores(classified.scored)
 
     def enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
         """Queue the links of a new version, if the crawl follows links."""

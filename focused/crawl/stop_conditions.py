@@ -5,7 +5,7 @@ from __future__ import annotations
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
-from focused.crawl.revisits.revisits import Revisits
+from focused.crawl.revisits.pacing import RevisitPacer
 from focused.crawl.steps import Done, Wait
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, Hosts
@@ -23,12 +23,12 @@ class StopConditions:
         leases: Leases,
         robots: RobotsFetcher,
         running: RunTimer,
-        revisits: Revisits | None = None,
+        pacer: RevisitPacer | None = None,
     ) -> None:
-        """With ``revisits`` the crawl is continuous: the topic's budget is that of its harvest."""
+        """With ``pacer`` the crawl is continuous: the topic's budget is that of its harvest."""
         self._budget = topic.budget
         self._revisit_hours = topic.revisit.hours
-        self._revisits = revisits
+        self._pacer = pacer
         self._frontier = frontier
         self._counters = counters
         self._leases = leases
@@ -37,7 +37,7 @@ class StopConditions:
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""
-        if self._revisits is not None:
+        if self._pacer is not None:
             hours = self._revisit_hours
             is_over = hours is not None and self._running.so_far_s(now) >= hours * 3600
             return "time budget spent" if is_over else None
@@ -47,7 +47,7 @@ class StopConditions:
         """Whether the first harvest of a continuous crawl is over: no budget or no link is left."""
         if self._harvest_limit(now) is not None:
             return True
-        released = 0 if self._revisits is None else self._revisits.released
+        released = 0 if self._pacer is None else self._pacer.released
         return not self._leases and len(self._frontier) <= released
 
     def _harvest_limit(self, now: float) -> str | None:
@@ -64,8 +64,8 @@ class StopConditions:
 
     def when_no_link_left(self, now: float) -> Wait | Done:
         """The step to take when the frontier is empty."""
-        if self._revisits is not None:
-            due_at = self._revisits.next_release_at(now)
+        if self._pacer is not None:
+            due_at = self._pacer.next_release_at(now)
             if due_at is not None:
                 return Wait(due_at)
         return self.end(_no_link_left_reason(self._frontier))
@@ -73,8 +73,8 @@ class StopConditions:
     def wait(self, until: float | None, now: float) -> Wait | Done:
         """The step to take when no link is available before ``until``."""
         until = earlier_time(until, self._robots.earliest(now))
-        if self._revisits is not None:
-            return Wait(earlier_time(until, self._revisits.next_release_at(now)))
+        if self._pacer is not None:
+            return Wait(earlier_time(until, self._pacer.next_release_at(now)))
         idle = not self._leases and not self._robots.has_waiting
         if idle and self._none_in_time(now):
             return Done(_no_host_in_time_reason(self._frontier))
@@ -86,7 +86,7 @@ class StopConditions:
             return False
         if self.limit(now) is not None:
             return True
-        if self._revisits is not None and self._revisits.next_release_at(now) is not None:
+        if self._pacer is not None and self._pacer.next_release_at(now) is not None:
             return False
         if not self._frontier.hosts.with_links:
             return True

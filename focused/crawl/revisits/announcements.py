@@ -14,6 +14,7 @@ from focused.crawl.revisits.change_signals import (
 )
 from focused.crawl.revisits.collection import Collection
 from focused.crawl.revisits.page_records import KnownPage
+from focused.crawl.revisits.versions import VersionChecker
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.web.page import Fetched
@@ -26,17 +27,19 @@ _MIN_GAIN = 1.5
 class Announcements:
     """Reads the change signals of sitemaps and feeds for pages of the collection."""
 
-    def __init__(self, tables: Tables, collection: Collection) -> None:
+    def __init__(self, tables: Tables, collection: Collection, versions: VersionChecker) -> None:
         self._tables = tables
         self._collection = collection
+        self._versions = versions
 
-    def read(self, fetched: Fetched, clock_offset_s: float, now: float) -> float:
+    def read(self, fetched: Fetched, now: float) -> float:
         """Move the pages that a sitemap or feed says have changed to the front.
 
         Return the expected relevant content of their visits.
         """
         expected = 0.0
         trusts: dict[str, SignalTrust] = {}  # most signals of a sitemap are for one host
+        clock_offset_s = self._versions.clock_offset_s(fetched.url)
         for signal in read_change_signals(fetched, clock_offset_s):
             number = self._collection.records.number_of(signal.url)
             if number is not None:

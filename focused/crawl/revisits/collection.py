@@ -18,8 +18,8 @@ import xxhash
 from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import PageHistory
 from focused.crawl.enqueue import LinkEnqueuer
-from focused.crawl.revisits.download_budget import DAY_S
 from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
+from focused.durations import DAY_S
 from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -33,7 +33,7 @@ from focused.web.urls import directory_of, host_of
 _RECORDS_PER_CATCH_UP = 500
 _CAUGHT_UP_META = "pages_with_records"
 _RELEASED_TABLE = "released_pages"
-_REFRESH_S = 86_400.0
+_REFRESH_S = DAY_S
 """The score of a page that waits in its host's queue is computed again after so long."""
 _PAGE, _TIME = struct.Struct(">Q"), struct.Struct(">d")
 _GONE_FACTOR = 0.05

@@ -1,8 +1,9 @@
-"""The budget of a continuous crawl: downloads per day, spread evenly over the day.
+"""Pace a continuous crawl: downloads per day, spread evenly over the day.
 
-Token buckets: revisits are paced by one from the beginning. Once the first harvest is over, all
-downloads are rationed by one for pages and one for bytes. Unused tokens accumulate for an hour at
-most, so a crawl that was stopped for a week does not send a week's requests at once.
+:class:`DownloadBudget` counts in token buckets. Revisits are paced by one from the beginning. Once
+the first harvest is over, all downloads are rationed by one for pages and one for bytes. Unused
+tokens accumulate for an hour at most, so a crawl that was stopped for a week does not send a week's
+requests at once. :class:`RevisitPacer` queues due pages as the budget allows.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from dataclasses import dataclass
 
 import msgspec
 
+from focused.crawl.revisits.collection import Collection
+from focused.durations import DAY_S, HOUR_S
 from focused.storage.tables import Tables
 from focused.topic import Revisit
 
-DAY_S = 86_400.0
-_MAX_UNUSED_S = 3_600.0
+_MAX_UNUSED_S = HOUR_S
 _DEFAULT_INTERVAL_DAYS = 7.0
 _META = "download_budget"
+
+_MIN_RELEASED = 16
+_MAX_RELEASED_S = HOUR_S
+"""No more pages are queued than are visited in this time, so that their scores stay up to date."""
 
 
 @dataclass(slots=True)
@@ -116,3 +122,61 @@ class DownloadBudget:
 
 def _saved(bucket: TokenBucket) -> tuple[float, float | None]:
     return bucket.tokens, bucket.since
+
+
+class RevisitPacer:
+    """Decides when a continuous crawl may download, and queues due pages; the caller commits."""
+
+    def __init__(self, collection: Collection, budget: DownloadBudget) -> None:
+        self._collection = collection
+        self._budget = budget
+
+    @property
+    def released(self) -> int:
+        """The number of pages that are queued in the frontier or in flight."""
+        return self._collection.released
+
+    def prepare(self, now: float, *, harvest_over: bool) -> float:
+        """Queue the pages to visit next; return when the next download may begin."""
+        collection, budget = self._collection, self._budget
+        collection.catch_up()
+        if harvest_over and not budget.is_rationed:
+            budget.start_rationing()
+        pages = len(collection)
+        at = budget.available_at(pages, now)
+        if at > now:
+            return at
+        collection.refresh(now)
+        while self._may_release(pages) and budget.next_revisit_at(pages, now) <= now:
+            if not collection.release(now):
+                break
+            budget.count_revisit(pages, now)
+        return now
+
+    def next_release_at(self, now: float) -> float | None:
+        """Return when the next page may be queued; None if enough are queued, or all."""
+        pages = len(self._collection)
+        release_at = self._collection.next_release_at()
+        if release_at is None or not self._may_release(pages):
+            return None
+        return max(
+            release_at,
+            self._budget.next_revisit_at(pages, now),
+            self._budget.available_at(pages, now),
+        )
+
+    def count_download(self, now: float) -> None:
+        """Count a page that is requested, of the collection or new."""
+        self._budget.count_page(len(self._collection), now)
+
+    def count_bytes(self, count: int, now: float) -> None:
+        """Count the bytes of a response."""
+        self._budget.count_bytes(count, now)
+
+    def save(self) -> None:
+        """Write the state held in memory into the open transaction."""
+        self._budget.save()
+
+    def _may_release(self, pages: int) -> bool:
+        most = max(_MIN_RELEASED, self._budget.pages_per_s(pages) * _MAX_RELEASED_S)
+        return self._collection.released < most
