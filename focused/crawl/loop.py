@@ -410,10 +410,10 @@ class Crawl:
     ) -> SettledFetch:
         revisits = self._revisits
         is_again = revisits is not None and is_revisit(offer.link)
+        if revisits is not None and isinstance(outcome, Fetched):
+            revisits.pacer.count_bytes(len(outcome.body), now)
         if revisits is not None and is_again:
             settled = revisits.processor.settle(offer.link, outcome, now, parsed)
-            if isinstance(outcome, Fetched):
-                revisits.pacer.count_bytes(len(outcome.body), now)
         else:
             settled = self._responses.settle(offer.link, outcome, now, parsed)
         self._host_policy.answered(offer.link.url, outcome)

@@ -228,6 +228,19 @@ def test_links_compete_with_revisits_for_the_downloads_after_the_harvest(
     assert len(simulation.urls) <= 10 + 42
 
 
+def test_the_bytes_of_new_pages_count_in_the_budget_after_the_harvest(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    links = [f"http://a.test/{number}" for number in range(60)]
+    web: dict[str, Any] = {HOME: page(HOME, *links, text=WHALES)}
+    web |= {url: page(url, text=f"{url} {WHALES * 10}") for url in links}
+    size = len(web[links[0]].body)
+    revisit = Revisit(continuous=True, hours=240, pages_per_day=1_000, bytes_per_day=2 * size)
+    subject = topic(tmp_path, HOME, revisit=revisit, budget=Budget(pages=10))
+    simulation = simulate(subject, web).run(20_000)
+    assert len(simulation.urls) <= 10 + 10 * 2 + 2
+
+
 def sitemap(url: str, lastmod: dict[str, str]) -> Fetched:
     entries = "".join(
         f"<url><loc>{page}</loc><lastmod>{at}</lastmod></url>" for page, at in lastmod.items()
