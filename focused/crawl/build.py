@@ -18,7 +18,7 @@ from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
-from focused.crawl.revisits.collection import Collection, WeightedPolicy
+from focused.crawl.revisits.collection import Collection, RevisitQueue, WeightedPolicy
 from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
 from focused.crawl.revisits.page_records import PageRecords
 from focused.crawl.revisits.revisits import (
@@ -180,9 +180,10 @@ def _build_revisits(
         min_interval_s=settings.min_interval_hours * HOUR_S,
         max_interval_s=settings.max_interval_days * DAY_S,
     )
-    collection = Collection(
-        settings, tables, records, schedule, archive, state.frontier, enqueuer, by_score=by_score
-    )
+    # Where priorities don't follow from scores, due pages come before new links.
+    competes = by_score and settings.share is None
+    queue = RevisitQueue(tables, state.frontier, enqueuer, competes=competes)
+    collection = Collection(settings, tables, records, schedule, archive, queue)
     versions = VersionChecker(tables)
     announcements = Announcements(tables, collection, versions)
     detector = ChangeDetector(collection, versions, responses)

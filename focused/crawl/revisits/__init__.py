@@ -1,1 +1,14 @@
-"""Revisits: fetch the pages of the collection again and detect what changed."""
+"""Revisits: fetch the pages of a continuous crawl again and detect what changed.
+
+1. ``collection``: a page enters the collection after its first fetch. Its weight and the schedule
+   (:mod:`focused.revisit`) tell when it is due; a due page is a link of the frontier.
+2. ``pacing``: the budget decides when the next download may begin, and how many due pages are
+   queued.
+3. ``revisits``: the request is conditional (``validators``). The response is compared with the
+   stored version (``versions``, ``change_detection``); it may mean that the page moved or is gone
+   (``page_fate``). The visit, the page's state and its next due time are stored (``page_records``).
+4. ``change_signals``: sitemaps and feeds make pages due earlier, as far as their host can be
+   believed (``announcements``).
+
+Each visit finds a page changed, unchanged, or tells nothing; only the first two teach the schedule.
+"""

@@ -32,7 +32,7 @@ from focused.web.urls import directory_of, host_of
 
 _RECORDS_PER_CATCH_UP = 500
 _CAUGHT_UP_META = "pages_with_records"
-_RELEASED_TABLE = "released_pages"
+_QUEUED_TABLE = "released_pages"
 _REFRESH_S = DAY_S
 """The score of a page that waits in its host's queue is computed again after so long."""
 _PAGE, _TIME = struct.Struct(">Q"), struct.Struct(">d")
@@ -154,6 +154,59 @@ def _value_of_probability(probability: float) -> float:
     return probability**2 / -math.log1p(-probability)
 
 
+class RevisitQueue:
+    """The due pages that wait in the frontier or are in flight; persistent, the caller commits."""
+
+    def __init__(
+        self, tables: Tables, frontier: Frontier, enqueuer: LinkEnqueuer, *, competes: bool
+    ) -> None:
+        """``competes``: pages are ordered among new links by score; otherwise they come first."""
+        self._tables = tables
+        self._frontier = frontier
+        self._enqueuer = enqueuer
+        self._competes = competes
+        queued = (
+            (_PAGE.unpack(key)[0], _TIME.unpack(since)[0])
+            for key, since in tables.scan(_QUEUED_TABLE)
+        )
+        self._queued_at: dict[int, float] = dict(sorted(queued, key=itemgetter(1)))
+        """When each page was queued or moved last, the earliest first."""
+
+    def __len__(self) -> int:
+        return len(self._queued_at)
+
+    def longest_unchanged(self, before: float) -> int | None:
+        """Return the page that was queued or moved first, if that was before a time."""
+        page, queued_at = next(iter(self._queued_at.items()), (None, math.inf))
+        return page if queued_at <= before else None
+
+    def push(self, row: PageRow, value: float, now: float, *, comes_first: bool) -> None:
+        """Queue a page by the expected ``value`` of a visit, or move it up if it is queued."""
+        self._queued_at.pop(row.seq, None)
+        self._queued_at[row.seq] = now
+        self._tables.put(_QUEUED_TABLE, _PAGE.pack(row.seq), _TIME.pack(now))
+        link = QueuedLink(
+            key=revisit_key(row.url),
+            url=row.url,
+            host=row.host,
+            priority=UNLIMITED_PRIORITY + value,
+            score=min(value, 1.0),
+            depth=row.depth,
+            parent=row.parent,
+            found_at=now,
+        )
+        hosts = self._frontier.hosts
+        if not self._competes or comes_first or hosts.is_full(hosts.get(row.host)):
+            self._frontier.push(link, now)
+        else:
+            self._enqueuer.push(link, now)
+
+    def remove(self, page: int) -> None:
+        """Remove a page whose visit ended."""
+        self._queued_at.pop(page, None)
+        self._tables.delete(_QUEUED_TABLE, _PAGE.pack(page))
+
+
 class Collection:
     """The pages of a crawl that are visited again; persistent, the caller commits."""
 
@@ -164,32 +217,17 @@ class Collection:
         records: PageRecords,
         schedule: RevisitSchedule,
         archive: Archive,
-        frontier: Frontier,
-        enqueuer: LinkEnqueuer,
-        *,
-        by_score: bool,
+        queue: RevisitQueue,
     ) -> None:
-        """``by_score``: the crawl's priorities follow from scores, so revisits compete with links.
-
-        Otherwise due pages come before new links.
-        """
         self._max_interval_s = settings.max_interval_days * DAY_S
         self._tables = tables
         self.records = records
         self._schedule = schedule
         self._archive = archive
-        self._frontier = frontier
-        self._enqueuer = enqueuer
-        self._competes = by_score and settings.share is None
+        self._queue = queue
         self._weights = PageWeights(settings)
         self._caught_up = int(tables.get_meta(_CAUGHT_UP_META) or 0)
         self._pages_at_start = len(archive)
-        # Pages queued in the frontier or in flight, since when; the first have waited longest.
-        released = (
-            (_PAGE.unpack(key)[0], _TIME.unpack(since)[0])
-            for key, since in tables.scan(_RELEASED_TABLE)
-        )
-        self._released: dict[int, float] = dict(sorted(released, key=itemgetter(1)))
 
     def __len__(self) -> int:
         return len(self.records)
@@ -197,7 +235,7 @@ class Collection:
     @property
     def released(self) -> int:
         """The number of pages that are queued in the frontier or in flight."""
-        return len(self._released)
+        return len(self._queue)
 
     def add(self, page: KnownPage) -> None:
         """Add a page after its first fetch."""
@@ -227,7 +265,7 @@ class Collection:
         page = self._schedule.take(now)
         if page is None:
             return False
-        self._queue(page, now)
+        self._push(page, now)
         return True
 
     def refresh(self, now: float) -> None:
@@ -235,11 +273,8 @@ class Collection:
 
         After the longest interval a page comes first.
         """
-        while self._released:
-            page, since = next(iter(self._released.items()))
-            if now - since < _REFRESH_S:
-                break
-            self._queue(page, now)
+        while (page := self._queue.longest_unchanged(now - _REFRESH_S)) is not None:
+            self._push(page, now)
 
     def change_probability(self, page: int, now: float) -> float:
         """Return the probability that a page changed since its last visit."""
@@ -304,37 +339,15 @@ class Collection:
 
     def _end_visit(self, page: KnownPage) -> None:
         self.records.put(page)
-        self._released.pop(page.row.seq, None)
-        self._tables.delete(_RELEASED_TABLE, _PAGE.pack(page.row.seq))
+        self._queue.remove(page.row.seq)
 
-    def _set_released(self, page: int, now: float) -> None:
-        self._released.pop(page, None)
-        self._released[page] = now
-        self._tables.put(_RELEASED_TABLE, _PAGE.pack(page), _TIME.pack(now))
-
-    def _queue(self, page: int, now: float) -> None:
+    def _push(self, page: int, now: float) -> None:
         """Queue a page, or move it up if it is queued."""
-        self._set_released(page, now)
         known = self.records.load(page)
-        row = known.row
         probability = self._schedule.policy.change_probability(page, now)
         value = known.record.weight * max(probability, known.record.signalled)
-        link = QueuedLink(
-            key=revisit_key(row.url),
-            url=row.url,
-            host=row.host,
-            priority=UNLIMITED_PRIORITY + value,
-            score=min(value, 1.0),
-            depth=row.depth,
-            parent=row.parent,
-            found_at=now,
-        )
-        hosts = self._frontier.hosts
-        overdue = now - known.history.seen_at >= self._max_interval_s
-        if not self._competes or overdue or hosts.is_full(hosts.get(row.host)):
-            self._frontier.push(link, now)
-        else:
-            self._enqueuer.push(link, now)
+        is_overdue = now - known.history.seen_at >= self._max_interval_s
+        self._queue.push(known.row, value, now, comes_first=is_overdue)
 
 
 def is_visited_again(row: PageRow) -> bool:
