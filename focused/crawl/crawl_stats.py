@@ -32,6 +32,7 @@ class Counters:
     redirected: int = 0
     robots_fetched: int = 0
     robots_excluded: int = 0
+    missing_pages_requested: int = 0
     retries: int = 0
     nofollow: int = 0
     noindex: int = 0

@@ -21,7 +21,7 @@ from focused.web.urls import host_of
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One fetch in flight: the offered link's page or its site's robots.txt.
+    """One fetch in flight: the offered link's page, or what has to be known before it.
 
     ``direct_request`` is set for a robots.txt that was redirected ``hops`` times. ``headers`` make
     the request conditional.

@@ -258,7 +258,7 @@ class Crawl:
         lease = self._leases.of(lease_id)
         if (
             lease is None
-            or lease.purpose is not FetchPurpose.PAGE
+            or lease.purpose is FetchPurpose.ROBOTS
             or not isinstance(outcome, Fetched)
         ):
             return False
@@ -271,7 +271,8 @@ class Crawl:
     def begin_parsing(self, lease_id: int) -> None:
         """Count a try before a page is parsed that may bring the process down."""
         lease = self._leases.of(lease_id)
-        if lease is not None and lease_id not in self._being_parsed:
+        is_page = lease is not None and lease.purpose is FetchPurpose.PAGE
+        if lease is not None and is_page and lease_id not in self._being_parsed:
             self._being_parsed.add(lease_id)
             self.frontier.save_tries(lease.offer, lease.offer.link.tries + 1)
             self._commit_frontier()
@@ -283,7 +284,7 @@ class Crawl:
         now: float,
         parsed: ParsedPage | Failed | None = None,
     ) -> SettledFetch | None:
-        """Process the outcome of a fetch; return None for a robots.txt.
+        """Process the outcome of a fetch; return None unless it was for a page.
 
         ``parsed`` is the result of the parser of :meth:`page_parser`; None parses the page here.
         """
@@ -291,6 +292,10 @@ class Crawl:
         self._being_parsed.discard(lease_id)
         if lease.purpose is FetchPurpose.ROBOTS:
             self.robots.settle(lease, outcome, now)
+            self._commit(now)
+            return None
+        if lease.purpose is FetchPurpose.MISSING_PAGE:
+            self._settle_missing_page(lease, outcome, now, parsed)
             self._commit(now)
             return None
         settled = self._settle_page(lease.offer, outcome, now, parsed)
@@ -395,6 +400,9 @@ class Crawl:
             return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
         if self._host_policy.robots_allows(offer.host, url):
             revisits.pacer.count_download(now)
+            missing = revisits.processor.missing_url_to_request(url, now)
+            if missing is not None and self._host_policy.robots_allows(offer.host, missing):
+                return self._leases.open(Lease(offer, FetchPurpose.MISSING_PAGE, missing))
             headers = revisits.processor.conditional_headers(url, now)
             return self._leases.open(Lease(offer, FetchPurpose.PAGE, url, headers=headers))
         revisits.processor.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
@@ -404,6 +412,19 @@ class Crawl:
     def _end_revisit(self, offer: Offer, pace: HostPace, now: float) -> None:
         self.frontier.settle(offer, pace, now)
         self.frontier.forget(offer.host.name, offer.link.key)
+
+    def _settle_missing_page(
+        self, lease: Lease, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
+    ) -> None:
+        """Process the answer for a page that cannot exist; the offered link stays queued."""
+        assert self._revisits is not None  # it asked for the page
+        offer = lease.offer
+        self._revisits.processor.settle_missing_page(offer.link, outcome, now, parsed)
+        if isinstance(outcome, Fetched):
+            self._revisits.pacer.count_bytes(len(outcome.body), now)
+        self._host_policy.answered(lease.url, outcome)
+        pace = self._host_policy.next_pace(offer.host, outcome, now)
+        self.frontier.put_back(offer, pace, now)
 
     def _settle_page(
         self, offer: Offer, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None

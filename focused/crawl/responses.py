@@ -123,6 +123,15 @@ class ResponseProcessor:
         self._counters.count_failure(kind)
         return SettledFetch(link, "failed", failure=kind)
 
+    def parse(
+        self, link: QueuedLink, fetched: Fetched, parsed: ParsedPage | Failed | None
+    ) -> ParsedPage | Failed:
+        """Parse a response that is no page of the crawl; writes nothing."""
+        try:
+            return self.parser.read(link, fetched, parsed)
+        except Exception as error:
+            return _internal_error(fetched, error)
+
     def classify_version(
         self, link: QueuedLink, fetched: Fetched, now: float, parsed: ParsedPage | Failed | None
     ) -> ClassifiedPage | Failed:
@@ -161,9 +170,7 @@ class ResponseProcessor:
         try:
             return self._classify(link, fetched, now, parsed, is_known=is_known)
         except Exception as error:
-            # An internal error makes a failed page; it never stops the crawl.
-            logger.exception("%s could not be processed", link.url)
-            return Failed(link.url, FailureKind.INTERNAL_ERROR, fetched.status, repr(error)[:200])
+            return _internal_error(fetched, error)
 
     def _classify(
         self,
@@ -317,6 +324,12 @@ class ResponseProcessor:
         tags = parse_robots_directives(asked, (), product_token(self._topic.politeness.user_agent))
         ends_at = tags.unavailable_after
         return not tags.noindex and (ends_at is None or now < ends_at)
+
+
+def _internal_error(fetched: Fetched, error: Exception) -> Failed:
+    """Log an error of our own: it makes a failed page and never stops the crawl."""
+    logger.exception("%s could not be processed", fetched.url)
+    return Failed(fetched.url, FailureKind.INTERNAL_ERROR, fetched.status, repr(error)[:200])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,14 @@ from focused.web.page import Classification, FailureKind, Link, Page
 
 
 class FetchPurpose(StrEnum):
-    """What a fetch is for."""
+    """What a fetch is for.
+
+    ``MISSING_PAGE``: to learn how the host answers requests for pages that don't exist.
+    """
 
     PAGE = "page"
     ROBOTS = "robots"
+    MISSING_PAGE = "missing-page"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ STATISTICS: Mapping[str, str] = {
     "redirected": "Redirects.",
     "robots_fetched": "Requests for robots.txt.",
     "robots_excluded": "Links that robots.txt forbids.",
+    "missing_pages_requested": "Requests for pages that cannot exist, to recognise soft 404s.",
     "retries": "Requests that were repeated after a failure.",
     "nofollow": "Links not followed because link or page says nofollow.",
     "noindex": "Fetched pages excluded from the harvest because they say noindex.",

@@ -35,6 +35,7 @@ TABLES = (
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
     # crawl.revisits
     "page_records", "page_numbers", "released_pages", "host_versions", "signal_trust",
+    "missing_pages",
     # revisit
     "revisit_pages", "revisit_groups",
 )  # fmt: skip

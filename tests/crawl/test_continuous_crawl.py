@@ -189,6 +189,118 @@ def test_a_page_that_reappears_is_found(simulate: Simulate, tmp_path: Path) -> N
     assert history is not None and history.gone_at is None
 
 
+SORRY = " ".join(f"sorry{word}" for word in "abcdefghijkl")
+
+
+class SoftHost(dict[str, Any]):
+    """A web whose only host answers requests for missing paths with a page."""
+
+    def get(self, url: str, default: Any = None) -> Any:
+        if url in self or url.endswith("robots.txt"):
+            return super().get(url, default)
+        return page(url, text=SORRY, title="Welcome")
+
+
+def missing_paths(simulation: Simulation) -> list[float]:
+    """When paths that cannot exist were requested, in days since the start."""
+    return [(at - START) / DAY_S for at, url in simulation.asked if "/focused0" in url]
+
+
+def test_a_page_like_the_answer_to_missing_paths_is_a_soft_404(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    later = "http://a.test/later"
+    gone = page(HOME, text=SORRY, title="Welcome")
+    web = SoftHost(
+        {
+            HOME: after(3, page(HOME, later, text=WHALES), gone),
+            later: page(later, text=WHALES + " baleen"),
+        }
+    )
+    simulation = revisited(simulate, tmp_path, web, days=30)
+    assert "soft-404" in results(simulation)
+    assert "changed" not in results(simulation)
+    assert simulation.rows[HOME]["title"] == HOME, "the last version that was there is kept"
+
+
+def test_a_redirect_to_where_missing_paths_lead_is_a_soft_404(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    target = "http://a.test/search"
+
+    class Redirecting(SoftHost):
+        def get(self, url: str, default: Any = None) -> Any:
+            is_known = url in self or url.endswith("robots.txt")
+            return super().get(url, default) if is_known else Redirected(url, 302, target)
+
+    moved = Redirected(HOME, 302, target)
+    web = Redirecting({HOME: after(3, page(HOME, text=WHALES), moved), target: page(target)})
+    simulation = revisited(simulate, tmp_path, web, days=30)
+    assert "soft-404" in results(simulation)
+    assert target not in simulation.urls
+
+
+def test_a_host_is_asked_for_a_missing_path_before_the_first_revisit_and_every_90_days(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    web = SoftHost({HOME: page(HOME, text=WHALES)})
+    simulation = revisited(simulate, tmp_path, web, days=200, pages_per_day=1)
+    first, second, third = missing_paths(simulation)
+    assert first < simulation.times(HOME)[1] / DAY_S, "before the first revisit"
+    assert second - first == pytest.approx(90, abs=3) == third - second
+    assert list(simulation.rows) == [HOME], "it has no row"
+    assert simulation.crawl.counters.missing_pages_requested == 3
+    assert len(simulation.urls) <= 202, "it counts as a download"
+
+
+def test_a_missing_path_that_robots_txt_forbids_is_not_requested(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    robots = "http://a.test/robots.txt"
+    rules = Fetched(robots, 200, {}, b"User-agent: *\nDisallow: /focused\n")
+    web = SoftHost({HOME: page(HOME, text=WHALES), robots: rules})
+    simulation = revisited(simulate, tmp_path, web, days=10)
+    assert not missing_paths(simulation)
+    assert "identical" in results(simulation)
+
+
+def test_a_request_for_a_missing_path_is_repeated_after_a_crash(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    revisit = Revisit(continuous=True, hours=240, pages_per_day=4)
+    web = SoftHost({HOME: page(HOME, text=WHALES)})
+    simulation = simulate(topic(tmp_path, HOME, revisit=revisit), web)
+    # A commit follows each step: of the page, its robots.txt, and the missing path.
+    while not missing_paths(simulation):
+        simulation.step()
+    steps = len(simulation.asked) - 1
+    simulation.close()
+    again = simulate(topic(tmp_path / "again", HOME, revisit=revisit), web)
+    while len(again.asked) < steps:
+        again.step()
+    again.crash_at_commit(2)
+    assert len(missing_paths(again)) == 1, "its answer was lost"
+    again.run(20_000)
+    assert len(missing_paths(again)) == 2
+    assert set(results(again)) == {"identical"}
+
+
+def test_a_host_that_fails_for_missing_paths_is_visited_all_the_same(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    class Failing(SoftHost):
+        def get(self, url: str, default: Any = None) -> Any:
+            is_known = url in self or url.endswith("robots.txt")
+            failed = Failed(url, FailureKind.SERVER_ERROR, 500)
+            return super().get(url, default) if is_known else failed
+
+    simulation = revisited(
+        simulate, tmp_path, Failing({HOME: page(HOME, text=WHALES)}), days=20, pages_per_day=4
+    )
+    assert 10 <= len(missing_paths(simulation)) <= 21, "asked again after a day"
+    assert results(simulation).count("identical") >= 40
+
+
 def test_a_continuous_crawl_takes_up_the_pages_of_an_earlier_one(
     simulate: Simulate, tmp_path: Path
 ) -> None:

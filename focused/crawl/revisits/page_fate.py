@@ -1,27 +1,13 @@
-"""What the response to a revisit means for its page: changed, moved, gone, back, or nothing.
-
-Servers answer requests for missing pages with 404, but also with other pages: soft 404s. They are
-recognised by comparison with the response to a path that cannot exist (Bar-Yossef, Broder, Kumar
-and Tomkins 2004, "Sic transit gloria telae"), by redirects to the home page, and by titles.
-"""
+"""What the response to a revisit means for its page: changed, moved, gone, back, or nothing."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 import msgspec
 
 from focused.archive.page_history import VisitResult
-from focused.crawl.revisits.change_detection import (
-    ChangeKind,
-    ContentChange,
-    HostBoilerplate,
-    VersionSignature,
-    VersionText,
-    detect_change,
-)
+from focused.crawl.revisits.change_detection import ContentChange
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 
 GRACE_VISITS = 3
@@ -84,10 +70,10 @@ def decide_fate(
     redirected for the time being (302, 303, 307).
 
     ``change`` compares a fetched page with the stored version; None for responses without a page.
-    ``is_soft_404`` is the result of :func:`looks_like_soft_404` or
-    :func:`redirects_to_missing_page`. 410 and permanent redirects (301, 308) are final at once (RFC
-    9110, sections 15.5.11, 15.4.2 and 15.4.9), 404 and soft 404s after :data:`GRACE_VISITS` visits
-    and :data:`GRACE_S`.
+    ``is_soft_404`` is the result of one of the functions in
+    :mod:`focused.crawl.revisits.soft_404`. 410 and permanent redirects (301, 308) are final at once
+    (RFC 9110, sections 15.5.11, 15.4.2 and 15.4.9), 404 and soft 404s after :data:`GRACE_VISITS`
+    visits and :data:`GRACE_S`.
     """
     if isinstance(outcome, Failed) and outcome.kind is FailureKind.GONE:
         return _missing(VisitResult.GONE, absence.next(at), at, at_once=outcome.status == _GONE)
@@ -111,85 +97,3 @@ def _missing(kind: VisitResult, absence: Absence, at: float, *, at_once: bool) -
     is_final = at_once or waited
     result = kind if is_final else VisitResult.MISSING
     return PageFate(result, is_final=is_final, change=1.0, absence=absence)
-
-
-class MissingPage(msgspec.Struct, frozen=True, array_like=True):
-    """How a host answers requests for a path that cannot exist.
-
-    ``title`` and ``signature`` are of a page sent with a success status, ``target`` of a redirect.
-    """
-
-    title: str = ""
-    signature: VersionSignature | None = None
-    target: str = ""
-
-
-def missing_page_url(url: str, draw: float) -> str:
-    """Return a URL in the directory of ``url`` that cannot exist, of the same file type.
-
-    ``draw`` in [0, 1) is random.
-    """
-    parts = urlsplit(url)
-    directory, _, name = parts.path.rpartition("/")
-    stem, dot, suffix = name.rpartition(".")
-    ending = f".{suffix}" if stem and dot else ""
-    return f"{parts.scheme}://{parts.netloc}{directory}/focused{int(draw * 2**53):016x}{ending}"
-
-
-_MIN_SOFT_CHANGE = 0.4
-_MAX_COPY_CHANGE = 0.05
-_MAX_ERROR_WORDS = 120
-# "Not found" in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish and Russian.
-_ERROR_TITLE = re.compile(
-    r"\b404\b|\b(?:page|file|url|document|article|item|product)?\s?(?:was\s)?(?:could\s)?not\s(?:be\s)?found\b"
-    r"|\bno longer (?:available|exists)\b|\bdoes(?:n.t| not) exist\b|\bnicht gefunden\b"
-    r"|\bintrouvable\b|\bno (?:se )?encontrad[ao]\b|\bnon trovat[ao]\b|\bn[aã]o encontrad[ao]\b"
-    r"|\bniet gevonden\b|\bnie znaleziono\b|\bне найден",
-    re.IGNORECASE,
-)
-
-
-def looks_like_soft_404(
-    title: str,
-    text: VersionText,
-    change: ContentChange,
-    title_before: str,
-    missing: MissingPage | None,
-    boilerplate: HostBoilerplate,
-) -> bool:
-    """Whether a page with a success status says that the stored page is missing.
-
-    Nearly all content must have changed: a page that has always looked like the host's response to
-    missing paths is a page. Then it must equal that response (``missing``), or be short and have a
-    title such as "Not found" that the stored version did not have.
-    """
-    if change.kind is not ChangeKind.CHANGED or change.size < _MIN_SOFT_CHANGE:
-        return False
-    if missing is not None and missing.signature is not None:
-        copy = detect_change(missing.signature, text, boilerplate)
-        if copy.size <= _MAX_COPY_CHANGE and (title == missing.title or not text.words):
-            return True
-    says_so = _ERROR_TITLE.search(title) and not _ERROR_TITLE.search(title_before)
-    return bool(says_so) and text.words <= _MAX_ERROR_WORDS
-
-
-_INDEX = re.compile(r"/?(?:index|home|default)?(?:\.\w{2,5})?", re.IGNORECASE)
-
-
-def redirects_to_missing_page(outcome: Redirected, missing: MissingPage | None) -> bool:
-    """Whether a redirect means that the page is missing.
-
-    True if the host redirects missing paths to the same URL, or if a page below the home page
-    redirects to the home page of its site.
-    """
-    if missing is not None and missing.target:
-        return outcome.target == missing.target
-    old, new = urlsplit(outcome.url), urlsplit(outcome.target)
-    same_site = _without_www(old.netloc) == _without_www(new.netloc)
-    was_home = _INDEX.fullmatch(old.path) is not None and not old.query
-    is_home = new.path in ("", "/") and not new.query
-    return same_site and is_home and not was_home
-
-
-def _without_www(netloc: str) -> str:
-    return netloc.removeprefix("www.")

@@ -27,7 +27,7 @@ from focused.crawl.responses import ClassifiedPage, ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, first_record, is_visited_again
 from focused.crawl.revisits.pacing import RevisitPacer
-from focused.crawl.revisits.page_fate import PRESENT, decide_fate, redirects_to_missing_page
+from focused.crawl.revisits.page_fate import PRESENT, decide_fate
 from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.versions import Comparison, VersionChecker, changed_at
 from focused.crawl.steps import SettledFetch
@@ -135,6 +135,25 @@ class ChangeDetector:
         record = self._collection.records.load_url(url).record
         return self._versions.conditional_headers(url, record, now)
 
+    def missing_url_to_request(self, url: str, now: float) -> str | None:
+        """Return a URL that cannot exist, to request before the revisit of ``url``, or None.
+
+        The host's answer is compared with its pages: soft 404s look the same.
+        """
+        return self._versions.missing_url_to_request(url, now)
+
+    def record_missing_page(
+        self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
+    ) -> None:
+        """Learn what the host answers to a URL that cannot exist."""
+        read = None
+        if isinstance(outcome, Fetched):
+            read = self._responses.parse(link, outcome, parsed)
+        if isinstance(read, ParsedPage):
+            self._versions.record_missing_page(outcome, read.page, read.blocks, now)
+        else:
+            self._versions.record_missing_page(outcome, None, None, now)
+
     def detect(
         self,
         link: QueuedLink,
@@ -171,7 +190,7 @@ class ChangeDetector:
         change = None if comparison is None else comparison.change
         is_soft_404 = comparison is not None and comparison.is_soft_404
         if isinstance(outcome, Redirected):
-            is_soft_404 = redirects_to_missing_page(outcome, None)
+            is_soft_404 = self._versions.redirects_to_missing_page(outcome)
         fate = decide_fate(outcome, change, record.absence, now, is_soft_404=is_soft_404)
         record.absence = fate.absence
         result = fate.kind
@@ -214,6 +233,19 @@ class RevisitProcessor:
     def conditional_headers(self, url: str, now: float) -> Mapping[str, str]:
         """Return the headers that make the request for a page conditional."""
         return self._detector.conditional_headers(url, now)
+
+    def missing_url_to_request(self, url: str, now: float) -> str | None:
+        """Return a URL that cannot exist, to request before the revisit of ``url``, or None."""
+        return self._detector.missing_url_to_request(url, now)
+
+    def settle_missing_page(
+        self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
+    ) -> None:
+        """Process the answer to the request for a URL that cannot exist; it is not archived."""
+        self._counters.missing_pages_requested += 1
+        if isinstance(outcome, Fetched):
+            self._counters.bytes += len(outcome.body)
+        self._detector.record_missing_page(link, outcome, now, parsed)
 
     def settle(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None

@@ -1,4 +1,4 @@
-"""Compare the versions of pages with what their host is known for: boilerplate, validators.
+"""Compare versions of pages with what is known of their host: boilerplate, validators, soft 404s.
 
 Persistent by host; the caller commits.
 """
@@ -20,8 +20,12 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
-from focused.crawl.revisits.page_fate import looks_like_soft_404
 from focused.crawl.revisits.page_records import PageRecord
+from focused.crawl.revisits.soft_404 import (
+    MissingPages,
+    looks_like_soft_404,
+    redirects_to_missing_page,
+)
 from focused.crawl.revisits.validators import (
     ConditionKind,
     RevisitEvidence,
@@ -35,7 +39,7 @@ from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
-from focused.web.page import Fetched, NotModified, Page
+from focused.web.page import Fetched, NotModified, Outcome, Page, Redirected
 from focused.web.urls import host_of
 
 
@@ -60,6 +64,7 @@ class VersionChecker:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._missing_pages = MissingPages(tables)
         self._conditions: dict[str, ConditionKind] = {}
         """The conditions of the requests in flight, by URL."""
 
@@ -107,7 +112,12 @@ class VersionChecker:
         host.boilerplate.add_page(fetched.url, version, change)
         self._record_validators(fetched, record, host, None if change is None else change.kind)
         is_soft_404 = change is not None and looks_like_soft_404(
-            page.title, version, change, title_before, None, host.boilerplate
+            page.title,
+            version,
+            change,
+            title_before,
+            self._missing_pages.get(fetched.url),
+            host.boilerplate,
         )
         self._put(fetched.url, host)
         if change is None or (change.kind is not ChangeKind.IDENTICAL and not is_soft_404):
@@ -120,6 +130,25 @@ class VersionChecker:
         self._record_validators(outcome, record, host, None)
         self._put(outcome.url, host)
         return self._conditions.get(outcome.url) is not ConditionKind.PROBE
+
+    def missing_url_to_request(self, url: str, now: float) -> str | None:
+        """Return a URL that cannot exist, to request before the revisit of ``url``, or None."""
+        return self._missing_pages.url_to_request(url, now)
+
+    def record_missing_page(
+        self, outcome: Outcome, page: Page | None, blocks: Sequence[str] | None, now: float
+    ) -> None:
+        """Store how a host answers the request for a URL that cannot exist."""
+        title, signature = "", None
+        if isinstance(outcome, Fetched) and page is not None:
+            version = _read_version(outcome, page, blocks)
+            title = page.title
+            signature = sign_version(version, self._host(outcome.url).boilerplate)
+        self._missing_pages.record(outcome, now, title, signature)
+
+    def redirects_to_missing_page(self, outcome: Redirected) -> bool:
+        """Whether a redirect means that the page is missing."""
+        return redirects_to_missing_page(outcome, self._missing_pages.get(outcome.url))
 
     def clock_offset_s(self, url: str) -> float:
         """Return how far the clock of the URL's host is ahead of ours."""
