@@ -94,7 +94,7 @@ def build_crawl(
         host_policy,
         state.leases,
         direct_requests,
-        enqueuer.offer_sitemap if follow_links else lambda url, now: None,
+        enqueuer.offer_feed if follow_links else lambda url, now: False,
         state.archive.record,
     )
     training = OnlineTraining(
@@ -185,7 +185,7 @@ def _build_revisits(
     queue = RevisitQueue(tables, state.frontier, enqueuer, competes=competes)
     collection = Collection(settings, tables, records, schedule, archive, queue)
     versions = VersionChecker(tables)
-    announcements = Announcements(tables, collection, versions)
+    announcements = Announcements(tables, collection, versions, responses.queue_feed)
     detector = ChangeDetector(collection, versions, responses)
     processor = RevisitProcessor(
         collection, detector, announcements, responses, archive, state.counters

@@ -186,9 +186,9 @@ class LinkEnqueuer:
             <= MIN_PRIORITY_CHANGE
         )
 
-    def offer_sitemap(self, url: str, now: float) -> None:
-        """Queue a sitemap that a robots.txt names, as a seed."""
-        self.offer(url, 1.0, now, None, None, None, None)
+    def offer_feed(self, url: str, now: float) -> bool:
+        """Queue the sitemap of a robots.txt or the feed of a page, as a seed; True when new."""
+        return self.offer(url, 1.0, now, None, None, None, None)
 
     def refusal_reason(self, url: str, parent: SettledFetch | None) -> str | None:
         """Return why a URL found on ``parent``'s page may not be queued, or None."""

@@ -154,6 +154,10 @@ class ResponseProcessor:
         if self._follow_links:
             self._enqueue_links(link, classified, now)
 
+    def queue_feed(self, url: str, now: float) -> bool:
+        """Queue the feed of a page, if the crawl follows links; True when it is new."""
+        return self._follow_links and self._enqueuer.offer_feed(url, now)
+
     def follow_redirect(self, link: QueuedLink, outcome: Redirected, now: float) -> str | None:
         """Queue the target of a redirect; return why it is not queued, or None."""
         return self._follow(link, self._dropped.apply_to_target(outcome.target, link.url), now)

@@ -86,7 +86,8 @@ class Page:
 
     ``links_over_limit`` counts the links after the maximum. ``text`` is the visible text with
     boilerplate; ``headings`` are the texts of h1 to h3. ``canonical`` (from the head or the Link
-    header) and ``refresh`` are absolute URLs or None. ``language`` is an ISO 639-1 code, ``""`` if
+    header), ``feed`` (the first RSS or Atom feed that the head names) and ``refresh`` are absolute
+    URLs or None. ``language`` is an ISO 639-1 code, ``""`` if
     unknown; ``charset`` is an encoding of the Encoding Standard in lower case. ``noindex``,
     ``nofollow`` and ``unavailable_after`` (seconds since the epoch) combine meta robots and
     X-Robots-Tag.
@@ -100,6 +101,7 @@ class Page:
     links: tuple[Link, ...] = ()
     links_over_limit: int = 0
     canonical: str | None = None
+    feed: str | None = None
     refresh: str | None = None
     language: str = ""
     charset: str = "utf-8"

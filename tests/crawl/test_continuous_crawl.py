@@ -398,6 +398,85 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     assert delays[0] < 2.0
 
 
+def blog_page(url: str, feed: str, text: str = WHALES) -> Fetched:
+    link = f'<link rel="alternate" type="application/rss+xml" href="{feed}">'
+    body = f"<!doctype html><head><title>{url}</title>{link}</head><p>{text}".encode()
+    return Fetched(url, 200, {"content-type": "text/html"}, body)
+
+
+def rss(url: str, items: dict[str, str]) -> Fetched:
+    entries = "".join(
+        f"<item><title>whale</title><link>{page}</link><pubDate>{at}</pubDate></item>"
+        for page, at in items.items()
+    )
+    body = f"<rss><channel><title>whales</title>{entries}</channel></rss>"
+    return Fetched(url, 200, {"content-type": "application/rss+xml"}, body.encode())
+
+
+def test_new_pages_are_found_by_the_feed_that_a_page_names(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    feed, new = "http://a.test/feed", "http://a.test/new"
+    posted_at = START + 5 * DAY_S
+
+    def listed(now: float) -> Outcome:
+        items = {HOME: http_date(START)}
+        return rss(feed, items | ({new: http_date(posted_at)} if now >= posted_at else {}))
+
+    web = {
+        HOME: blog_page(HOME, feed),
+        feed: listed,
+        new: page(new, text=WHALES + " calf"),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=15)
+    assert simulation.rows[feed]["outcome"] == "feed"
+    found_after_days = simulation.times(new)[0] / DAY_S - 5
+    assert 0 < found_after_days < 2
+
+
+def test_a_page_that_its_hosts_feed_says_changed_is_visited_first(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    feed = "http://a.test/feed"
+    pages = [f"http://a.test/{number}" for number in range(60)]
+    changed, change_at = pages[17], START + 12.5 * DAY_S
+    web: dict[str, Any] = {url: page(url, text=f"{WHALES} {url}") for url in pages}
+    web[HOME] = blog_page(HOME, feed)
+
+    def listed(now: float) -> Outcome:
+        items = {url: http_date(START - DAY_S) for url in pages}
+        return rss(feed, items | ({changed: http_date(change_at)} if now >= change_at else {}))
+
+    web[feed] = listed
+    web[changed] = lambda now: page(
+        changed, text=WHALES + (" krill" if now < change_at else " cod calf ocean")
+    )
+    simulation = revisited(simulate, tmp_path, web, days=30, pages_per_day=5)
+    visited_at = next(at for at in simulation.times(changed) if at > 12.5 * DAY_S)
+    # A visit of each page takes twelve days.
+    assert visited_at / DAY_S - 12.5 < 3
+
+
+def test_few_feeds_are_fetched_per_host(simulate: Simulate, tmp_path: Path) -> None:
+    pages = [f"http://a.test/{number}" for number in range(10)]
+    web: dict[str, Any] = {HOME: page(HOME, *pages, text=WHALES)}
+    web |= {url: blog_page(url, f"{url}/feed", f"{WHALES} {url}") for url in pages}
+    simulation = revisited(simulate, tmp_path, web, days=2)
+    assert len({url for url in simulation.urls if url.endswith("/feed")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("feed", "text"),
+    [("http://other.test/feed", WHALES), ("http://a.test/feed", "ships harbour cargo anchor")],
+    ids=["of another host", "of an irrelevant page"],
+)
+def test_a_feed_that_is_not_fetched(
+    simulate: Simulate, tmp_path: Path, feed: str, text: str
+) -> None:
+    simulation = revisited(simulate, tmp_path, {HOME: blog_page(HOME, feed, text)}, days=3)
+    assert feed not in simulation.urls
+
+
 def test_a_page_that_is_linked_to_before_it_exists_is_found_later(
     simulate: Simulate, tmp_path: Path
 ) -> None:

@@ -125,6 +125,34 @@ def test_other_languages_of_a_page_are_links_and_other_formats_are_not() -> None
     assert only_link(html).url == "https://example.org/de/"
 
 
+@pytest.mark.parametrize(
+    ("html", "feed"),
+    [
+        ("<link rel=alternate type=application/rss+xml href=/a>", "https://example.org/a"),
+        (
+            "<link rel='Alternate' type='Application/Atom+XML; x=y' href=/a>",
+            "https://example.org/a",
+        ),
+        (
+            "<link rel=alternate type=application/rss+xml href=/a>"
+            "<link rel=alternate type=application/atom+xml href=/b>",
+            "https://example.org/a",
+        ),
+        (
+            "<link rel=alternate type=application/rss+xml hreflang=de href=/a>",
+            "https://example.org/a",
+        ),
+        ("<link rel=alternate type=application/rss+xml href=''>", None),
+        ("<link rel=alternate type=application/rss+xml href=mailto:a@b>", None),
+        ("<link rel=alternate type=text/html href=/a>", None),
+        ("<link rel=self type=application/rss+xml href=/a>", None),
+    ],
+)
+def test_the_first_feed_that_the_head_names_is_the_pages_feed(html: str, feed: str | None) -> None:
+    page = parsed(html + "<p>text")
+    assert (page.feed, page.links) == (feed, ())
+
+
 def test_an_anchor_without_href_leads_where_its_data_href_says() -> None:
     page = parsed("<a data-href=b>one</a><a href=c data-href=d>two</a><div data-href=e>three</div>")
     assert [(link.url[-1], link.anchor) for link in page.links] == [("b", "one"), ("c", "two")]

@@ -26,7 +26,7 @@ class RobotsFetcher:
         host_policy: HostPolicy,
         leases: Leases,
         direct_requests: DirectRequests,
-        queue_sitemap: Callable[[str, float], None],
+        queue_sitemap: Callable[[str, float], object],
         record: Callable[[Outcome, float], None],
     ) -> None:
         """``queue_sitemap`` takes a sitemap's URL and the time; ``record`` archives an outcome."""

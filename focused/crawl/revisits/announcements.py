@@ -1,9 +1,11 @@
-"""Use what sitemaps and feeds say: visit the pages that changed first, and learn whom to believe.
+"""Find feeds, and use what sitemaps and feeds say: visit changed pages first, learn trust.
 
 The trust in a host's sitemaps and feeds is stored by host; the caller commits.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import msgspec
 
@@ -17,9 +19,12 @@ from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.versions import VersionChecker
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
-from focused.web.page import Fetched
+from focused.web.page import Fetched, Page
+from focused.web.urls import host_of
 
 _decode_trust = msgspec.msgpack.Decoder(SignalTrust).decode
+MAX_FEEDS_PER_HOST = 3
+"""Feeds that pages of a host name are fetched up to this number."""
 _MIN_GAIN = 1.5
 """A page is visited sooner if its signal raises the probability of a change by this factor."""
 
@@ -27,10 +32,31 @@ _MIN_GAIN = 1.5
 class Announcements:
     """Reads the change signals of sitemaps and feeds for pages of the collection."""
 
-    def __init__(self, tables: Tables, collection: Collection, versions: VersionChecker) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        collection: Collection,
+        versions: VersionChecker,
+        queue_feed: Callable[[str, float], bool],
+    ) -> None:
+        """``queue_feed`` takes a URL and the time, and returns whether the URL is new."""
         self._tables = tables
         self._collection = collection
         self._versions = versions
+        self._queue_feed = queue_feed
+
+    def find_feed(self, page: Page, now: float) -> None:
+        """Queue the feed that a relevant page names, if it is on the page's own host.
+
+        Only the first one: on a blog that is the site's, and others are of comments and tags.
+        """
+        host = host_of(page.url)
+        if page.feed is None or host_of(page.feed) != host:
+            return
+        trust = self._trust(host)
+        if trust.feeds < MAX_FEEDS_PER_HOST and self._queue_feed(page.feed, now):
+            trust.feeds += 1
+            self._put_trust(host, trust)
 
     def read(self, fetched: Fetched, now: float) -> float:
         """Move the pages that a sitemap or feed says have changed to the front.
@@ -58,7 +84,7 @@ class Announcements:
             return
         trust = self._trust(known.row.host)
         trust.record(signal, previous_at, now, changed=changed, prior=prior)
-        self._tables.put("signal_trust", known.row.host.encode(), pack(trust))
+        self._put_trust(known.row.host, trust)
         known.record.signal = None
         known.record.signalled = 0.0
 
@@ -79,3 +105,6 @@ class Announcements:
     def _trust(self, host: str) -> SignalTrust:
         raw = self._tables.get("signal_trust", host.encode())
         return SignalTrust() if raw is None else _decode_trust(raw)
+
+    def _put_trust(self, host: str, trust: SignalTrust) -> None:
+        self._tables.put("signal_trust", host.encode(), pack(trust))

@@ -182,11 +182,15 @@ class ChangeEstimate:
 
 
 class SignalTrust(msgspec.Struct, array_like=True):
-    """How far the change signals of a host can be trusted; some 120 bytes."""
+    """How far the change signals of a host can be trusted; some 120 bytes.
+
+    ``feeds`` counts the feeds that the crawl found on the host's pages.
+    """
 
     sitemap: SignalRecord = msgspec.field(default_factory=SignalRecord)
     feed: SignalRecord = msgspec.field(default_factory=SignalRecord)
     periods: PeriodRecord = msgspec.field(default_factory=PeriodRecord)
+    feeds: int = 0
 
     def of(self, source: SignalSource) -> SignalRecord:
         """Return the record of one source."""

@@ -100,6 +100,8 @@ class CollectionUpdater:
         self._versions.first_version(outcome, settled.page, blocks, record)
         if is_feed:
             self._announcements.read(outcome, event.now)
+        elif row.on_topic:
+            self._announcements.find_feed(settled.page, event.now)
         self._collection.add(known)
 
 
@@ -294,6 +296,8 @@ class RevisitProcessor:
         if known.history.first_version is None:
             known.history.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, outcome, classified)
+        if row.on_topic:
+            self._announcements.find_feed(classified.page, now)
         visit = structs.replace(
             visit,
             relevance=row.relevance,

@@ -135,6 +135,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         links=links,
         links_over_limit=links_over_limit,
         canonical=resolve(canonical) if canonical else None,
+        feed=resolve(walk.feed) if walk.feed else None,
         refresh=_resolve_refresh(refresh, fetched.url, resolve),
         language=_declared_language(walk.language) or _detect_language(text),
         charset=charset,

@@ -49,6 +49,7 @@ BLOCK_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind >= _BLOCK)
 BREAK_TAGS = frozenset({"br", "hr"})
 _HREF_ATTRIBUTES = ("href", "data-href")
 _NEXT_PAGES = frozenset({"next", "prev"})
+_FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml"})
 LABEL_ATTRIBUTES = ("title", "aria-label")
 
 Attributes = dict[str, str | None]
@@ -122,6 +123,7 @@ class TreeWalk:
         self.title = ""
         self.base = ""
         self.canonical = ""
+        self.feed = ""
         self.refresh = ""
         self.language = get(root.attributes, "lang", "xml:lang") if root is not None else ""
         self._stack: Stack = []
@@ -230,6 +232,10 @@ class TreeWalk:
         relations = get(attributes, "rel").lower().split()
         if "canonical" in relations:
             self.canonical = self.canonical or get(attributes, "href")
+        elif "alternate" in relations and (
+            get(attributes, "type").partition(";")[0].strip().lower() in _FEED_TYPES
+        ):
+            self.feed = self.feed or get(attributes, "href")
         elif not _NEXT_PAGES.isdisjoint(relations) or (
             "alternate" in relations and attributes.get("hreflang")
         ):
