@@ -34,6 +34,8 @@ class VisitResult(StrEnum):
     SOFT_404 = "soft-404"
     MISSING = "missing"
     """The page was not there; the next visits decide whether it is gone."""
+    REDIRECTED = "redirected"
+    """The page is elsewhere for the time being; it keeps its URL."""
     REAPPEARED = "reappeared"
     EXCLUDED = "excluded"
     """robots.txt forbids the page by now."""

@@ -142,7 +142,6 @@ def test_requests_are_conditional_and_304_confirms_the_version(
         (Failed(HOME, FailureKind.GONE, 404), "gone", 3),
         (Failed(HOME, FailureKind.GONE, 410), "gone", 0),
         (Redirected(HOME, 301, "http://a.test/moved"), "moved", 0),
-        (Redirected(HOME, 302, "http://a.test/moved"), "moved", 3),
     ],
 )
 def test_a_page_that_left_is_found_gone(
@@ -158,6 +157,27 @@ def test_a_page_that_left_is_found_gone(
     assert found[found.index(result) - found_missing :].count(result) >= 1
     history = page_history(simulation.store.tables, 0)
     assert history is not None and history.gone_at is not None
+
+
+@pytest.mark.parametrize("status", [302, 303, 307])
+def test_a_page_under_a_lasting_temporary_redirect_keeps_its_url(
+    simulate: Simulate, tmp_path: Path, status: int
+) -> None:
+    target = "http://a.test/moved"
+    fine = page(HOME, text=WHALES)
+    elsewhere = Redirected(HOME, status, target)
+    web = {
+        HOME: lambda now: elsewhere if 3 < (now - START) / DAY_S < 60 else fine,
+        target: page(target, text=WHALES + " baleen"),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=120)
+    found = results(simulation)
+    assert 3 <= found.count("redirected") <= 8, "it is asked less and less often"
+    assert not {"moved", "missing", "gone", "reappeared", "changed"} & set(found)
+    assert found[-1] == "identical"
+    assert target in simulation.urls
+    history = page_history(simulation.store.tables, 0)
+    assert history is not None and history.gone_at is None
 
 
 def test_the_target_of_a_permanent_redirect_is_fetched(simulate: Simulate, tmp_path: Path) -> None:

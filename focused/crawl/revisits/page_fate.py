@@ -66,8 +66,9 @@ def decide_fate(
 ) -> PageFate:
     """Return what the outcome of a visit at ``at`` means.
 
-    A visit that does not find the page is ``MISSING`` until the absence is final. So is one that is
-    redirected for the time being (302, 303, 307).
+    A visit that does not find the page is ``MISSING`` until the absence is final. A temporary
+    redirect (302, 303, 307) ends no URL, however long it lasts: clients continue to use the
+    original one (RFC 9110, sections 15.4.3 and 15.4.8).
 
     ``change`` compares a fetched page with the stored version; None for responses without a page.
     ``is_soft_404`` is the result of one of the functions in
@@ -80,8 +81,9 @@ def decide_fate(
     if is_soft_404 and isinstance(outcome, Fetched | Redirected):
         return _missing(VisitResult.SOFT_404, absence.next(at), at, at_once=False)
     if isinstance(outcome, Redirected):
-        at_once = outcome.status in _PERMANENT
-        fate = _missing(VisitResult.MOVED, absence.next(at), at, at_once=at_once)
+        if outcome.status not in _PERMANENT:
+            return PageFate(VisitResult.REDIRECTED, target=outcome.target)
+        fate = _missing(VisitResult.MOVED, absence.next(at), at, at_once=True)
         return replace(fate, target=outcome.target)
     if isinstance(outcome, NotModified):
         is_back = not absence.is_over

@@ -43,10 +43,14 @@ _ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
 _CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
 _RETRY_S = {
     VisitResult.MISSING: 3 * DAY_S,
+    VisitResult.REDIRECTED: DAY_S,
     VisitResult.FAILED: HOUR_S,
     VisitResult.EXCLUDED: 30 * DAY_S,
 }
 """When to visit again after results that don't tell whether the page changed."""
+_BACKS_OFF = frozenset({VisitResult.REDIRECTED, VisitResult.FAILED})
+_MAX_RETRY_S = 30 * DAY_S
+"""The waiting time doubles with each of these results in a row, up to this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,9 +358,9 @@ class RevisitProcessor:
         result, now = detected.result, visit.at
         if result in _RETRY_S:
             wait_s = _RETRY_S[result]
-            if result is VisitResult.FAILED:
+            if result in _BACKS_OFF:
                 record.failures += 1
-                wait_s *= 2.0 ** min(record.failures, 10)
+                wait_s = min(wait_s * 2.0 ** min(record.failures, 10), _MAX_RETRY_S)
             self._collection.postpone(known, now + wait_s)
             return
         if result is VisitResult.UNKNOWN:

@@ -42,8 +42,15 @@ def test_304_is_not_modified() -> None:
 def test_only_a_permanent_redirect_ends_the_old_url(status: int, is_final: bool) -> None:
     target = "https://example.org/b"
     found = fate(Redirected(URL, status, target))
-    kind = VisitResult.MOVED if is_final else VisitResult.MISSING
+    kind = VisitResult.MOVED if is_final else VisitResult.REDIRECTED
     assert (found.kind, found.is_final, found.target) == (kind, is_final, target)
+
+
+def test_a_page_that_is_redirected_for_the_time_being_is_not_missing() -> None:
+    found = decide_fate(
+        Redirected(URL, 307, "https://example.org/b"), None, Absence(5, 0.0), GRACE_S
+    )
+    assert (found.kind, found.is_final, found.absence) == (VisitResult.REDIRECTED, False, PRESENT)
 
 
 def test_410_is_final_at_once() -> None:
