@@ -303,7 +303,10 @@ class Hazard:
         unchanged = np.exp(-hazard)
         ratio = hazard * unchanged / np.maximum(-np.expm1(-hazard), 1e-9)
         gradient = x.T @ (y * ratio - (1 - y) * hazard)
-        self._precision = self._precision + (x.T * (hazard * ratio)) @ x
+        # The expected curvature vanishes where a change was certain; the step would be too long if
+        # none came.
+        curvature = np.where(y > 0, hazard * ratio, hazard)
+        self._precision = self._precision + (x.T * curvature) @ x
         self._weights = (weights + np.linalg.solve(self._precision, gradient)).tolist()
         record = _model.pack(*self._weights, *self._precision.ravel().tolist())
         self._records.put("model", 0, record)

@@ -66,3 +66,17 @@ def test_features_do_not_know_the_outcome_of_their_visit() -> None:
 def test_a_page_that_was_not_added_is_an_error() -> None:
     with pytest.raises(KeyError):
         Hazard(PolicyInputs(MEAN_S)).due_at(7, 1.0)
+
+
+def test_pages_that_stop_changing_are_still_expected_to_change_some_day() -> None:
+    """A step of the model must not overshoot where its predictions were certain and wrong."""
+    mean_s = 3 * DAY_S
+    policy = Hazard(PolicyInputs(mean_s))
+    last = dict.fromkeys(range(60), 0.0)
+    for page in last:
+        policy.add(page, 1, 1, 1.0, 0.0)
+    for visit in range(5 * len(last)):
+        page, at = visit % len(last), (visit + 1) * mean_s / len(last)
+        policy.record(Visit(page, 1, 1, at, last[page], changed=visit < 3 * len(last)))
+        last[page] = at
+    assert 0.05 < policy.change_probability(0, last[0] + mean_s) < 0.5
