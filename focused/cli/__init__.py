@@ -10,7 +10,7 @@ import click
 
 from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
 from focused.cli.frontier_commands import frontier
-from focused.cli.history_commands import changes, history
+from focused.cli.report_commands import changes, history, report, why
 from focused.cli.training_commands import label, retrain, topic_group, train
 from focused.cli.web_commands import web
 from focused.errors import FocusedError, missing_extra
@@ -115,68 +115,6 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
     if topic.is_dir():
         raise click.BadParameter(f"{topic} is a folder: name a topic file.", param_hint="TOPIC")
     sys.exit(run_crawl(topic, CrawlOptions(**options), fresh=fresh))
-
-
-@main.command()
-@click.argument("where", type=ANY_PATH, nargs=-1)
-@click.option("--web", type=FOLDER, help="A recorded web whose labels score the harvest.")
-@click.option(
-    "--policies",
-    help="With a topic file: compare the topic's crawls by these orderings, such as focused,bfs.",
-)
-@click.option(
-    "--out",
-    type=FOLDER,
-    help="One crawl: write report.json, harvest.png and reliability.png there.",
-)
-@click.option(
-    "--plot",
-    type=FILE,
-    help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl's "
-    "folder.",
-)
-def report(
-    where: tuple[Path, ...],
-    web: Path | None,
-    policies: str | None,
-    out: Path | None,
-    plot: Path | None,
-) -> None:
-    """Print the report of a crawl, or compare several crawls.
-
-    WHERE is a crawl's folder, or a topic file for the topic's crawl. Without it the command
-    reports the only crawl under crawls/; if there are several, it lists them.
-
-    Several crawls: a table compares their first pages, as many as all of them fetched, and a
-    plot shows the curves. Ratios are relative to the breadth-first crawl, or to the last one.
-
-    The command writes nothing into a crawl's folder. It works on a killed or running crawl: what
-    the Parquet files lack comes from the crawl's state.
-    """
-    from focused.cli.report_actions import crawl_folders_of, show_comparison, show_report
-
-    folders = crawl_folders_of(where, policies)
-    if len(folders) == 1:
-        show_report(folders[0], web, out, plot)
-    else:
-        show_comparison(folders, web, out, plot)
-
-
-@main.command()
-@click.argument("url")
-@click.option(
-    "--folder", type=FOLDER, help="The crawl's folder. Default: the only one under crawls/."
-)
-def why(url: str, folder: Path | None) -> None:
-    """Explain why a page was fetched.
-
-    Prints the path from a seed with each link's anchor, score and features, the share of links
-    with such a score that were on topic in this crawl, and the classification of each page. For a
-    page that was found but not fetched: the links to it. URL may lack its scheme.
-    """
-    from focused.cli.report_actions import show_why
-
-    show_why(url, folder)
 
 
 @main.command()
@@ -404,8 +342,8 @@ def compare_revisits(
     HISTORY is a change history, NAME.tsv or NAME.tsv.gz, one site each: lines of page, created or
     changed or deleted, time, lines added, lines deleted. See docs/how-to/compare-revisits.md.
     """
-    from focused.cli.revisit_actions import compare_revisits as run
-    from focused.cli.revisit_actions import split_days, split_names
+    from focused.cli.compare_actions import compare_revisits as run
+    from focused.cli.compare_actions import split_days, split_names
     from focused.experiments.freshness.revisit_comparison import RevisitSettings
 
     settings = RevisitSettings(
@@ -427,5 +365,5 @@ def compare_revisits(
 
 main.add_command(frontier)
 main.add_command(web)
-for _command in (history, changes, train, label, retrain, topic_group):
+for _command in (report, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

@@ -1,22 +1,42 @@
-"""``focused report`` and ``focused why``."""
+"""What ``focused report``, ``why``, ``history`` and ``changes`` do."""
 
 from __future__ import annotations
 
+import math
+import re
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from focused.atomic_file import write_atomically
 from focused.cli.common import echo
 from focused.errors import ConfigurationError
 from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
+from focused.reports.collection_changes import read_changes, to_atom, to_json_line
+from focused.reports.crawl_folder import read_settings
 from focused.reports.crawl_report import CategoryLabels
+from focused.reports.formatting import format_bytes, single_line
+from focused.reports.page_versions import (
+    DAY_S,
+    PageTimeline,
+    diff_versions,
+    export_changes,
+    read_timeline,
+)
 from focused.reports.report_output import print_comparison, print_report
-from focused.reports.why import explain_url
-from focused.reports.why_output import print_explanation
+from focused.reports.why import explain_url, print_explanation
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
 
 _MAX_LISTED = 20
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
+_UNITS_S = {"m": 60.0, "h": 3_600.0, "d": DAY_S, "w": 7 * DAY_S}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def crawl_folders_of(where: tuple[Path, ...], policies: str | None) -> list[Path]:
@@ -94,3 +114,139 @@ def _is_crawl(folder: Path) -> bool:
 
 def _labels(web: Path | None) -> CategoryLabels | None:
     return None if web is None else read_web_labels(web / LABELS_FILE) or None
+
+
+def show_history(url: str, folder: Path | None) -> None:
+    """Print the history of a page."""
+    folder = folder or only_crawl(f"focused history {url} --folder {{}}")
+    print_timeline(read_timeline(folder, url), Console(), time.time())
+
+
+def show_diff(url: str, folder: Path | None, versions: tuple[int, int] | None) -> None:
+    """Print the difference between two versions of a page, by default the last two."""
+    folder = folder or only_crawl(f"focused history {url} --diff --folder {{}}")
+    timeline = read_timeline(folder, url)
+    older, newer = versions or (None, None)
+    lines = diff_versions(folder, timeline, older, newer)
+    console = Console()
+    for line in lines or ["The texts are equal."]:
+        console.print(Text(single_line(line)), style=_DIFF_STYLES.get(line[:1]), soft_wrap=True)
+
+
+def export_history(folder: Path | None, out: Path) -> None:
+    """Write the observed changes of a crawl as change histories."""
+    folder = folder or only_crawl(f"focused history --export {out} --folder {{}}")
+    try:
+        files = export_changes(folder, out)
+    except OSError as error:
+        raise ConfigurationError(f"{out} cannot be written: {error.strerror or error}") from error
+    echo(f"focused: wrote {len(files):,} change histories to {out}", err=True)
+
+
+def print_timeline(timeline: PageTimeline, console: Console, now: float) -> None:
+    """Print a page's history: its state, its change rate, and each visit with a change."""
+    console.print(Text(single_line(timeline.url)), style="bold", soft_wrap=True)
+    if timeline.title:
+        console.print(Text(single_line(timeline.title)), soft_wrap=True)
+    for line in _state_lines(timeline, now):
+        console.print(Text(line), soft_wrap=True)
+    table = Table()
+    for name in ("time", "result"):
+        table.add_column(name)
+    for name in ("version", "change", "relevance", "size"):
+        table.add_column(name, justify="right")
+    for event in timeline.events:
+        version = event.version
+        if version is None:
+            table.add_row(_format_time(event.at), event.result, "", "", "", "")
+            continue
+        table.add_row(
+            _format_time(event.at),
+            event.result,
+            str(version.number),
+            "" if version.change is None else f"{version.change:.0%}",
+            "" if version.relevance is None else f"{version.relevance:.2f}",
+            format_bytes(version.bytes),
+        )
+    console.print(table)
+
+
+def _state_lines(timeline: PageTimeline, now: float) -> list[str]:
+    total = sum(timeline.visits.values())
+    counted = ", ".join(
+        f"{count:,} {result}"
+        for result, count in sorted(timeline.visits.items(), key=lambda each: -each[1])
+    )
+    lines = [
+        f"first seen {_format_time(timeline.first_seen)}",
+        f"last seen {_format_time(timeline.last_seen)}",
+        f"visited again {total:,} times: {counted}" if total else "not visited again yet",
+    ]
+    if timeline.gone_at is not None:
+        lines.append(f"gone since {_format_time(timeline.gone_at)}")
+    if timeline.next_visit_at is not None:
+        is_due_later = math.isfinite(timeline.next_visit_at)
+        due = _format_time(timeline.next_visit_at) if is_due_later else "now: it is queued"
+        lines.append(f"next visit due {due}")
+    next_change = timeline.next_change_at
+    probability = timeline.change_probability(now)
+    if timeline.change_rate:
+        lines.append(
+            f"change rate {timeline.change_rate:.3g} a day: "
+            f"a change every {1 / timeline.change_rate:,.1f} days"
+        )
+    if next_change is not None and probability is not None:
+        lines.append(
+            f"next change expected {_format_time(next_change)}; changed since the last visit with "
+            f"probability {probability:.0%}"
+        )
+    return lines
+
+
+def list_changes(
+    where: Path, since: str, form: str, *, relevant_only: bool, out: Path | None
+) -> None:
+    """Print the changes of a crawl since a time, or write them to ``out``."""
+    now = time.time()
+    begin = parse_when(since, now)
+    (folder,) = crawl_folders_of((where,), None)
+    changes = read_changes(folder, begin, relevant_only=relevant_only)
+    if form == "atom":
+        content = to_atom(changes, _feed_name(folder, relevant_only=relevant_only), now)
+    else:
+        content = "".join(f"{to_json_line(change)}\n" for change in changes).encode()
+    if out is None:
+        click.echo(content, nl=False)
+        return
+    try:
+        write_atomically(out, content)
+    except OSError as error:
+        raise ConfigurationError(f"{out} cannot be written: {error.strerror or error}") from error
+
+
+def _feed_name(folder: Path, *, relevant_only: bool) -> str:
+    topic = read_settings(folder).get("topic")
+    named = topic.get("name") if isinstance(topic, dict) else None
+    return f"{named or folder.name}{', relevant pages' if relevant_only else ''}"
+
+
+def parse_when(text: str, now: float) -> float:
+    """Return the time that a date or a duration before ``now`` means.
+
+    Raises ConfigurationError for another text.
+    """
+    duration = _DURATION.fullmatch(text.strip())
+    if duration is not None:
+        return now - float(duration[1]) * _UNITS_S[duration[2]]
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ConfigurationError(
+            f"--since {text}: is neither a date in ISO 8601, such as 2026-01-31, nor a duration, "
+            "such as 7d"
+        ) from None
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _format_time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -6,7 +6,7 @@ the crawl does not end with a few large sites. A site is a host; within one the 
 first.
 
 The priority is the logarithm of that number (:mod:`focused.orderings.link_values`), given to one
-link of each site (:mod:`focused.orderings.group_heads`). Redirect targets get their site's value at
+link of each site (:mod:`focused.orderings.link_values`). Redirect targets get their site's value at
 the time the link was found. An entry per known link is kept in memory; a resumed crawl starts
 again, and may keep an already fetched page as its site's next one.
 """
@@ -23,8 +23,12 @@ from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
 from focused.orderings.base import FunctionScorer, PolicyInputs
-from focused.orderings.group_heads import GroupHeads
-from focused.orderings.link_values import MAX_PRIORITY, order_by_log_value, value_to_score
+from focused.orderings.link_values import (
+    MAX_PRIORITY,
+    GroupHeads,
+    order_by_log_value,
+    value_to_score,
+)
 from focused.web.page import Link
 from focused.web.urls import host_of
 

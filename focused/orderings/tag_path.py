@@ -30,7 +30,7 @@ from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
 from focused.orderings.base import FunctionScorer, PolicyInputs
-from focused.orderings.group_heads import GroupHeads
+from focused.orderings.link_values import GroupHeads
 from focused.web.page import Link
 from focused.web.urls import host_of
 

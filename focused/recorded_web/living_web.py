@@ -25,7 +25,6 @@ from focused.recorded_web.change_history import (
     read_change_history,
     write_change_history,
 )
-from focused.recorded_web.conditional_requests import http_date
 from focused.recorded_web.living_changes import (
     YEAR_S,
     always_exists,
@@ -33,7 +32,21 @@ from focused.recorded_web.living_changes import (
     directory_pages,
     home_page,
 )
-from focused.recorded_web.living_feeds import Announcement, atom_feed, robots_with_sitemap, sitemap
+from focused.recorded_web.living_content import (
+    Announcement,
+    Edit,
+    Words,
+    apply_edits,
+    atom_feed,
+    insert_at_end,
+    insert_at_top,
+    insert_in_head,
+    link_targets,
+    paragraph_words,
+    remove_links,
+    robots_with_sitemap,
+    sitemap,
+)
 from focused.recorded_web.living_options import (
     DAY_S,
     HostBehaviour,
@@ -41,20 +54,10 @@ from focused.recorded_web.living_options import (
     LivingReplay,
     host_behaviour,
 )
-from focused.recorded_web.page_edits import (
-    Edit,
-    Words,
-    apply_edits,
-    insert_at_end,
-    insert_at_top,
-    insert_in_head,
-    link_targets,
-    paragraph_words,
-    remove_links,
-)
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb
 from focused.text.hash_sampling import hash_fraction
 from focused.web.decoding import media_type_of
+from focused.web.http_response import http_date
 from focused.web.urls import host_of, normalize_url
 
 SITEMAP_PATH = "/sitemap.xml"

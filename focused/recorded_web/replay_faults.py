@@ -30,13 +30,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.conditional_requests import (
-    http_date,
-    is_conditional,
-    is_not_modified,
-    parse_http_date,
-)
 from focused.text.hash_sampling import hash_fraction
+from focused.web.http_response import http_date, is_conditional, is_not_modified, parse_http_date
 
 if TYPE_CHECKING:
     from focused.recorded_web.recorded_web import RecordedResponse

@@ -25,7 +25,6 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused.recorded_web.conditional_requests import headers_of_not_modified, http_date
 from focused.recorded_web.replay_faults import (
     FAULT_HEADER,
     SCHEME_HEADER,
@@ -38,6 +37,7 @@ from focused.recorded_web.replay_faults import (
     answers_not_modified,
     lie,
 )
+from focused.web.http_response import headers_of_not_modified, http_date
 
 if TYPE_CHECKING:
     from focused.recorded_web.living_options import LivingReplay

@@ -35,14 +35,17 @@ from focused.scrapy_addon.download_handlers import (
     install_replay,
 )
 from focused.scrapy_addon.downloader import SettlingDownloader
-from focused.scrapy_addon.extensions.progress_line import ProgressExtension
-from focused.scrapy_addon.log_formatter import install_quiet_formatter
-from focused.scrapy_addon.middlewares.address_middleware import AddressMiddleware
-from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
-from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
+from focused.scrapy_addon.middlewares.access_middlewares import (
+    AddressMiddleware,
+    PolitenessMiddleware,
+    RobotsMiddleware,
+)
 from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
-from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
-from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware
+from focused.scrapy_addon.middlewares.response_middlewares import (
+    DecodingMiddleware,
+    SettlingMiddleware,
+)
+from focused.scrapy_addon.progress import ProgressExtension, install_quiet_formatter
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.scrapy_settings import warn_of_ignored
 from focused.topic import Topic, adapt_to_recorded_web

@@ -27,8 +27,7 @@ from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.http_client import HttpClient
-from focused.scrapy_addon.page_batcher import PageBatcher
-from focused.scrapy_addon.parser_pool import ParserPool
+from focused.scrapy_addon.parser_pool import PageBatcher, ParserPool
 from focused.scrapy_addon.statistics import CrawlProfile, counters_of, hosts_of, publish
 from focused.storage.environment import write_error_advice
 from focused.storage.state_store import StateStore

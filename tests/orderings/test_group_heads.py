@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.orderings.group_heads import GroupHeads
+from focused.orderings.link_values import GroupHeads
 
 REST = -1.0
 GROUPS = ("red", "green", "blue")

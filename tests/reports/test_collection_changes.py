@@ -17,7 +17,7 @@ from focused.reports.collection_changes import (
     to_atom,
     to_json_line,
 )
-from focused.reports.observed_changes import export_changes
+from focused.reports.page_versions import export_changes
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
 from tests.support.continuous_crawl import (

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from focused.errors import ConfigurationError, StateError
-from focused.reports.why import Explanation, InLink, PageAlias, UrlOutcome, explain_url
-from focused.reports.why_output import print_explanation
+from focused.reports.why import (
+    Explanation,
+    InLink,
+    PageAlias,
+    UrlOutcome,
+    explain_url,
+    print_explanation,
+)
 from tests.support.crawl_folders import failed, good_page, page, write_crawl
 
 SEED = "http://seed.example/"

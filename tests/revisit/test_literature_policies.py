@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from focused.revisit.policies.allocated import azar, optimal_last_modified, page_value, wire
-from focused.revisit.policies.page_records import PageLists
+from focused.revisit.policies.rate_models import PageLists
 from focused.revisit.policies.systems import NutchAdaptive, Tianwang, plan_periods
 from focused.revisit.policy import MemoryRecords, PolicyInputs, Visit, find_revisit_policy
 from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from focused.crawl import Fetch, FetchPurpose
-from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
+from focused.scrapy_addon.middlewares.access_middlewares import RobotsMiddleware
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.web.robots.robots_rules import MAX_AGE_S
 from tests.scrapy_addon.test_politeness import handed_out

@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from focused.recorded_web.replay_clock import ReplayClock
-from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
+from focused.scrapy_addon.middlewares.access_middlewares import PolitenessMiddleware
 from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from tests.support.clocks import ReadClock

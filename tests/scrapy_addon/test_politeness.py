@@ -13,7 +13,7 @@ from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
 from focused.frontier.host import HostPace, suspend
-from focused.scrapy_addon.middlewares.politeness_middleware import (
+from focused.scrapy_addon.middlewares.access_middlewares import (
     PolitenessMiddleware,
     claim_address,
 )

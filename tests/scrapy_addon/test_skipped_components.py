@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from focused.scrapy_addon.log_formatter import QuietLogFormatter, install_quiet_formatter
+from focused.scrapy_addon.progress import QuietLogFormatter, install_quiet_formatter
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 
 PROXY = "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware"

@@ -10,7 +10,7 @@ import pytest
 
 from focused.crawl import Wait
 from focused.scrapy_addon.crawl_session import WaitReporter
-from focused.scrapy_addon.extensions.progress_line import progress_line
+from focused.scrapy_addon.progress import progress_line
 from tests.support.simulated import START, Simulation, topic
 
 AT = time.mktime((2026, 3, 4, 14, 2, 11, 0, 0, -1))

@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import formatdate
 from enum import StrEnum
 
 import msgspec
 
 from focused.crawl.revisits.change_detection import ChangeKind
+from focused.web.http_response import parse_http_date
 
 MAX_ETAG_CHARS = 80
 """Longer ETags are not stored; Last-Modified is used instead."""
@@ -34,7 +34,6 @@ MAX_CLOCK_ERROR_S = 60.0
 # RFC 9110, section 8.8.3: visible characters and obs-text without double quotes.
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _FIRST_DATE = 631_152_000  # 1990; earlier dates are placeholders
-_MAX_DATE = 253_402_300_799  # the last second of the year 9999
 
 
 class Validators(msgspec.Struct, frozen=True, array_like=True):
@@ -76,19 +75,6 @@ def parse_validators(headers: Mapping[str, str], received_at: float) -> Validato
     if modified is None or not _FIRST_DATE <= modified <= latest:
         modified = 0
     return Validators(etag, modified)
-
-
-def parse_http_date(value: str) -> int | None:
-    """Return seconds since the epoch of an HTTP-date in any of its three formats, or None.
-
-    See RFC 9110, section 5.6.7. Never raises.
-    """
-    try:
-        when = parsedate_to_datetime(value[:100])
-        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return int(seconds) if 0 <= seconds <= _MAX_DATE else None
 
 
 def modification_time(

@@ -23,7 +23,6 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.errors import RecordedWebError
-from focused.recorded_web.conditional_requests import headers_of_not_modified
 from focused.recorded_web.living_web import LivingSource, LivingWeb
 from focused.recorded_web.recorded_web import WebSource
 from focused.recorded_web.replay_faults import answers_not_modified
@@ -32,7 +31,7 @@ from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.html.parse import parse_page
-from focused.web.http_response import outcome_from_response
+from focused.web.http_response import headers_of_not_modified, outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.urls import host_of
 

@@ -30,24 +30,22 @@ from focused.revisit.estimators import (
     page_quality,
     ratio_rate,
 )
-from focused.revisit.policies.page_records import (
+from focused.revisit.policies.rate_models import (
     FORCED_AFTER,
     PAGE,
-    PageRecord,
-    read_page,
-    write_page,
-)
-from focused.revisit.policies.rate_models import (
     ClassRates,
     CommittedRates,
     FeatureRates,
     GroupRates,
     HistoryRates,
+    PageRecord,
     RateModel,
     ShrunkRates,
     directory_of,
     rate_class_of,
+    read_page,
     site_of,
+    write_page,
 )
 from focused.revisit.policy import PolicyInputs, Visit
 

@@ -17,7 +17,7 @@ from typing import Literal
 import xxhash
 
 from focused.revisit.allocation import optimal_sample_size
-from focused.revisit.policies.page_records import FORCED_AFTER, PAGE, PageLists
+from focused.revisit.policies.rate_models import FORCED_AFTER, PAGE, PageLists
 from focused.revisit.policy import PolicyInputs, Visit
 
 CYCLES_PER_INTERVAL = 4

@@ -19,18 +19,19 @@ from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
 from focused.revisit.estimators import logarithmic_rate
-from focused.revisit.policies.page_records import (
+from focused.revisit.policies.rate_models import (
     FORCED_AFTER,
+    LEAST_CHECKS,
     PAGE,
     PageLists,
     PageRecord,
     add_visit,
     read_history,
     read_page,
+    smoothed_rate,
     write_history,
     write_page,
 )
-from focused.revisit.policies.rate_models import LEAST_CHECKS, smoothed_rate
 from focused.revisit.policy import PolicyInputs, Visit
 
 FloatArray = NDArray[np.float64]

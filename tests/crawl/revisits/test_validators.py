@@ -24,9 +24,9 @@ from focused.crawl.revisits.validators import (
     clock_offset_s,
     conditional_headers,
     modification_time,
-    parse_http_date,
     parse_validators,
 )
+from focused.web.http_response import parse_http_date
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -20,7 +20,7 @@ from focused.experiments.freshness.revisit_comparison import (
     run_comparison,
 )
 from focused.experiments.freshness.revisit_report import rank_policies, result_tables, summarise
-from focused.experiments.freshness.synthetic_histories import bursty_sites
+from focused.experiments.freshness.windows import bursty_sites
 from focused.recorded_web.change_history import write_change_history
 from focused.revisit.policy import REVISIT_POLICIES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from focused.experiments.freshness.update_modes import simulate_update_mode
+from focused.experiments.freshness.simulator import simulate_update_mode
 from focused.revisit.allocation import UpdateMode
 
 CYCLE, BATCH, CYCLES = 30.0, 7.0, 60

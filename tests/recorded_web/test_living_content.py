@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.recorded_web.page_edits import (
+from focused.recorded_web.living_content import (
     Edit,
     apply_edits,
     insert_at_end,

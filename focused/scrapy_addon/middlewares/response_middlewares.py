@@ -1,28 +1,48 @@
-"""Settles each lease exactly once, with the response or failure of its request.
+"""Middlewares for what comes back: decode bodies, settle leases.
 
-The first of the downloader middlewares: it receives decoded responses, and the exceptions of
-handlers and other middlewares.
+:class:`SettlingMiddleware` is the first of the downloader middlewares: it receives decoded
+responses, and the exceptions of handlers and other middlewares.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
 from focused.scrapy_addon.outcomes import (
+    ContentDecodingError,
     FetchPostponed,
+    ResponseTooLargeError,
     outcome_from_exception,
     outcome_from_scrapy_response,
 )
 from focused.scrapy_addon.request_state import handled, state_of, update_state
+from focused.scrapy_addon.robots_request import (
+    ACCEPTED_CODINGS,
+    decode_robots_response,
+    is_robots_request,
+)
 from focused.web.page import Failed, FailureKind, Redirected
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.http import Request, Response
+
+MAX_CODINGS = 3
+"""Maximum number of content codings; each may unpack to ``scope.max_page_bytes``."""
 
 
 class SettlingMiddleware:
-    """Settles leases; drops responses without a page for the topic spider."""
+    """Settles each lease exactly once, with the response or failure of its request.
+
+    Drops responses without a page for the topic spider.
+    """
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
@@ -98,3 +118,33 @@ class SettlingMiddleware:
         if lease is not None and self._session.is_leased(lease):
             dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
             self._session.settle(lease, dropped)
+
+
+class DecodingMiddleware(HttpCompressionMiddleware):
+    """Scrapy's middleware, with exceptions that say why a body cannot be decoded."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Set Accept-Encoding."""
+        if is_robots_request(request):
+            request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
+        super().process_request(request)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
+        return self.decode(request, response)
+
+    def decode(self, request: Request, response: Response) -> Response:
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
+        codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
+        if codings > MAX_CODINGS:
+            raise ContentDecodingError(f"{codings} content codings")
+        if is_robots_request(request):
+            return decode_robots_response(response)
+        try:
+            return cast("Response", super().process_response(request, response))
+        except IgnoreRequest as error:  # raised by Scrapy for a decoded body above DOWNLOAD_MAXSIZE
+            raise ResponseTooLargeError(str(error)) from error
+        except Exception as error:
+            raise ContentDecodingError(f"{type(error).__name__}: {error}") from error

@@ -1,7 +1,8 @@
-"""Edit the HTML of a page: insert, replace and delete paragraphs, hide links, add boilerplate.
+"""The content of a living web: edited pages, sitemaps, Atom feeds and robots.txt files.
 
-All functions are pure. The choices of an edit depend only on its key, so the same edits give the
-same bytes.
+Edits insert, replace and delete paragraphs of a page's HTML, hide links, and add boilerplate. All
+functions are pure. The choices of an edit depend only on its key, so the same edits give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import random
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from xml.sax.saxutils import escape
+
+from focused.recorded_web.recorded_web import RecordedResponse
 
 _PARAGRAPH = re.compile(
     rb"<p(?:\s[^>]*)?>[^<]*(?:<(?!/?p[\s>])[^<]*)*</p\s*>", re.IGNORECASE
@@ -39,6 +44,9 @@ _SENTENCE_WORDS = (8, 16)
 _MAX_PARAGRAPHS_PER_EDIT = 100
 _GROWTH = 2
 _EXTRA_PARAGRAPHS = 10
+Words = tuple[bytes, ...]
+"""The words of a paragraph."""
+_MAX_ENTRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +56,6 @@ class Edit:
     key: str
     added: float
     deleted: float
-
-
-Words = tuple[bytes, ...]
-"""The words of a paragraph."""
 
 
 def paragraph_words(body: bytes) -> list[Words]:
@@ -228,3 +232,58 @@ def _in_order(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
     for paragraph in paragraphs:
         paragraph.gap = last = max(last, paragraph.gap)
     return paragraphs
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A page and its last announced change; ``is_new``: its creation."""
+
+    url: str
+    at: float
+    is_new: bool
+    title: str
+
+
+def sitemap(announced: Sequence[Announcement]) -> bytes:
+    """Return a sitemap with the time of the last announced change of each page."""
+    urls = "".join(
+        f"<url><loc>{escape(each.url)}</loc><lastmod>{_w3c_time(each.at)}</lastmod></url>\n"
+        for each in announced
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}</urlset>\n'
+    ).encode()
+
+
+def atom_feed(site: str, announced: Sequence[Announcement], start: float) -> bytes:
+    """Return an Atom feed (RFC 4287) of the latest changes."""
+    latest = sorted(announced, key=lambda each: (-each.at, each.url))[:_MAX_ENTRIES]
+    entries = "".join(
+        f"<entry><id>{escape(each.url)}</id><title>{escape(each.title)}</title>"
+        f'<link href="{escape(each.url, {chr(34): "&quot;"})}"/>'
+        f"<updated>{_w3c_time(each.at)}</updated>"
+        f"<summary>{'New page' if each.is_new else 'Changed page'}</summary></entry>\n"
+        for each in latest
+    )
+    updated = latest[0].at if latest else start
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<id>{escape(site)}</id><title>Changes</title><updated>{_w3c_time(updated)}</updated>\n"
+        f"{entries}</feed>\n"
+    ).encode()
+
+
+def robots_with_sitemap(
+    url: str, recorded: RecordedResponse | None, sitemap_url: str
+) -> RecordedResponse:
+    """Return the recorded robots.txt, or one that allows everything, with a Sitemap line."""
+    rules = b"User-agent: *\nDisallow:\n"
+    if recorded is not None and recorded.status == 200:
+        rules = recorded.body.rstrip() + b"\n"
+    body = rules + f"\nSitemap: {sitemap_url}\n".encode()
+    return RecordedResponse(url, 200, {"content-type": "text/plain"}, body)
+
+
+def _w3c_time(time: float) -> str:
+    return datetime.fromtimestamp(int(time), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,13 +1,19 @@
-"""Print the crawl's progress: one updated line on a terminal, else a line now and then."""
+"""Print the crawl's progress instead of Scrapy's messages for each page.
+
+One updated line on a terminal, else a line now and then.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.logformatter import LogFormatter
+from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import create_looping_call
 
 from focused.crawl import Crawl
@@ -114,3 +120,21 @@ def _format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class QuietLogFormatter(LogFormatter):
+    """Scrapy's formatter without messages for each page and item."""
+
+    def crawled(self, *args: Any) -> Any:
+        """Return None."""
+
+    def scraped(self, *args: Any) -> Any:
+        """Return None."""
+
+
+def install_quiet_formatter(settings: BaseSettings) -> None:
+    """Set the formatter, unless DEBUG messages are logged or the user set one."""
+    level = settings["LOG_LEVEL"]
+    number = level if isinstance(level, int) else logging.getLevelName(str(level))
+    if isinstance(number, int) and number > logging.DEBUG:
+        settings.set("LOG_FORMATTER", QuietLogFormatter, priority="addon")

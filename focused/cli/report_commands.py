@@ -1,4 +1,4 @@
-"""``focused history`` and ``focused changes``."""
+"""The commands that show what a crawl has found: ``report``, ``why``, ``history``, ``changes``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,68 @@ from pathlib import Path
 import click
 
 from focused.cli.common import ANY_PATH, FILE, FOLDER
+
+
+@click.command()
+@click.argument("where", type=ANY_PATH, nargs=-1)
+@click.option("--web", type=FOLDER, help="A recorded web whose labels score the harvest.")
+@click.option(
+    "--policies",
+    help="With a topic file: compare the topic's crawls by these orderings, such as focused,bfs.",
+)
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="One crawl: write report.json, harvest.png and reliability.png there.",
+)
+@click.option(
+    "--plot",
+    type=FILE,
+    help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl's "
+    "folder.",
+)
+def report(
+    where: tuple[Path, ...],
+    web: Path | None,
+    policies: str | None,
+    out: Path | None,
+    plot: Path | None,
+) -> None:
+    """Print the report of a crawl, or compare several crawls.
+
+    WHERE is a crawl's folder, or a topic file for the topic's crawl. Without it the command
+    reports the only crawl under crawls/; if there are several, it lists them.
+
+    Several crawls: a table compares their first pages, as many as all of them fetched, and a
+    plot shows the curves. Ratios are relative to the breadth-first crawl, or to the last one.
+
+    The command writes nothing into a crawl's folder. It works on a killed or running crawl: what
+    the Parquet files lack comes from the crawl's state.
+    """
+    from focused.cli.report_actions import crawl_folders_of, show_comparison, show_report
+
+    folders = crawl_folders_of(where, policies)
+    if len(folders) == 1:
+        show_report(folders[0], web, out, plot)
+    else:
+        show_comparison(folders, web, out, plot)
+
+
+@click.command()
+@click.argument("url")
+@click.option(
+    "--folder", type=FOLDER, help="The crawl's folder. Default: the only one under crawls/."
+)
+def why(url: str, folder: Path | None) -> None:
+    """Explain why a page was fetched.
+
+    Prints the path from a seed with each link's anchor, score and features, the share of links
+    with such a score that were on topic in this crawl, and the classification of each page. For a
+    page that was found but not fetched: the links to it. URL may lack its scheme.
+    """
+    from focused.cli.report_actions import show_why
+
+    show_why(url, folder)
 
 
 @click.command()
@@ -42,7 +104,7 @@ def history(
     size of the change and relevance, the change rate, and when the next visit is due and the next
     change expected. URL may lack its scheme. Works while the crawl runs.
     """
-    from focused.cli.history_actions import export_history, show_diff, show_history
+    from focused.cli.report_actions import export_history, show_diff, show_history
 
     if export is not None:
         if url is not None or diff:
@@ -83,6 +145,6 @@ def changes(where: Path, since: str, form: str, relevant_only: bool, out: Path |
 
     WHERE is a crawl's folder or a topic file. Works while the crawl runs.
     """
-    from focused.cli.history_actions import list_changes
+    from focused.cli.report_actions import list_changes
 
     list_changes(where, since, form, relevant_only=relevant_only, out=out)

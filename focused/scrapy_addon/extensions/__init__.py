@@ -1,1 +1,0 @@
-"""Scrapy extensions of the add-on."""
