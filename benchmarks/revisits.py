@@ -16,8 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
-from focused.revisit.hazard import DAY_S, Hazard
+from focused.revisit.hazard import Hazard
 from focused.revisit.policy import PolicyInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.storage.environment import data_file

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from focused.durations import DAY_S
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 
@@ -77,7 +78,7 @@ class PageHistory(msgspec.Struct, array_like=True, gc=False):
         The bias-reduced estimator of Cho and Garcia-Molina (2003, "Estimating frequency of change",
         section 4.2), for visits at even intervals.
         """
-        days = (self.seen_at - first_seen) / 86_400.0
+        days = (self.seen_at - first_seen) / DAY_S
         if not self.visits or days <= 0:
             return None
         unchanged = self.visits - self.changes

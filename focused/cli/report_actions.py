@@ -15,6 +15,7 @@ from rich.text import Text
 
 from focused.atomic_file import write_atomically
 from focused.cli.common import echo
+from focused.durations import DAY_S, HOUR_S, WEEK_S
 from focused.errors import ConfigurationError
 from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
 from focused.reports.collection_changes import read_changes, to_atom, to_json_line
@@ -22,7 +23,6 @@ from focused.reports.crawl_folder import read_settings
 from focused.reports.crawl_report import CategoryLabels
 from focused.reports.formatting import format_bytes, single_line
 from focused.reports.page_versions import (
-    DAY_S,
     PageTimeline,
     diff_versions,
     export_changes,
@@ -35,7 +35,7 @@ from focused.topic.topic_file import load_topic
 
 _MAX_LISTED = 20
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
-_UNITS_S = {"m": 60.0, "h": 3_600.0, "d": DAY_S, "w": 7 * DAY_S}
+_UNITS_S = {"m": 60.0, "h": HOUR_S, "d": DAY_S, "w": WEEK_S}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 

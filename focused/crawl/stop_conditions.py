@@ -7,6 +7,7 @@ from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
 from focused.crawl.revisits.pacing import RevisitPacer
 from focused.crawl.steps import Done, Wait
+from focused.durations import HOUR_S
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, Hosts
 from focused.topic import Budget, Topic
@@ -39,7 +40,7 @@ class StopConditions:
         """Return which budget is spent, or None."""
         if self._pacer is not None:
             hours = self._revisit_hours
-            is_over = hours is not None and self._running.so_far_s(now) >= hours * 3600
+            is_over = hours is not None and self._running.so_far_s(now) >= hours * HOUR_S
             return "time budget spent" if is_over else None
         return self._harvest_limit(now)
 
@@ -94,7 +95,7 @@ class StopConditions:
 
     def _none_in_time(self, now: float) -> bool:
         hours = self._budget.hours
-        left_s = float("inf") if hours is None else hours * 3600 - self._running.so_far_s(now)
+        left_s = float("inf") if hours is None else hours * HOUR_S - self._running.so_far_s(now)
         return no_host_due_within(self._frontier.hosts, left_s, now)
 
 
@@ -104,7 +105,7 @@ def _reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) 
         return "page budget spent"
     if budget.bytes is not None and bytes_ >= budget.bytes:
         return "byte budget spent"
-    if budget.hours is not None and active_s >= budget.hours * 3600:
+    if budget.hours is not None and active_s >= budget.hours * HOUR_S:
         return "time budget spent"
     return None
 
@@ -130,7 +131,7 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-LONG_DELAY_S = 3600.0
+LONG_DELAY_S = HOUR_S
 """Hosts with a longer crawl-delay can keep a crawl open for days, so the crawl names them."""
 
 # Scanning all hosts is for idle crawls; shorter waits are not reported.

@@ -11,8 +11,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 
-MAX_BACKOFF_S = 3600.0
-MAX_SUSPENSION_S = 86_400.0
+from focused.durations import DAY_S, HOUR_S
+
+MAX_BACKOFF_S = HOUR_S
+MAX_SUSPENSION_S = DAY_S
 _FIRST_BACKOFF_S = 1.0
 
 

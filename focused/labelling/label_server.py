@@ -30,6 +30,7 @@ from typing import Any
 from aiohttp import web
 
 from focused.archive.warc_files import warc_files
+from focused.durations import HOUR_S
 from focused.errors import FocusedError, LabelError
 from focused.labelling.labelling_task import FetchedPages, read_fetched_pages
 from focused.labelling.page_renderer import (
@@ -50,7 +51,7 @@ from focused.labelling.session import (
 from focused.labelling.training_pool import TrainingPool, build_training_pool
 
 TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
-TOKEN_IDLE_S = 12 * 3600.0
+TOKEN_IDLE_S = 12 * HOUR_S
 """A token expires when unused for this long."""
 
 _MAX_REQUEST_BYTES = 16_384

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from focused.durations import WEEK_S
 from focused.recorded_web.change_history import ChangeKind, PageChanges, SiteChanges
 from focused.text.hash_sampling import hash_fraction
 from focused.web.urls import host_of
-
-YEAR_S = 365.25 * 86_400
-WEEK_S = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import Literal, Self
 
 import msgspec
 
+from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.living_changes import YEAR_S, ReplayPeriod
+from focused.recorded_web.living_changes import ReplayPeriod
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.text.hash_sampling import hash_fraction
 
 DEFAULT_START = 1_704_067_200.0
 """2024-01-01T00:00:00Z."""
 
-DAY_S = 86_400.0
 MAX_YEARS = 100
 
 ValidatorKind = Literal["strong", "weak", "date", "none"]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.recorded_web.change_history import (
     Change,
@@ -26,7 +27,6 @@ from focused.recorded_web.change_history import (
     write_change_history,
 )
 from focused.recorded_web.living_changes import (
-    YEAR_S,
     always_exists,
     assign_histories,
     directory_pages,
@@ -48,7 +48,6 @@ from focused.recorded_web.living_content import (
     sitemap,
 )
 from focused.recorded_web.living_options import (
-    DAY_S,
     HostBehaviour,
     LivingOptions,
     LivingReplay,

@@ -29,6 +29,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from focused.durations import DAY_S
 from focused.errors import ConfigurationError
 from focused.text.hash_sampling import hash_fraction
 from focused.web.http_response import http_date, is_conditional, is_not_modified, parse_http_date
@@ -255,7 +256,7 @@ UNKNOWN_HOST = "unknown-host"
 """Value of :data:`FAULT_HEADER` for a host that was not recorded."""
 
 
-FUTURE_S = 365 * 86_400.0
+FUTURE_S = 365 * DAY_S
 """How far a clock in the future is ahead."""
 
 _GONE = frozenset({404, 410})

@@ -23,12 +23,11 @@ from scipy.optimize import minimize
 from scipy.special import gammaincinv
 
 from focused.archive.page_history import VisitResult
+from focused.durations import DAY_S, WEEK_S
 from focused.reports.crawl_folder import CrawlFolder
 
 FloatArray = NDArray[np.float64]
 
-_DAY_S = 86_400.0
-_WEEK_S = 7 * _DAY_S
 _ENDS = (VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404)
 _CHANGED = (VisitResult.CHANGED, *_ENDS)
 _UNCHANGED = (VisitResult.IDENTICAL, VisitResult.COSMETIC, VisitResult.NOT_MODIFIED)
@@ -118,7 +117,7 @@ def measure_freshness(crawl: CrawlFolder, seed: int = 0) -> FreshnessReport | No
         return None
     calibration = _Calibration.fit(_rates_before(told), told)
     rates = _rates_now(told, there)
-    elapsed = np.maximum(0.0, (at - there["last_seen"].to_numpy(float)) / _DAY_S)
+    elapsed = np.maximum(0.0, (at - there["last_seen"].to_numpy(float)) / DAY_S)
     stale = calibration.change_probability(rates, elapsed)
     age, squared_age = calibration.age_moments(rates, elapsed)
     intervals = _Intervals(told, calibration, np.random.default_rng(seed))
@@ -157,7 +156,7 @@ def _informative_visits(visits: pd.DataFrame, pages: pd.DataFrame) -> pd.DataFra
     return told.assign(
         host=told["page"].map(hosts),
         changed=told["result"].isin(_CHANGED).astype(float),
-        elapsed=np.maximum((told["at"] - told["previous_at"]) / _DAY_S, 1e-6),
+        elapsed=np.maximum((told["at"] - told["previous_at"]) / DAY_S, 1e-6),
     ).dropna(subset=["host"])
 
 
@@ -291,7 +290,7 @@ class _Intervals:
         observed, expected = np.bincount(codes, changed), np.bincount(codes, predicted)
         self._ratio = (draws @ observed + 1.0) / (draws @ expected + 1.0)
         # Visits whose intervals overlap see the same burst.
-        period_s = max(_WEEK_S, float(told["elapsed"].mean()) * _DAY_S)
+        period_s = max(WEEK_S, float(told["elapsed"].mean()) * DAY_S)
         periods = told.groupby(["host", told["at"] // period_s], sort=False)
         residuals = np.bincount(periods.ngroup().to_numpy(), changed - predicted)
         variance = float((predicted * (1.0 - predicted)).sum())
@@ -316,8 +315,8 @@ class _Intervals:
 
 
 def _recent_visits_per_day(visits: pd.DataFrame, at: float) -> float:
-    days = min(_RECENT_DAYS, max((at - float(visits["at"].min())) / _DAY_S, 1 / 24))
-    return float((visits["at"] > at - days * _DAY_S).sum() / days)
+    days = min(_RECENT_DAYS, max((at - float(visits["at"].min())) / DAY_S, 1 / 24))
+    return float((visits["at"] > at - days * DAY_S).sum() / days)
 
 
 def _host_rows(

@@ -27,6 +27,7 @@ from focused.archive.page_history import (
     visit_rows,
 )
 from focused.crawl.revisits.page_records import PageRecords
+from focused.durations import DAY_S
 from focused.errors import ConfigurationError, StateError
 from focused.recorded_web.change_history import (
     Change,
@@ -48,7 +49,6 @@ from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Fetched, Page
 from focused.web.warc_reader import read_response
 
-DAY_S = 86_400.0
 FIRST = "first"
 """The result of the first version: the page's first fetch."""
 

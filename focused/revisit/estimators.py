@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from focused.durations import DAY_S
 
-DAY = 86_400.0
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -198,7 +198,7 @@ class FrequencyClasses:
         """Update the probabilities by a visit after ``interval_s`` seconds."""
         updated = []
         for probability, days in zip(self.probabilities, self.intervals_days, strict=True):
-            quiet = math.exp(-interval_s / (days * DAY))
+            quiet = math.exp(-interval_s / (days * DAY_S))
             updated.append(probability * ((1.0 - quiet) if changed else quiet))
         total = sum(updated)
         if total > 0:  # underflow after a very long interval changes nothing
@@ -212,13 +212,13 @@ class FrequencyClasses:
     @property
     def rate(self) -> float:
         """The change rate of the most likely class, as Cho and Garcia-Molina use it."""
-        return 1.0 / (self.intervals_days[self.most_likely] * DAY)
+        return 1.0 / (self.intervals_days[self.most_likely] * DAY_S)
 
     @property
     def mean_rate(self) -> float:
         """The change rate averaged over the classes by their probabilities."""
         return sum(
-            probability / (days * DAY)
+            probability / (days * DAY_S)
             for probability, days in zip(self.probabilities, self.intervals_days, strict=True)
         )
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from focused.durations import DAY_S
 from focused.revisit.policy import PolicyInputs, Visit
 
-DAY_S = 86_400.0
 FEATURES = (
     "constant",
     "log time since the last visit",

@@ -23,6 +23,7 @@ from cachetools import TLRUCache
 from scrapy.exceptions import IgnoreRequest
 from twisted.internet.error import DNSLookupError
 
+from focused.durations import DAY_S
 from focused.errors import ConfigurationError
 from focused.web.host_names import (
     IpAddress,
@@ -40,7 +41,7 @@ TRIES = 5
 
 MIN_TTL_S = 10.0
 """Minimum: a crawl needs a host again within seconds."""
-MAX_TTL_S = 86_400.0
+MAX_TTL_S = DAY_S
 MISSING_TTL_S = 30.0
 """For names that do not exist; c-ares does not report the SOA's TTL."""
 UNRESOLVED_TTL_S = 10.0

@@ -17,6 +17,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import create_looping_call
 
 from focused.crawl import Crawl
+from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
 from focused.topic import Budget
@@ -112,7 +113,7 @@ def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:
     if budget.pages is not None and fetched:
         estimates.append((budget.pages - fetched) * active_s / fetched)
     if budget.hours is not None:
-        estimates.append(budget.hours * 3600 - active_s)
+        estimates.append(budget.hours * HOUR_S - active_s)
     return max(0.0, min(estimates)) if estimates else None
 
 

@@ -13,8 +13,9 @@ import pytest
 from focused.archive.archive import page_rows
 from focused.archive.page_history import VisitResult, VisitRow, page_histories, visit_rows
 from focused.archive.warc_files import warc_files
+from focused.durations import DAY_S
 from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.living_options import DAY_S, LivingOptions
+from focused.recorded_web.living_options import LivingOptions
 from focused.recorded_web.living_web import LivingSource, LivingWeb
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.storage.state_store import StateStore

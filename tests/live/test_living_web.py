@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from focused.durations import DAY_S
 from focused.experiments.freshness.living_evaluation import (
     evaluate_crawl,
     read_crawl_visits,
     true_window,
 )
 from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.living_options import DAY_S
 from focused.recorded_web.living_web import LivingSource, LivingWeb
 from focused.recorded_web.replay_clock import ReplayClock
 from tests.recorded_web.test_living_web import (

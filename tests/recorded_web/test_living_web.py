@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from focused.durations import DAY_S, WEEK_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.recorded_web.change_history import (
     Change,
@@ -15,8 +16,8 @@ from focused.recorded_web.change_history import (
     SiteChanges,
     read_change_history,
 )
-from focused.recorded_web.living_changes import WEEK_S, YEAR_S, assign_histories, directory_pages
-from focused.recorded_web.living_options import DAY_S, LivingOptions, LivingReplay
+from focused.recorded_web.living_changes import assign_histories, directory_pages
+from focused.recorded_web.living_options import LivingOptions, LivingReplay
 from focused.recorded_web.living_web import LivingWeb, write_truth
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from focused.web.feeds import parse_feed

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from focused.durations import DAY_S
 from focused.revisit.estimators import (
-    DAY,
     CheckHistory,
     FrequencyClasses,
     LinearRateModel,
@@ -106,7 +106,7 @@ def test_dates_find_the_rate_of_a_page_that_changes_faster_than_it_is_visited() 
 def test_undated_changes_fall_back_to_the_likelihood() -> None:
     history = CheckHistory()
     for changed in (True, False, True, False):
-        history.add(DAY, changed)
+        history.add(DAY_S, changed)
     assert last_modified_rate(history) == grouped_likelihood_rate(history)
 
 
@@ -149,7 +149,7 @@ def test_bounded_state_is_near_the_exact_likelihood() -> None:
 def test_a_page_that_never_changed_has_the_rate_zero(estimate: RateEstimator) -> None:
     history = CheckHistory()
     assert estimate(history) == 0
-    history.add(DAY, False)
+    history.add(DAY_S, False)
     assert estimate(history) == 0
 
 
@@ -164,15 +164,15 @@ def test_frequency_classes_find_the_class_of_a_page(days: float, expected: int) 
     rng = np.random.default_rng(5)
     classes = FrequencyClasses()
     for _ in range(200):
-        classes.add(5 * DAY, bool(rng.random() < -math.expm1(-5.0 / days)))
+        classes.add(5 * DAY_S, bool(rng.random() < -math.expm1(-5.0 / days)))
     assert classes.most_likely == expected
-    assert classes.rate == pytest.approx(1 / (days * DAY))
+    assert classes.rate == pytest.approx(1 / (days * DAY_S))
     assert sum(classes.probabilities) == pytest.approx(1)
 
 
 def test_the_posterior_of_frequency_classes_is_bayes_rule() -> None:
     classes = FrequencyClasses(intervals_days=(1.0, 10.0), prior=[1.0, 3.0])
-    classes.add(DAY, True)
+    classes.add(DAY_S, True)
     likely = 0.25 * -math.expm1(-1.0), 0.75 * -math.expm1(-0.1)
     assert classes.probabilities[0] == pytest.approx(likely[0] / sum(likely))
 

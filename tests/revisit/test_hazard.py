@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from focused.revisit.hazard import DAY_S, Hazard
+from focused.durations import DAY_S
+from focused.revisit.hazard import Hazard
 from focused.revisit.policy import PolicyInputs, Visit
 
 MEAN_S = 30 * DAY_S

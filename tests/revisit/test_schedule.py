@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
-from focused.revisit.hazard import DAY_S, Hazard
+from focused.revisit.hazard import Hazard
 from focused.revisit.policy import (
     MemoryRecords,
     PolicyInputs,

@@ -15,18 +15,18 @@ from math import exp, isfinite
 
 import msgspec
 
+from focused.durations import DAY_S, HOUR_S, WEEK_S
 from focused.web.feeds import MAX_FEED_LINKS, parse_feed_entries
 from focused.web.page import Fetched
 
-_MAX_AHEAD_S = 86_400.0
-_DAY_S = 86_400.0
+_MAX_AHEAD_S = DAY_S
 _PERIODS_S: Mapping[str, float] = {
-    "always": 3_600.0,
-    "hourly": 3_600.0,
-    "daily": _DAY_S,
-    "weekly": 7 * _DAY_S,
-    "monthly": 30 * _DAY_S,
-    "yearly": 365 * _DAY_S,
+    "always": HOUR_S,
+    "hourly": HOUR_S,
+    "daily": DAY_S,
+    "weekly": WEEK_S,
+    "monthly": 30 * DAY_S,
+    "yearly": 365 * DAY_S,
 }
 
 

@@ -8,12 +8,13 @@ import msgspec
 
 from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import ContentChange
+from focused.durations import WEEK_S
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 
 GRACE_VISITS = 3
 """A page is gone for good after as many visits in a row that did not find it."""
 
-GRACE_S = 7 * 86_400.0
+GRACE_S = WEEK_S
 """The least time between the first and the last of these visits."""
 
 

@@ -21,16 +21,17 @@ from focused.crawl.revisits.change_detection import (
     VersionText,
     detect_change,
 )
+from focused.durations import DAY_S
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
 from focused.web.urls import host_of
 
-CHECK_INTERVAL_S = 90 * 86_400.0
+CHECK_INTERVAL_S = 90 * DAY_S
 """How often a host is asked for a page that cannot exist."""
 
-_RETRY_S = 86_400.0
+_RETRY_S = DAY_S
 """The same after an answer that tells nothing, such as 503."""
 
 

@@ -20,13 +20,14 @@ from enum import StrEnum
 import msgspec
 
 from focused.crawl.revisits.change_detection import ChangeKind
+from focused.durations import DAY_S
 from focused.web.http_response import parse_http_date
 
 MAX_ETAG_CHARS = 80
 """Longer ETags are not stored; Last-Modified is used instead."""
 
-MAX_DISTRUST_S = 2 * 365 * 86_400.0
-DISTRUST_S = 90 * 86_400.0
+MAX_DISTRUST_S = 2 * 365 * DAY_S
+DISTRUST_S = 90 * DAY_S
 """How long a validator is not sent the first time; doubled each time after."""
 
 MAX_CLOCK_ERROR_S = 60.0

@@ -17,17 +17,11 @@ from pathlib import Path
 
 import msgspec
 
+from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.experiments.freshness import bounds
 from focused.experiments.freshness.simulator import simulate
-from focused.experiments.freshness.windows import (
-    DAY_S,
-    YEAR_S,
-    Window,
-    bursty_sites,
-    draw_window,
-    poisson_sites,
-)
+from focused.experiments.freshness.windows import Window, bursty_sites, draw_window, poisson_sites
 from focused.recorded_web.change_history import SiteChanges, read_change_history
 from focused.revisit.policy import REVISIT_POLICIES, RevisitPolicyFactory, find_revisit_policy
 

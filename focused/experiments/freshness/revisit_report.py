@@ -18,6 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentF
 from rich.table import Table
 
 from focused.atomic_file import write_atomically, write_json_atomically
+from focused.durations import DAY_S
 from focused.errors import ComparisonError
 from focused.experiments.analysis.inference import CONFIDENCE_LEVEL, FloatArray, bootstrap_weights
 from focused.experiments.analysis.number_format import NONE
@@ -29,7 +30,6 @@ from focused.experiments.freshness.revisit_comparison import (
     RevisitSettings,
     SiteRow,
 )
-from focused.experiments.freshness.windows import DAY_S
 from focused.reports.plot_style import (
     INK,
     PALETTE,

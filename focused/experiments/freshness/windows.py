@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from focused.durations import DAY_S, WEEK_S, YEAR_S
 from focused.recorded_web.change_history import Change, ChangeKind, PageChanges, SiteChanges
 
-DAY_S = 86_400.0
-YEAR_S = 365.25 * DAY_S
 SITES, PAGES = 8, 200
 _PAGES_PER_DIRECTORY = 25
 
@@ -140,7 +139,7 @@ def poisson_sites(
     found = []
     for site in range(sites):
         gaps_s = rng.lognormal(np.log(120 * DAY_S), 1.5, pages)
-        times = [_poisson_times(rng, 1 / gap, years * 365.25 * DAY_S) for gap in gaps_s]
+        times = [_poisson_times(rng, 1 / gap, years * YEAR_S) for gap in gaps_s]
         found.append(_site(f"poisson-{site + 1}", times))
     return found
 
@@ -155,14 +154,14 @@ def bursty_sites(
     three years.
     """
     rng = np.random.default_rng(seed)
-    duration_s = years * 365.25 * DAY_S
+    duration_s = years * YEAR_S
     found = []
     for site in range(sites):
         activity = rng.lognormal(0.0, 1.0, pages)
         times = [_poisson_times(rng, 1 / (1100 * DAY_S), duration_s) for _ in range(pages)]
         burst_rate = 1 / (rng.uniform(30, 90) * DAY_S)
         for start in _poisson_times(rng, burst_rate, duration_s):
-            length_s = rng.exponential(7 * DAY_S)
+            length_s = rng.exponential(WEEK_S)
             directory = rng.integers(-(-pages // _PAGES_PER_DIRECTORY))
             for page in range(pages):
                 share = 1.0 if page // _PAGES_PER_DIRECTORY == directory else 0.05

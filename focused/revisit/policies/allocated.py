@@ -13,6 +13,7 @@ import math
 import struct
 from collections.abc import Callable, Iterable
 
+from focused.durations import DAY_S, YEAR_S
 from focused.revisit.allocation import (
     HARMONIC,
     NEVER,
@@ -49,7 +50,7 @@ from focused.revisit.policies.rate_models import (
 )
 from focused.revisit.policy import PolicyInputs, Visit
 
-LEARNING_HORIZON_S = 3 * 365.25 * 86_400.0
+LEARNING_HORIZON_S = 3 * YEAR_S
 """The horizon of explore-then-commit: how long a crawl is expected to run."""
 _POPULARITY = struct.Struct("<df")
 
@@ -110,7 +111,7 @@ class AllocatedPolicy:
         self._records.delete("popularity", page)
 
     def observe_popularity(
-        self, page: int, popularity: float, at: float, visits_per_s: float = 1 / 86_400.0
+        self, page: int, popularity: float, at: float, visits_per_s: float = 1 / DAY_S
     ) -> None:
         """Set the weight of a page to its quality, from its popularity now and the time before.
 

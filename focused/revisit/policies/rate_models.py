@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from focused.durations import DAY_S
 from focused.revisit.estimators import (
     CheckHistory,
     FrequencyClasses,
@@ -189,7 +190,7 @@ class CollectionRate:
     def rate(self) -> float:
         """The mean rate, never 0; a change a month before the first revisit."""
         if self.history.changes == 0:
-            return 1.0 / (30 * 86_400.0 + self.history.watched_s)
+            return 1.0 / (30 * DAY_S + self.history.watched_s)
         return grouped_likelihood_rate(self.history)
 
 
@@ -307,7 +308,7 @@ def rate_class_of(page: PageRecord) -> int:
     history = page.history
     if history.changes == 0:
         return 1000 + min(history.checks, 20)
-    return 100 + round(math.log2(logarithmic_rate(history) * 86_400.0))
+    return 100 + round(math.log2(logarithmic_rate(history) * DAY_S))
 
 
 class GroupRates:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
+from focused.durations import DAY_S
 from focused.revisit.estimators import logarithmic_rate
 from focused.revisit.policies.rate_models import (
     FORCED_AFTER,
@@ -35,7 +36,6 @@ from focused.revisit.policies.rate_models import (
 from focused.revisit.policy import PolicyInputs, Visit
 
 FloatArray = NDArray[np.float64]
-DAY = 86_400.0
 
 
 class NutchAdaptive:
@@ -57,7 +57,7 @@ class NutchAdaptive:
         decrease: float = 0.2,
         sync_share: float = 0.3,
         min_interval_s: float = 60.0,
-        max_interval_s: float = 365 * DAY,
+        max_interval_s: float = 365 * DAY_S,
     ) -> None:
         self._records = inputs.records
         self._unit_s = inputs.mean_interval_s

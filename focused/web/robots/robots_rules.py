@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from functools import cached_property
 
+from focused.durations import DAY_S, HOUR_S
 from focused.errors import StateError
 from focused.web.page import FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_file import (
@@ -34,8 +35,8 @@ __all__ = [
 
 RETRY_S = 300.0  # retry interval for an unreachable robots.txt
 MIN_RETRY_S = 60.0
-UNREACHABLE_LONG_S = 30 * 86_400.0  # section 2.3.1.4: "a reasonably long period"
-STALE_FOR_S = 3_600.0  # retry interval for an expired copy
+UNREACHABLE_LONG_S = 30 * DAY_S  # section 2.3.1.4: "a reasonably long period"
+STALE_FOR_S = HOUR_S  # retry interval for an expired copy
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _COMPATIBLE = re.compile(r"\bcompatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
@@ -197,7 +198,7 @@ def _from_response(fetched: Fetched, now: float) -> RobotsRules:
     return RobotsRules(RobotsAccess.RULES, expires_at, decode_robots(fetched.body))
 
 
-MAX_AGE_S = 86_400.0  # RFC 9309, section 2.4
+MAX_AGE_S = DAY_S  # RFC 9309, section 2.4
 MIN_AGE_S = 600.0  # many servers forbid caching by default
 
 _DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]*)))?")

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from focused.durations import DAY_S
 from focused.experiments.freshness.simulator import measure_page, simulate
-from focused.experiments.freshness.windows import DAY_S, PageLife, Window
+from focused.experiments.freshness.windows import PageLife, Window
 from focused.revisit.policy import find_revisit_policy
 
 NEVER = math.inf

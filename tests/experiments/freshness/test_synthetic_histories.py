@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from focused.experiments.freshness.windows import DAY_S, bursty_sites, poisson_sites
+from focused.durations import DAY_S
+from focused.experiments.freshness.windows import bursty_sites, poisson_sites
 from focused.recorded_web.change_history import ChangeKind, SiteChanges
 
 

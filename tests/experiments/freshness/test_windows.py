@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from focused.durations import DAY_S
 from focused.experiments.freshness.bounds import clairvoyant, optimal
 from focused.experiments.freshness.simulator import simulate
-from focused.experiments.freshness.windows import DAY_S, PageLife, Window, draw_window
+from focused.experiments.freshness.windows import PageLife, Window, draw_window
 from focused.recorded_web.change_history import Change, ChangeKind, SiteChanges, page_changes
 from focused.revisit.policy import find_revisit_policy
 

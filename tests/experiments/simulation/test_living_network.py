@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from focused.durations import DAY_S
 from focused.experiments.simulation.simulator import LivingNetwork
-from focused.recorded_web.living_options import DAY_S
 from focused.recorded_web.living_web import LivingWeb
 from focused.web.page import Failed, Fetched, NotModified
 from tests.recorded_web.test_living_web import CREATED, HOME, QUIET, START, histories, record
