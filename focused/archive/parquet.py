@@ -38,7 +38,7 @@ PAGES_SCHEMA = pa.schema(
         ("status", pa.int32()),  # HTTP status, 0 when none came
         ("failure", pa.string()),  # FailureKind value, "" unless failed
         ("title", pa.string()),
-        ("relevance", pa.float64()),  # judged after the fetch; null unless fetched
+        ("relevance", pa.float64()),  # computed after the fetch; null unless fetched
         ("on_topic", pa.bool_()),
         ("score", pa.float64()),  # predicted before the fetch
         ("features", pa.map_(pa.string(), pa.float64())),  # the features that made the score

@@ -445,14 +445,14 @@ def _format_outcome(step: PathStep) -> str:
         return f"redirected, HTTP {step.status}"
     if step.outcome == "feed":
         return "a feed or sitemap: used for its links, not classified"
-    title = f'"{single_line(step.title, 80)}" ' if single_line(step.title) else ""
+    title = f'"{single_line(step.title, 80)}": ' if single_line(step.title) else ""
     sample = ", a training sample" if step.training else ""
     if step.relevance is None:
         return f"{title}fetched, not classified{sample}"
     if step.outcome == "noindex":
-        return f"judged {step.relevance:.2f}{sample}, dropped (noindex)"
+        return f"relevance {step.relevance:.2f}{sample}, dropped (noindex)"
     verdict = "on topic" if step.on_topic else "off topic"
-    return f"{title}judged {step.relevance:.2f}: {verdict}{sample}"
+    return f"{title}relevance {step.relevance:.2f}, {verdict}{sample}"
 
 
 def _plural(noun: str, count: int) -> str:

@@ -123,7 +123,7 @@ def test_a_noindex_page_is_reported_as_dropped(tmp_path: Path) -> None:
     asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
     explanation = explain_url(write_crawl(tmp_path, [asking]), SEED)
     assert explanation.outcome == "noindex"
-    assert "judged 0.90, dropped (noindex)" in printed(explanation)
+    assert "relevance 0.90, dropped (noindex)" in printed(explanation)
 
 
 def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
@@ -270,12 +270,12 @@ def test_the_explanation_is_printed_step_by_step_from_the_seed(crawl: Path) -> N
         GOOD,
         "fetched, 2 steps from its seed:",
         f"seed {SEED}",
-        '"Seed" judged 0.90: on topic',
+        '"Seed": relevance 0.90, on topic',
         f"-> {HUB}",
         'anchor "All of [it]", score 0.40: two in five',
         "of 1 page fetched with a score of 0.4 to 0.5, 0 were on topic: "
         "too few to tell what the score means",
-        "judged 0.30: off topic",
+        "relevance 0.30, off topic",
         f"-> {GOOD}",
         'anchor "Joins", score 0.83: five in six',
         "of 1 page fetched with a score of 0.8 to 0.9, 1 was on topic: "
@@ -283,7 +283,7 @@ def test_the_explanation_is_printed_step_by_step_from_the_seed(crawl: Path) -> N
         "+2.500  anchor",
         "-0.700  parent",
         "-0.100  depth",
-        '"Joining tables" judged 0.95: on topic',
+        '"Joining tables": relevance 0.95, on topic',
     ]
 
 
