@@ -10,7 +10,6 @@ a page (Castillo 2004), and weighted by page quality (Cho, Roy, Adams 2005).
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable
 
 from focused.durations import DAY_S, YEAR_S
@@ -39,6 +38,7 @@ from focused.revisit.policies.rate_models import (
     FeatureRates,
     GroupRates,
     HistoryRates,
+    PackedRecords,
     PageRecord,
     RateModel,
     ShrunkRates,
@@ -52,7 +52,6 @@ from focused.revisit.policy import PolicyInputs, Visit
 
 LEARNING_HORIZON_S = 3 * YEAR_S
 """The horizon of explore-then-commit: how long a crawl is expected to run."""
-_POPULARITY = struct.Struct("<df")
 
 
 class AllocatedPolicy:
@@ -69,6 +68,7 @@ class AllocatedPolicy:
         self.name = name
         self.follows_siblings = rates.shares_groups
         self._records = inputs.records
+        self._popularities = PackedRecords(inputs.records, "popularity", "<df")
         self._rule = rule
         self._rates = rates
 
@@ -108,7 +108,7 @@ class AllocatedPolicy:
         """Forget a page."""
         self._records.delete(PAGE, page)
         self._rates.remove(page)
-        self._records.delete("popularity", page)
+        self._popularities.delete(page)
 
     def observe_popularity(
         self, page: int, popularity: float, at: float, visits_per_s: float = 1 / DAY_S
@@ -118,13 +118,13 @@ class AllocatedPolicy:
         ``popularity`` is a share of users in [0, 1], such as a PageRank divided by the largest.
         """
         record = read_page(self._records, page)
-        known = self._records.get("popularity", page)
+        known = self._popularities.get(page)
         record.weight = popularity
         if known is not None:
-            before_at, before = _POPULARITY.unpack(known)
+            before_at, before = known
             record.weight = page_quality(before, popularity, at - before_at, visits_per_s)
         write_page(self._records, page, record)
-        self._records.put("popularity", page, _POPULARITY.pack(at, popularity))
+        self._popularities.put(page, at, popularity)
 
 
 def wire_rule(unit_s: float, quality: float = 1.0, freshness: float = 1.0) -> AllocationRule:

@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from focused.durations import DAY_S
 from focused.revisit.estimators import (
@@ -26,7 +26,6 @@ from focused.revisit.policy import RecordStore, Visit
 PAGE, COLLECTION = "page", "collection"
 _HISTORY = struct.Struct("<IIIfff")
 _PAGE = struct.Struct("<dfII")
-_LINK = struct.Struct("<II")
 _NO_PAGE = 0xFFFFFFFF
 FORCED_AFTER = 3.0
 """Mean intervals after which these policies' pages are visited in any case.
@@ -104,6 +103,36 @@ def _unpack_history(record: bytes, offset: int) -> CheckHistory:
     return CheckHistory(checks, changes, watched_s, changed_s, quiet_s, dated)
 
 
+class PackedRecords:
+    """Records of one kind: a few numbers in a fixed layout."""
+
+    def __init__(self, records: RecordStore, kind: str, layout: str) -> None:
+        """``layout`` is a format of :mod:`struct`."""
+        self._records = records
+        self._kind = kind
+        self._layout = struct.Struct(layout)
+
+    def get(self, number: int) -> tuple[Any, ...] | None:
+        """Return the numbers of a record, or None."""
+        packed = self._records.get(self._kind, number)
+        return None if packed is None else self._layout.unpack(packed)
+
+    def read(self, number: int) -> tuple[Any, ...]:
+        """Return the numbers of a record. Raises KeyError for an unknown one."""
+        values = self.get(number)
+        if values is None:
+            raise KeyError(number)
+        return values
+
+    def put(self, number: int, *values: float) -> None:
+        """Store a record."""
+        self._records.put(self._kind, number, self._layout.pack(*values))
+
+    def delete(self, number: int) -> None:
+        """Delete a record."""
+        self._records.delete(self._kind, number)
+
+
 class PageLists:
     """The pages of each group as doubly linked lists of records: 8 bytes a page.
 
@@ -111,50 +140,39 @@ class PageLists:
     """
 
     def __init__(self, records: RecordStore, kind: str) -> None:
-        self._records = records
-        self._kind = kind
-        self._heads = f"{kind}-head"
+        self._links = PackedRecords(records, kind, "<II")
+        self._heads = PackedRecords(records, f"{kind}-head", "<II")
 
     def add(self, group: int, page: int) -> None:
         """Insert a page at the front of a group's list."""
         head = self._head(group)
-        self._put(page, _NO_PAGE, head)
+        self._links.put(page, _NO_PAGE, head)
         if head != _NO_PAGE:
-            _, after = self._get(head)
-            self._put(head, page, after)
-        self._records.put(self._heads, group, _LINK.pack(page, 0))
+            _, after = self._links.read(head)
+            self._links.put(head, page, after)
+        self._heads.put(group, page, 0)
 
     def remove(self, group: int, page: int) -> None:
         """Take a page out of its group's list."""
-        before, after = self._get(page)
+        before, after = self._links.read(page)
         if before == _NO_PAGE:
-            self._records.put(self._heads, group, _LINK.pack(after, 0))
+            self._heads.put(group, after, 0)
         else:
-            self._put(before, self._get(before)[0], after)
+            self._links.put(before, self._links.read(before)[0], after)
         if after != _NO_PAGE:
-            self._put(after, before, self._get(after)[1])
-        self._records.delete(self._kind, page)
+            self._links.put(after, before, self._links.read(after)[1])
+        self._links.delete(page)
 
     def pages(self, group: int) -> Iterator[int]:
         """Yield the pages of a group, the latest first; the list must not change meanwhile."""
         page = self._head(group)
         while page != _NO_PAGE:
             yield page
-            page = self._get(page)[1]
+            page = self._links.read(page)[1]
 
     def _head(self, group: int) -> int:
-        record = self._records.get(self._heads, group)
-        return _NO_PAGE if record is None else int(_LINK.unpack(record)[0])
-
-    def _get(self, page: int) -> tuple[int, int]:
-        record = self._records.get(self._kind, page)
-        if record is None:
-            raise KeyError(page)
-        before, after = _LINK.unpack(record)
-        return before, after
-
-    def _put(self, page: int, before: int, after: int) -> None:
-        self._records.put(self._kind, page, _LINK.pack(before, after))
+        head = self._heads.get(group)
+        return _NO_PAGE if head is None else int(head[0])
 
 
 class RateModel(Protocol):
@@ -261,17 +279,16 @@ class ClassRates:
     """The rate of a page's frequency class, by Bayes' rule: 4 bytes a class and page."""
 
     shares_groups = False
-    _kind = "classes"
 
     def __init__(self, records: RecordStore) -> None:
-        self._records = records
-        self._packing = struct.Struct(f"<{len(FrequencyClasses().intervals_days)}f")
+        layout = f"<{len(FrequencyClasses().intervals_days)}f"
+        self._probabilities = PackedRecords(records, "classes", layout)
 
     def learn(self, visit: Visit, page: PageRecord) -> None:
         """Update the probabilities of the page's classes."""
         classes = self._classes(visit.page)
         classes.add(visit.at - visit.previous_at, visit.changed)
-        self._records.put(self._kind, visit.page, self._packing.pack(*classes.probabilities))
+        self._probabilities.put(visit.page, *classes.probabilities)
 
     def rate(self, number: int, page: PageRecord) -> float:
         """Return the rate of the most likely class; the mean before the first revisit."""
@@ -280,11 +297,10 @@ class ClassRates:
 
     def remove(self, number: int) -> None:
         """Forget the page's classes."""
-        self._records.delete(self._kind, number)
+        self._probabilities.delete(number)
 
     def _classes(self, number: int) -> FrequencyClasses:
-        record = self._records.get(self._kind, number)
-        return FrequencyClasses(prior=None if record is None else self._packing.unpack(record))
+        return FrequencyClasses(prior=self._probabilities.get(number))
 
 
 GroupOf = Callable[[PageRecord], int]
@@ -405,11 +421,9 @@ class CommittedRates:
     """
 
     shares_groups = False
-    _kind = "committed"
-    _packing = struct.Struct("<f")
 
     def __init__(self, records: RecordStore, mean_interval_s: float, horizon_s: float) -> None:
-        self._records = records
+        self._committed = PackedRecords(records, "committed", "<f")
         self._horizon_s = horizon_s
         self._explored = max(1, round(math.sqrt(horizon_s / mean_interval_s)))
         self._collection = CollectionRate(records)
@@ -430,13 +444,13 @@ class CommittedRates:
         add_visit(history, visit)
         # Explored at even intervals, where moment matching and the likelihood agree.
         rate = max(grouped_likelihood_rate(history), 1 / self._horizon_s)
-        self._records.put(self._kind, visit.page, self._packing.pack(rate))
+        self._committed.put(visit.page, rate)
 
     def rate(self, number: int, page: PageRecord) -> float:
         """Return the committed rate, or the collection's."""
-        record = self._records.get(self._kind, number)
-        return self._collection.rate if record is None else float(self._packing.unpack(record)[0])
+        committed = self._committed.get(number)
+        return self._collection.rate if committed is None else float(committed[0])
 
     def remove(self, number: int) -> None:
         """Forget the page's rate."""
-        self._records.delete(self._kind, number)
+        self._committed.delete(number)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 import xxhash
 
 from focused.revisit.allocation import optimal_sample_size
-from focused.revisit.policies.rate_models import FORCED_AFTER, PAGE, PageLists
+from focused.revisit.policies.rate_models import FORCED_AFTER, PAGE, PackedRecords, PageLists
 from focused.revisit.policy import PolicyInputs, Visit
 
 CYCLES_PER_INTERVAL = 4
@@ -30,8 +30,6 @@ that sites that are not worth the price wait long.
 """
 _CONFIDENCE = 1.96
 _ALL_SITES = 0
-_PAGE = struct.Struct("<dfI")
-_SITE = struct.Struct("<IIIIIff")
 _KEY = struct.Struct("<II")
 
 
@@ -67,7 +65,8 @@ class SiteSampling:
         self, inputs: PolicyInputs, mode: Literal["proportional", "greedy", "adaptive"]
     ) -> None:
         self.name = f"sampling-{mode}"
-        self._records = inputs.records
+        self._pages = PackedRecords(inputs.records, PAGE, "<dfI")  # last visit, weight, site
+        self._samples = PackedRecords(inputs.records, "site", "<IIIIIff")
         self._unit_s = inputs.mean_interval_s
         self._cycle_s = inputs.mean_interval_s / CYCLES_PER_INTERVAL
         self._adaptive = mode == "adaptive"
@@ -80,7 +79,7 @@ class SiteSampling:
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page after its first fetch."""
-        self._records.put(PAGE, page, _PAGE.pack(at, weight, site))
+        self._pages.put(page, at, weight, site)
         self._lists.add(site, page)
         known = self._site(site)
         if not known.pages:
@@ -90,7 +89,7 @@ class SiteSampling:
 
     def record(self, visit: Visit) -> None:
         """Count a page of the sample; a complete sample moves the pages of its site."""
-        last_at, weight, site_number = self._page(visit.page)
+        last_at, weight, site_number = self._pages.read(visit.page)
         cycle = self._cycle(visit.at)
         if cycle != self._cycle_begun:
             self._begin_cycle(cycle)
@@ -101,13 +100,13 @@ class SiteSampling:
             if site.sampled >= site.wanted or (self._adaptive and self._is_decided(site)):
                 site.end_sample()
                 self._moved += self._lists.pages(site_number)
-        self._records.put(PAGE, visit.page, _PAGE.pack(visit.at, weight, site_number))
+        self._pages.put(visit.page, visit.at, weight, site_number)
         self._put_site(site_number, site)
 
     def due_at(self, page: int, price: float) -> float:
         """Return a time in the past for a page of an open sample, else a time by its site."""
         self._price = price
-        last_at, weight, site_number = self._page(page)
+        last_at, weight, site_number = self._pages.read(page)
         site = self._site(site_number)
         worth = self._unit_s * weight * site.share
         if worth <= 0:
@@ -120,7 +119,7 @@ class SiteSampling:
 
     def value(self, page: int, at: float) -> float:
         """Return the value by the site's share; a page of a sample is worth the last price."""
-        last_at, weight, site_number = self._page(page)
+        last_at, weight, site_number = self._pages.read(page)
         site = self._site(site_number)
         if weight and self._is_sampled(page, last_at, site):
             return self._price
@@ -130,7 +129,7 @@ class SiteSampling:
 
     def change_probability(self, page: int, at: float) -> float:
         """Return the site's share of changed pages, for the cycles since the last visit."""
-        last_at, _, site_number = self._page(page)
+        last_at, _, site_number = self._pages.read(page)
         cycles = max(at - last_at, 0.0) / self._cycle_s
         return -math.expm1(-self._site(site_number).share * cycles)
 
@@ -141,8 +140,8 @@ class SiteSampling:
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        _, _, site_number = self._page(page)
-        self._records.delete(PAGE, page)
+        _, _, site_number = self._pages.read(page)
+        self._pages.delete(page)
         self._lists.remove(site_number, page)
         self._moved = [each for each in self._moved if each != page]
         site = self._site(site_number)
@@ -168,7 +167,7 @@ class SiteSampling:
             drawn = [
                 page
                 for page in self._lists.pages(number)
-                if self._is_sampled(page, self._page(page)[0], site)
+                if self._is_sampled(page, self._pages.read(page)[0], site)
             ]
             site.wanted = len(drawn)
             self._moved += drawn
@@ -191,31 +190,12 @@ class SiteSampling:
     def _cycle(self, at: float) -> int:
         return math.floor(at / self._cycle_s)
 
-    def _page(self, page: int) -> tuple[float, float, int]:
-        record = self._records.get(PAGE, page)
-        if record is None:
-            raise KeyError(page)
-        last_at, weight, site = _PAGE.unpack(record)
-        return last_at, weight, site
-
     def _site(self, number: int) -> _Site:
-        record = self._records.get("site", number)
-        return _Site() if record is None else _Site(*_SITE.unpack(record))
+        sample = self._samples.get(number)
+        return _Site() if sample is None else _Site(*sample)
 
     def _put_site(self, number: int, site: _Site) -> None:
-        self._records.put(
-            "site",
-            number,
-            _SITE.pack(
-                site.cycle,
-                site.pages,
-                site.wanted,
-                site.sampled,
-                site.changed,
-                site.share,
-                site.sampling,
-            ),
-        )
+        self._samples.put(number, *astuple(site))
 
 
 def proportional(inputs: PolicyInputs) -> SiteSampling:

@@ -9,7 +9,6 @@ cycles of their own; here the price stretches all intervals alike, so that they 
 from __future__ import annotations
 
 import math
-import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from focused.revisit.policies.rate_models import (
     FORCED_AFTER,
     LEAST_CHECKS,
     PAGE,
+    PackedRecords,
     PageLists,
     PageRecord,
     add_visit,
@@ -48,7 +48,6 @@ class NutchAdaptive:
     name = "nutch"
     follows_siblings = False
     forced_after = FORCED_AFTER
-    _packing = struct.Struct("<dff")  # counted from, weight, interval
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class NutchAdaptive:
         min_interval_s: float = 60.0,
         max_interval_s: float = 365 * DAY_S,
     ) -> None:
-        self._records = inputs.records
+        self._pages = PackedRecords(inputs.records, PAGE, "<dff")  # counted from, weight, interval
         self._unit_s = inputs.mean_interval_s
         self._increase = increase
         self._decrease = decrease
@@ -69,11 +68,11 @@ class NutchAdaptive:
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page with the default interval."""
-        self._records.put(PAGE, page, self._packing.pack(at, weight, self._unit_s))
+        self._pages.put(page, at, weight, self._unit_s)
 
     def record(self, visit: Visit) -> None:
         """Shorten or lengthen the page's interval."""
-        _, weight, interval_s = self._page(visit.page)
+        _, weight, interval_s = self._pages.read(visit.page)
         interval_s *= (1.0 - self._decrease) if visit.changed else (1.0 + self._increase)
         begin = visit.at
         if visit.changed_at is not None:
@@ -81,21 +80,21 @@ class NutchAdaptive:
             interval_s = max(interval_s, since_s)
             begin -= since_s * self._sync_share
         interval_s = min(max(interval_s, self._min_interval_s), self._max_interval_s)
-        self._records.put(PAGE, visit.page, self._packing.pack(begin, weight, interval_s))
+        self._pages.put(visit.page, begin, weight, interval_s)
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the interval, stretched by the price, has passed."""
-        begin, weight, interval_s = self._page(page)
+        begin, weight, interval_s = self._pages.read(page)
         return begin + interval_s * price / (self._unit_s * weight) if weight else math.inf
 
     def value(self, page: int, at: float) -> float:
         """Return the time since the last visit in intervals of the page, in mean intervals."""
-        begin, weight, interval_s = self._page(page)
-        return self._unit_s * weight * max(at - begin, 0.0) / interval_s
+        begin, weight, interval_s = self._pages.read(page)
+        return float(self._unit_s * weight * max(at - begin, 0.0) / interval_s)
 
     def change_probability(self, page: int, at: float) -> float:
         """Return one half after the page's interval, where growth and shrinkage balance."""
-        begin, _, interval_s = self._page(page)
+        begin, _, interval_s = self._pages.read(page)
         return -math.expm1(-math.log(2) * max(at - begin, 0.0) / interval_s)
 
     def take_moved(self) -> Iterable[int]:
@@ -104,14 +103,7 @@ class NutchAdaptive:
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        self._records.delete(PAGE, page)
-
-    def _page(self, page: int) -> tuple[float, float, float]:
-        record = self._records.get(PAGE, page)
-        if record is None:
-            raise KeyError(page)
-        begin, weight, interval_s = self._packing.unpack(record)
-        return begin, weight, interval_s
+        self._pages.delete(page)
 
 
 class Tianwang:
@@ -200,7 +192,6 @@ class Tianwang:
 BUCKET_LIMITS = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Changes per mean interval that divide WebFountain's buckets."""
 PERIODS_AHEAD = 3
-_BUCKET = struct.Struct("<Idd")
 
 
 @dataclass(slots=True)
@@ -274,6 +265,7 @@ class WebFountain:
         self._lists = PageLists(inputs.records, "bucket-page")
         self._period = -1
         self._moved: list[int] = []
+        self._plans = PackedRecords(inputs.records, "bucket-plan", "<Idd")
         self._buckets = [self._read_bucket(number) for number in range(len(BUCKET_LIMITS) + 1)]
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
@@ -378,10 +370,9 @@ class WebFountain:
             self._write_bucket(number)
 
     def _read_bucket(self, number: int) -> _Bucket:
-        record = self._records.get("bucket-plan", number)
-        return _Bucket(0, 0.0, self._unit_s) if record is None else _Bucket(*_BUCKET.unpack(record))
+        plan = self._plans.get(number)
+        return _Bucket(0, 0.0, self._unit_s) if plan is None else _Bucket(*plan)
 
     def _write_bucket(self, number: int) -> None:
         bucket = self._buckets[number]
-        packed = _BUCKET.pack(bucket.pages, bucket.obsolete, bucket.interval_s)
-        self._records.put("bucket-plan", number, packed)
+        self._plans.put(number, bucket.pages, bucket.obsolete, bucket.interval_s)
