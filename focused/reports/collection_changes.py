@@ -148,7 +148,7 @@ def to_json_line(change: PageChange) -> str:
     """Return a change as one line of JSON; times are in ISO 8601, UTC."""
     plain = asdict(change)
     for name in ("at", "previous_at"):
-        plain[name] = None if plain[name] is None else _iso(plain[name])
+        plain[name] = None if plain[name] is None else _iso_time(plain[name])
     return json.dumps(plain, ensure_ascii=False)
 
 
@@ -161,14 +161,14 @@ def to_atom(changes: Sequence[PageChange], topic: str, now: float) -> bytes:
     feed = etree.Element(f"{{{_ATOM}}}feed", nsmap={None: _ATOM})
     _add(feed, "id", _urn("feed", topic))
     _add(feed, "title", f"Changes: {topic}")
-    _add(feed, "updated", _iso(max((change.at for change in changes), default=now)))
+    _add(feed, "updated", _iso_time(max((change.at for change in changes), default=now)))
     _add(feed, "generator", "Focused")
     _add(_add(feed, "author"), "name", topic)
     for change in reversed(changes):
         entry = _add(feed, "entry")
         _add(entry, "id", _urn(topic, change.url, change.kind, repr(change.at)))
         _add(entry, "title", f"{change.kind.capitalize()}: {change.title or change.url}")
-        _add(entry, "updated", _iso(change.at))
+        _add(entry, "updated", _iso_time(change.at))
         _add(entry, "link", rel="alternate", href=change.url)
         if change.target is not None:
             _add(entry, "link", rel="related", href=change.target)
@@ -209,5 +209,5 @@ def _urn(*parts: str) -> str:
     return uuid.uuid5(_NAMESPACE, "\n".join(parts)).urn
 
 
-def _iso(at: float) -> str:
+def _iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -247,8 +247,8 @@ def diff_versions(
             version_text(folder, timeline.url, after),
             f"version {older}",
             f"version {newer}",
-            _iso(before.at),
-            _iso(after.at),
+            _iso_time(before.at),
+            _iso_time(after.at),
             lineterm="",
         )
     )
@@ -278,7 +278,7 @@ def version_text(folder: Path, url: str, version: PageVersion) -> list[str]:
     return [*filter(None, [page.title]), *text_blocks(fetched)]
 
 
-def _iso(at: float) -> str:
+def _iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 

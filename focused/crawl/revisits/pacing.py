@@ -74,37 +74,39 @@ class DownloadBudget:
         self._pages, self._revisits = TokenBucket(*state.pages), TokenBucket(*state.revisits)
         self._bytes = TokenBucket(*state.bytes)
 
-    def pages_per_s(self, collection: int) -> float:
+    def pages_per_s(self, collection_pages: int) -> float:
         """Return the downloads per second for a collection of so many pages."""
-        per_day = self._settings.pages_per_day or max(1.0, collection / _DEFAULT_INTERVAL_DAYS)
+        per_day = self._settings.pages_per_day or max(
+            1.0, collection_pages / _DEFAULT_INTERVAL_DAYS
+        )
         return per_day / DAY_S
 
-    def available_at(self, collection: int, now: float) -> float:
+    def available_at(self, collection_pages: int, now: float) -> float:
         """Return when the next download may begin: ``now`` or later."""
         if not self.is_rationed:
             return now
-        at = self._pages.available_at(self.pages_per_s(collection), now)
+        at = self._pages.available_at(self.pages_per_s(collection_pages), now)
         if self._settings.bytes_per_day is not None:
             at = max(at, self._bytes.available_at(self._settings.bytes_per_day / DAY_S, now))
         return at
 
-    def next_revisit_at(self, collection: int, now: float) -> float:
+    def next_revisit_at(self, collection_pages: int, now: float) -> float:
         """Return when the next page may be queued for a revisit: ``now`` or later."""
-        return self._revisits.available_at(self._revisits_per_s(collection), now)
+        return self._revisits.available_at(self._revisits_per_s(collection_pages), now)
 
     def start_rationing(self) -> None:
         """End the first harvest."""
         self.is_rationed = True
         self.save()
 
-    def count_page(self, collection: int, now: float) -> None:
+    def count_page(self, collection_pages: int, now: float) -> None:
         """Count a download that begins."""
         if self.is_rationed:
-            self._pages.spend(1.0, self.pages_per_s(collection), now)
+            self._pages.spend(1.0, self.pages_per_s(collection_pages), now)
 
-    def count_revisit(self, collection: int, now: float) -> None:
+    def count_revisit(self, collection_pages: int, now: float) -> None:
         """Count a page that is queued for a revisit."""
-        self._revisits.spend(1.0, self._revisits_per_s(collection), now)
+        self._revisits.spend(1.0, self._revisits_per_s(collection_pages), now)
 
     def count_bytes(self, count: int, now: float) -> None:
         """Count the bytes of a response."""
@@ -116,8 +118,8 @@ class DownloadBudget:
         state = _State(self.is_rationed, *map(_saved, (self._pages, self._revisits, self._bytes)))
         self._tables.put_meta(_META, state)
 
-    def _revisits_per_s(self, collection: int) -> float:
-        return self.pages_per_s(collection) * (self._settings.share or 1.0)
+    def _revisits_per_s(self, collection_pages: int) -> float:
+        return self.pages_per_s(collection_pages) * (self._settings.share or 1.0)
 
 
 def _saved(bucket: TokenBucket) -> tuple[float, float | None]:

@@ -16,7 +16,7 @@ from statistics import fmean, median
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
-from focused.experiments.freshness.simulator import Result, measure_page
+from focused.experiments.freshness.simulator import FreshnessResult, measure_page
 from focused.experiments.freshness.windows import PageLife, Window
 from focused.recorded_web.change_history import (
     Change,
@@ -82,7 +82,7 @@ class Discovery:
 class LivingEvaluation:
     """The measures of a crawl: ``result`` over the pages that it downloaded."""
 
-    result: Result
+    result: FreshnessResult
     discovery: Discovery
     requests: int
 
@@ -212,7 +212,7 @@ def evaluate_crawl(
             delays.append((times[0] if is_found else end) - life.created_at)
     requests = sum(each.requests for each in by_page.values())
     return LivingEvaluation(
-        Result(tuple(measured)), Discovery(len(delays), found, tuple(delays)), requests
+        FreshnessResult(tuple(measured)), Discovery(len(delays), found, tuple(delays)), requests
     )
 
 

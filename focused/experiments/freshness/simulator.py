@@ -31,7 +31,7 @@ from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
 
 
 @dataclass(frozen=True, slots=True)
-class PageResult:
+class PageFreshness:
     """Integrals over the measured time of one page in the collection."""
 
     site: int
@@ -48,10 +48,10 @@ class PageResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The outcome of a simulation."""
+class FreshnessResult:
+    """Freshness and age of the pages of a collection over the measured time."""
 
-    pages: tuple[PageResult, ...]
+    pages: tuple[PageFreshness, ...]
 
     @property
     def freshness(self) -> float:
@@ -88,7 +88,7 @@ def simulate(
     min_interval_s: float = 0.0,
     max_interval_s: float = math.inf,
     dated: bool = False,
-) -> Result:
+) -> FreshnessResult:
     """Run a policy over a window with one budget for all sites.
 
     With ``dated`` a visit that finds a change learns when the page changed last, as from a
@@ -148,10 +148,12 @@ def simulate(
         for life, times in zip(pages, visits, strict=True)
         if times
     )
-    return Result(tuple(results))
+    return FreshnessResult(tuple(results))
 
 
-def measure_page(life: PageLife, visits: Sequence[float], since: float, until: float) -> PageResult:
+def measure_page(
+    life: PageLife, visits: Sequence[float], since: float, until: float
+) -> PageFreshness:
     """Integrate freshness and age of a page between two times.
 
     ``visits`` start with the first fetch. After a visit at or after the page's deletion the page is
@@ -179,7 +181,7 @@ def measure_page(life: PageLife, visits: Sequence[float], since: float, until: f
         fresh_s += max(stale_at - low, 0.0)
         if high > stale_at:
             age_s2 += ((high - stale_at) ** 2 - max(low - stale_at, 0.0) ** 2) / 2
-    return PageResult(life.site, time_s, fresh_s, age_s2, measured, caught, counted)
+    return PageFreshness(life.site, time_s, fresh_s, age_s2, measured, caught, counted)
 
 
 @dataclass(frozen=True, slots=True)
