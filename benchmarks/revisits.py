@@ -51,7 +51,7 @@ class _Run:
         self._store = StateStore.open(folder, {})
         self._records = TableRecords(self._store.tables)
         policy = Hazard(PolicyInputs(MEAN_INTERVAL_S, self._records))
-        queue = TableDueQueue(self._store.tables)
+        queue = TableDueQueue(self._store.tables, self._records)
         self._schedule = RevisitSchedule(
             policy, queue, self._records, mean_interval_s=MEAN_INTERVAL_S
         )

@@ -174,7 +174,7 @@ def _build_revisits(
     policy = WeightedPolicy(make_policy(PolicyInputs(mean_interval_s, policy_records)), records)
     schedule = RevisitSchedule(
         policy,
-        TableDueQueue(tables),
+        TableDueQueue(tables, policy_records),
         policy_records,
         mean_interval_s=mean_interval_s,
         min_interval_s=settings.min_interval_hours * HOUR_S,

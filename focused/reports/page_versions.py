@@ -39,8 +39,7 @@ from focused.recorded_web.change_history import (
     write_change_history,
 )
 from focused.reports.why import unknown_url_message, url_spellings
-from focused.revisit.disk_schedule import TableRecords
-from focused.revisit.schedule import stored_due_at
+from focused.revisit.disk_schedule import stored_due_at
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.decoding import decode
@@ -179,7 +178,7 @@ def _timeline(tables: Tables, row: PageRow, history: PageHistory) -> PageTimelin
         events=tuple(_events(row, history.first_version, visits)),
         visits=Counter(visit.result for visit in visits),
         change_rate=history.change_rate(row.fetched_at),
-        next_visit_at=stored_due_at(TableRecords(tables), row.seq),
+        next_visit_at=stored_due_at(tables, row.seq),
     )
 
 

@@ -56,9 +56,12 @@ _PRIOR_CHANGES = 2.0
 _SMOOTHING = 0.5
 _MAX_LOG_HAZARD = 6.0
 _SHORTEST_DAYS = 60.0 / DAY_S
+_MAX_CHANGES = 0xFFFF
 _LONGEST = 1_000.0
 """Due times are computed up to so many mean intervals."""
 _CROSSING_STEPS = 4
+_PRECISE = 0.001
+"""A step in log time after which a crossing is precise enough."""
 _LN2 = math.log(2)
 
 _PAGE_FIELDS = np.dtype(
@@ -66,16 +69,16 @@ _PAGE_FIELDS = np.dtype(
         ("site", "<u4"),
         ("directory", "<u4"),
         ("weight", "<f4"),
-        ("last", "<f8"),
+        ("last", "<u4"),  # seconds
         ("observed", "<f4"),  # days between the first and the last visit
         ("quiet", "<f4"),  # days between the last change and the last visit
-        ("recent_7", "<f4"),  # changes, decayed with a half-life of 7 days to the last visit
-        ("recent_30", "<f4"),
+        ("recent_7", "<f2"),  # changes, decayed with a half-life of 7 days to the last visit
+        ("recent_30", "<f2"),
         ("recent_120", "<f4"),
-        ("changes", "<f4"),
+        ("changes", "<u2"),
     ]
 )
-_page = struct.Struct("<IIfdffffff")
+_page = struct.Struct("<IIfIffeefH")
 # Time of the last visit; changes and days observed: with half-lives of 1, 7, 60 days, and in all.
 _group = struct.Struct("<dffffffff")
 _model = struct.Struct(f"<{len(FEATURES) * (len(FEATURES) + 1)}d")
@@ -91,7 +94,7 @@ _Context = tuple[Any, Any, Any, Any, Any, Any]
 class Hazard:
     """The online hazard model, a :class:`focused.revisit.policy.RevisitPolicy`.
 
-    Stores 44 bytes per page, 40 per directory and site, and one model of 1.7 kB.
+    Stores 34 bytes per page, 40 per directory and site, and one model of 1.7 kB.
     """
 
     name = "hazard"
@@ -126,7 +129,7 @@ class Hazard:
         """Add a page after its first fetch."""
         self._evaluated = None
         self._now = max(self._now, at)
-        record = _page.pack(site, directory, weight, at, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        record = _page.pack(site, directory, weight, int(at), 0.0, 0.0, 0.0, 0.0, 0.0, 0)
         self._records.put("page", page, record)
 
     def record(self, visit: Visit) -> None:
@@ -156,13 +159,13 @@ class Hazard:
                 site,
                 directory,
                 weight,
-                visit.at,
+                int(visit.at),
                 observed + days,
                 since if visit.changed else quiet + days,
                 r7 * _decay(days, 7) + k7,
                 r30 * _decay(days, 30) + k30,
                 r120 * _decay(days, 120) + k120,
-                changes + changed,
+                min(changes + visit.changed, _MAX_CHANGES),
             ),
         )
         for kind, number, group in (
@@ -191,15 +194,20 @@ class Hazard:
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the value of a visit reaches ``price``; infinity without a weight."""
-        context = self._context(page)
+        evaluated = self._evaluated
+        if evaluated is not None and evaluated[0] == page:
+            # A page that was valued is due soon.
+            context, features = evaluated[2], evaluated[3]
+        else:
+            context = self._context(page)
+            features = _features(_SCALAR, context, context[0][3] + self._mean_days * DAY_S)
         weight, last = context[0][2], context[0][3]
         if not weight:
             return math.inf
         log_price = math.log(price / weight)
         longest = math.log(self._mean_days * _LONGEST)
         # log L is nearly linear in log time: two evaluations are enough.
-        first = math.log(self._mean_days)
-        at_first = self._log_hazard(_features(_SCALAR, context, last + self._mean_days * DAY_S))
+        first, at_first = features[_LOG_TIME], self._log_hazard(features)
         slope = self._slope()
         second = _crossing(_SCALAR, first, at_first, slope, log_price, longest)
         if abs(second - first) < 0.05:
@@ -357,6 +365,8 @@ def _crossing(
         gap = 2 * xp.log(p) + at - log_l - log_price
         step = gap / (2 * slope * hazard * (1 - p) / p + 1.001 - slope)
         at = xp.minimum(xp.maximum(at - step, shortest), longest)
+        if xp is _SCALAR and -_PRECISE < step < _PRECISE:
+            break
     return at
 
 

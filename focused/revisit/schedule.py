@@ -37,23 +37,30 @@ _PRICE_WINDOW = 0.05
 """The price follows the mean value of the last visits, as many as this share of the pages."""
 _MIN_PRICE_WINDOW = 50
 _LEAST_VALUE = 1e-12
-_IN_FLIGHT = -math.inf
+_LATEST_S = 0xFFFF_FFFE
+"""A later due time is infinite."""
 
 
 class DueQueue(Protocol):
-    """Pages in order of due time, and the pages of each site."""
+    """Pages in order of due time, in whole seconds above 0, and the pages of each site."""
 
     def register(self, page: int, site: int) -> None:
         """Add a page to its site."""
 
-    def unregister(self, page: int, site: int) -> None:
+    def unregister(self, page: int) -> None:
         """Remove a page from its site."""
 
-    def add(self, page: int, due_at: float) -> None:
-        """Insert a page that is not in the queue."""
+    def site_of(self, page: int) -> int:
+        """Return the site of a registered page."""
 
-    def remove(self, page: int, due_at: float) -> None:
-        """Remove a page; ``due_at`` is the time that it was inserted with."""
+    def add(self, page: int, due_at: float) -> None:
+        """Insert a registered page that is not in the queue."""
+
+    def remove(self, page: int) -> None:
+        """Take a page out of the queue."""
+
+    def due_at(self, page: int) -> float | None:
+        """Return the due time of a page; None if it is not in the queue."""
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
@@ -80,23 +87,33 @@ class MemoryDueQueue:
         self._due: dict[int, float] = {}
         self._heap: list[tuple[float, int]] = []
         self._sites: dict[int, list[int]] = {}
+        self._site_of: dict[int, int] = {}
 
     def register(self, page: int, site: int) -> None:
         """Add a page to its site."""
+        self._site_of[page] = site
         insort(self._sites.setdefault(site, []), page)
 
-    def unregister(self, page: int, site: int) -> None:
+    def unregister(self, page: int) -> None:
         """Remove a page from its site."""
-        self._sites[site].remove(page)
+        self._sites[self._site_of.pop(page)].remove(page)
+
+    def site_of(self, page: int) -> int:
+        """Return the site of a registered page."""
+        return self._site_of[page]
 
     def add(self, page: int, due_at: float) -> None:
-        """Insert a page that is not in the queue."""
+        """Insert a registered page that is not in the queue."""
         self._due[page] = due_at
         heappush(self._heap, (due_at, page))
 
-    def remove(self, page: int, due_at: float) -> None:
-        """Remove a page; ``due_at`` is the time that it was inserted with."""
+    def remove(self, page: int) -> None:
+        """Take a page out of the queue."""
         del self._due[page]
+
+    def due_at(self, page: int) -> float | None:
+        """Return the due time of a page; None if it is not in the queue."""
+        return self._due.get(page)
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
@@ -118,7 +135,8 @@ class RevisitSchedule:
     Where queue and records are on a disk, all writes belong to the caller's transaction.
     """
 
-    _record = struct.Struct("<ddfI")  # due, last visit, earliest due after the last visit, site
+    # Last visit in whole seconds; least time between the last visit and the next one.
+    _record = struct.Struct("<If")
     _price_record = struct.Struct("<qdq")  # pages, log price, priced visits
 
     def __init__(
@@ -157,8 +175,13 @@ class RevisitSchedule:
         """Add a page after its first fetch at ``at``."""
         self.policy.add(page, site, directory, weight, at)
         self._pages += 1
+        if not self._priced and not self._log_price:
+            # A price far from the budget's would put most pages in the wrong order at first.
+            value = self.policy.value(page, at + self._mean_interval_s)
+            self._log_price = math.log(value) if 0.0 < value < math.inf else 0.0
         self._queue.register(page, site)
-        self._schedule(page, site, at, at + self._min_interval_s)
+        self._put(page, at, self._min_interval_s)
+        self._schedule(page, at, at + self._min_interval_s)
         self._save_price()
 
     def next_due_at(self) -> float | None:
@@ -171,7 +194,7 @@ class RevisitSchedule:
         first = self._queue.first()
         if first is None:
             return None
-        _, last, wait, _ = self._state(first[1])
+        last, wait = self._state(first[1])
         return last + wait
 
     def take(self, now: float) -> int | None:
@@ -184,49 +207,51 @@ class RevisitSchedule:
             first = self._queue.first()
             if first is None:
                 return None
-            page = first[1]
-            due_at, last, wait, site = self._state(page)
+            due_at, page = first
+            last, wait = self._state(page)
             if now < last + wait:
                 return None
-            self._queue.remove(page, due_at)
+            self._queue.remove(page)
             is_forced = now - last >= self._max_interval_s
             value = 0.0 if is_forced else self.policy.value(page, now)
             is_overvalued = due_at <= now and value < _PUT_BACK_BELOW * self.price
             if is_forced or not is_overvalued or attempt == _MAX_PUT_BACK:
                 break
             least = now + 0.01 * self._mean_interval_s
-            self._schedule(page, site, last, max(last + wait, least), wait)
-        self._records.put("schedule", page, self._record.pack(_IN_FLIGHT, last, wait, site))
+            self._schedule(page, last, max(last + wait, least))
         if not is_forced:
             self._follow(value)
         return page
 
     def record(self, visit: Visit) -> None:
         """Record the outcome of a visit; a page that is gone is removed."""
-        due_at, _, _, site = self._state(visit.page)
-        if due_at != _IN_FLIGHT:
-            self._queue.remove(visit.page, due_at)
+        page, site = visit.page, self._queue.site_of(visit.page)
+        if self._queue.due_at(page) is not None:
+            self._queue.remove(page)
         self.policy.record(visit)
         if visit.gone:
-            self._forget(visit.page, site)
+            self._forget(page)
         else:
-            self._schedule(visit.page, site, visit.at, visit.at + self._min_interval_s)
+            self._put(page, visit.at, self._min_interval_s)
+            self._schedule(page, visit.at, visit.at + self._min_interval_s)
         if visit.changed and self.policy.follows_siblings:
             self._move_siblings(site, visit.at)
-        for page in self.policy.take_moved():
-            self.reschedule(page)
+        for moved in self.policy.take_moved():
+            self.reschedule(moved)
 
     def put_back(self, page: int, due_at: float) -> None:
         """Schedule a taken page for ``due_at``, and not before: the visit told nothing."""
-        _, last, _, site = self._state(page)
-        self._enqueue(page, site, last, due_at, max(due_at - last, 0.0))
+        last, _ = self._state(page)
+        self._put(page, last, max(due_at - last, 0.0))
+        self._enqueue(page, due_at)
 
     def advance(self, page: int) -> None:
         """Make a page due as soon as the least interval allows, unless it is taken."""
-        due_at, last, wait, site = self._state(page)
-        if last + wait < due_at:
-            self._queue.remove(page, due_at)
-            self._enqueue(page, site, last, last + wait, wait)
+        last, wait = self._state(page)
+        due_at = self._queue.due_at(page)
+        if due_at is not None and last + wait < due_at:
+            self._queue.remove(page)
+            self._enqueue(page, last + wait)
 
     def advance_site(self, site: int, most: int) -> None:
         """:meth:`advance` the first pages of a site, at most ``most``."""
@@ -235,36 +260,36 @@ class RevisitSchedule:
 
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
-        due_at, last, wait, site = self._state(page)
-        if due_at != _IN_FLIGHT:
-            self._queue.remove(page, due_at)
-            self._schedule(page, site, last, last + wait, wait)
+        last, wait = self._state(page)
+        if self._queue.due_at(page) is not None:
+            self._queue.remove(page)
+            self._schedule(page, last, last + wait)
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        due_at, _, _, site = self._state(page)
-        if due_at != _IN_FLIGHT:
-            self._queue.remove(page, due_at)
-        self._forget(page, site)
+        if self._queue.due_at(page) is not None:
+            self._queue.remove(page)
+        self._forget(page)
 
-    def _forget(self, page: int, site: int) -> None:
-        self._queue.unregister(page, site)
+    def _forget(self, page: int) -> None:
         self._records.delete("schedule", page)
         self.policy.remove(page)
+        self._queue.unregister(page)
         self._pages -= 1
         self._save_price()
 
-    def _schedule(
-        self, page: int, site: int, last: float, earliest: float, wait: float | None = None
-    ) -> None:
+    def _schedule(self, page: int, last: float, earliest: float) -> None:
         """Enqueue a page for the time when its visit is worth the price."""
         due_at = min(self.policy.due_at(page, self.price), last + self._max_interval_s)
-        wait = self._min_interval_s if wait is None else wait
-        self._enqueue(page, site, last, max(due_at, earliest), wait)
+        self._enqueue(page, max(due_at, earliest))
 
-    def _enqueue(self, page: int, site: int, last: float, due_at: float, wait: float) -> None:
-        self._queue.add(page, due_at)
-        self._records.put("schedule", page, self._record.pack(due_at, last, wait, site))
+    def _enqueue(self, page: int, due_at: float) -> None:
+        whole = float(max(math.ceil(due_at), 1)) if due_at < _LATEST_S else math.inf
+        self._queue.add(page, whole)
+
+    def _put(self, page: int, last: float, wait: float) -> None:
+        last_s = int(last)
+        self._records.put("schedule", page, self._record.pack(last_s, wait + (last - last_s)))
 
     def _move_siblings(self, site: int, now: float) -> None:
         """Move the pages of a site whose visits are worth more since a page has changed."""
@@ -281,12 +306,14 @@ class RevisitSchedule:
             dues = [policy.due_at(page, self.price) for page in pages]
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         for page, due in zip(pages, dues, strict=True):
-            if due < horizon:
-                due_at, last, wait, _ = self._state(page)
-                due = max(due, last + wait)
-                if now < due_at and due < due_at:
-                    self._queue.remove(page, due_at)
-                    self._enqueue(page, site, last, due, wait)
+            if due >= horizon:
+                continue
+            due_at = self._queue.due_at(page)
+            if due_at is not None and now < due_at and due < due_at:
+                last, wait = self._state(page)
+                if (due := max(due, last + wait)) < due_at:
+                    self._queue.remove(page)
+                    self._enqueue(page, due)
 
     def _take_siblings(self, site: int, limit: int) -> Sequence[int]:
         """Return pages of a site; the next call goes on where this one stops."""
@@ -310,18 +337,9 @@ class RevisitSchedule:
         record = self._price_record.pack(self._pages, self._log_price, self._priced)
         self._records.put("price", 0, record)
 
-    def _state(self, page: int) -> tuple[float, float, float, int]:
+    def _state(self, page: int) -> tuple[float, float]:
         record = self._records.get("schedule", page)
         if record is None:
             raise KeyError(page)
-        due_at, last, wait, site = self._record.unpack(record)
-        return due_at, last, wait, site
-
-
-def stored_due_at(records: RecordStore, page: int) -> float | None:
-    """Return when a page of a stored schedule is due; minus infinity while it is taken.
-
-    None for a page that is not in the schedule.
-    """
-    record = records.get("schedule", page)
-    return None if record is None else float(RevisitSchedule._record.unpack(record)[0])
+        last, wait = self._record.unpack(record)
+        return last, wait

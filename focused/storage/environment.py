@@ -37,10 +37,10 @@ TABLES = (
     "page_records", "page_numbers", "released_pages", "host_versions", "signal_trust",
     "missing_pages",
     # revisit
-    "revisit_pages", "revisit_groups",
+    "revisit_pages", "revisit_due_times", "revisit_groups",
 )  # fmt: skip
 """Tables of rows, by owner. The journal refers to them by position."""
-SETS = ("queue", "seen", "revisit_queue", "revisit_sites")
+SETS = ("queue", "seen", "revisit_queue")
 """Tables of sets, with members of one length."""
 _META, IDENTITY = b"meta", b"identity"
 MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written

@@ -106,11 +106,14 @@ class Tables:
         """Return the error for a damaged table, and refuse writes from now on."""
         return self._write_guard.damaged(f"table {table!r}: {reason}")
 
-    def scan(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield the rows under ``prefix`` in key order; don't write meanwhile."""
+    def scan(
+        self, table: str, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the rows under ``prefix`` from ``start`` in key order; don't write meanwhile."""
+        start = max(prefix, start)
         try:
             with self._txn.cursor(db=self._dbs[table]) as cursor:
-                found = cursor.set_range(prefix) if prefix else cursor.first()
+                found = cursor.set_range(start) if start else cursor.first()
                 while found and (key := cursor.key()).startswith(prefix):
                     yield key, self._verified(table, key, cursor.value())
                     found = cursor.next()
@@ -125,6 +128,21 @@ class Tables:
         key = bytes(cursor.key())
         self._verified(table, key, cursor.value())
         return key
+
+    def floor(self, table: str, key: bytes) -> tuple[bytes, bytes] | None:
+        """Return the row with the largest key that is not above ``key``, or None."""
+        cursor = self._cursor(table)
+        try:
+            if not cursor.set_range(key):
+                found = cursor.last()
+            else:
+                found = cursor.key() == key or cursor.prev()
+            if not found:
+                return None
+            key, stored = cursor.item()
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
+        return key, self._verified(table, key, stored)
 
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Add a member to a set; all members of a table have one length."""

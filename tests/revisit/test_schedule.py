@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ class Schedules:
                 self.store.abandon()
             self.store = StateStore.open(self._folder, {})
             self._records = TableRecords(self.store.tables)
-            self._queue = TableDueQueue(self.store.tables)
+            self._queue = TableDueQueue(self.store.tables, self._records)
 
     def commit(self) -> None:
         if self.store is not None:
@@ -113,6 +115,7 @@ def test_a_removed_page_is_not_taken(schedules: Schedules) -> None:
 def test_no_page_is_due_before_the_minimal_interval(schedules: Schedules) -> None:
     schedule = schedules.make(min_interval_s=5 * DAY_S)
     add_pages(schedule, 1)
+    schedule.add(1, 0, 0, 100.0, START)
     assert schedule.next_due_at() == pytest.approx(START + 5 * DAY_S)
 
 
@@ -138,6 +141,15 @@ def test_a_page_that_was_put_back_is_due_no_earlier(schedules: Schedules) -> Non
     schedule.reschedule(page)
     schedule.remove(1 - page)
     assert schedule.next_due_at() == pytest.approx(now + 50 * DAY_S, abs=DAY_S / 10)
+
+
+def test_the_price_starts_at_the_value_of_a_visit_after_a_mean_interval(
+    schedules: Schedules,
+) -> None:
+    schedule = schedules.make()
+    add_pages(schedule, 2)
+    assert schedule.price == pytest.approx(MEAN_S)
+    assert schedule.next_due_at() == pytest.approx(START + MEAN_S)
 
 
 def test_the_price_settles_so_that_visits_meet_the_budget(schedules: Schedules) -> None:
@@ -196,6 +208,78 @@ def test_a_committed_schedule_survives_a_crash(tmp_path: Path) -> None:
     assert schedule.policy.weights == weights
     assert schedules.store is not None
     schedules.store.abandon()
+
+
+def test_pages_of_a_site_are_found_in_order_in_whatever_order_they_came(tmp_path: Path) -> None:
+    pages = random.Random(0).sample(range(1_000), 300)
+    with state(tmp_path) as (records, queue):
+        for page in pages:
+            queue.register(page, page % 2)
+        for page in pages[:100]:
+            queue.unregister(page)
+        left = sorted(page for page in pages[100:] if page % 2)
+        assert queue.pages_of_site(1, -1, 1_000) == left
+        assert queue.pages_of_site(1, left[20], 30) == left[21:51]
+        records.save()
+        assert queue.pages_of_site(1, left[20], 30) == left[21:51]
+
+
+def test_records_survive_when_their_block_is_split(tmp_path: Path) -> None:
+    pages = random.Random(1).sample(range(1_000), 200)
+    with state(tmp_path) as (records, queue):
+        for position, page in enumerate(pages):
+            records.put("page", page, page.to_bytes(4, "big") + b"p")
+            queue.register(page, 0)
+            records.put("schedule", page, page.to_bytes(4, "big") + b"s")
+            if position % 30 == 0:
+                records.save()
+        expected = [page.to_bytes(4, "big") + b"p" for page in sorted(pages)]
+        assert records.get_many("page", queue.pages_of_site(0, -1, 1_000)) == expected
+        assert records.get_many("page", sorted(pages)) == expected
+        assert [records.get("schedule", page) for page in pages] == [
+            page.to_bytes(4, "big") + b"s" for page in pages
+        ]
+
+
+def test_a_record_that_was_not_put_or_was_deleted_is_none(tmp_path: Path) -> None:
+    with state(tmp_path) as (records, queue):
+        for page in (1, 2):
+            queue.register(page, 7)
+        records.put("page", 1, b"one")
+        assert records.get_many("page", [1, 2, 3]) == [b"one", None, None]
+        records.delete("page", 1)
+        records.delete("page", 3)
+        assert records.get("page", 1) is None
+
+
+def test_records_of_one_kind_have_one_length(tmp_path: Path) -> None:
+    with state(tmp_path) as (records, queue):
+        for page in (1, 2):
+            queue.register(page, 7)
+        records.put("page", 1, b"one")
+        with pytest.raises(ValueError, match="a record of 4 bytes among others of 3 bytes"):
+            records.put("page", 2, b"four")
+
+
+def test_a_due_time_is_that_of_the_queue_and_survives_a_commit(tmp_path: Path) -> None:
+    with state(tmp_path) as (records, queue):
+        queue.register(5, 1)
+        assert queue.due_at(5) is None
+        queue.add(5, math.inf)
+        assert (queue.due_at(5), queue.first()) == (math.inf, (math.inf, 5))
+        queue.remove(5)
+        assert (queue.due_at(5), queue.first()) == (None, None)
+        queue.add(5, 12.0)
+        records.save()
+        assert (queue.due_at(5), queue.first()) == (12.0, (12.0, 5))
+
+
+@contextmanager
+def state(folder: Path) -> Iterator[tuple[TableRecords, TableDueQueue]]:
+    store = StateStore.open(folder / "state", {})
+    records = TableRecords(store.tables)
+    yield records, TableDueQueue(store.tables, records)
+    store.abandon()
 
 
 Step = tuple[str, int, bool]

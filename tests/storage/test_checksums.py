@@ -57,6 +57,7 @@ ROW_READS: dict[str, Callable[[Tables], object]] = {
     "get": lambda tables: tables.get("content", KEY),
     "get_many": lambda tables: tables.get_many("content", [KEY]),
     "scan": lambda tables: list(tables.scan("content")),
+    "floor": lambda tables: tables.floor("content", KEY),
     "last_key": lambda tables: tables.last_key("content"),
 }
 MEMBER_READS: dict[str, Callable[[Tables], object]] = {

@@ -35,6 +35,22 @@ def test_the_first_members_of_a_set_are_its_smallest(tables: Tables) -> None:
     assert tables.first_two("queue", b"b") == (None, None)
 
 
+def test_the_floor_of_a_key_is_the_row_at_or_before_it(tables: Tables) -> None:
+    assert tables.floor("content", b"b") is None
+    for key in (b"b", b"d"):
+        tables.put("content", key, b"value of " + key)
+    found = {key: tables.floor("content", key) for key in (b"a", b"b", b"c", b"d", b"e")}
+    b, d = (b"b", b"value of b"), (b"d", b"value of d")
+    assert found == {b"a": None, b"b": b, b"c": b, b"d": d, b"e": d}
+
+
+def test_a_scan_starts_at_a_key_under_its_prefix(tables: Tables) -> None:
+    for key in (b"a1", b"b1", b"b2", b"b3", b"c1"):
+        tables.put("content", key, b"")
+    assert [key for key, _ in tables.scan("content", b"b", b"b2")] == [b"b2", b"b3"]
+    assert [key for key, _ in tables.scan("content", b"b", b"a")] == [b"b1", b"b2", b"b3"]
+
+
 def test_a_member_is_found_by_how_it_begins(tables: Tables) -> None:
     for member in (b"abc1", b"abd2"):
         tables.add("seen", b"k", member)
