@@ -18,11 +18,18 @@ import struct
 from collections.abc import Sequence
 from operator import mul
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from focused.durations import DAY_S
+from focused.revisit.group_activity import (
+    HALF_LIFE_DAYS,
+    GroupActivity,
+    activity_of_pages,
+    decay,
+    mean_decay,
+)
 from focused.revisit.policy import PolicyInputs, Visit
 
 FEATURES = (
@@ -32,18 +39,21 @@ FEATURES = (
     "page's activity, 7 days",
     "page's activity, 30 days",
     "page's activity, 120 days",
-    "directory's activity, 1 day",
-    "directory's activity, 7 days",
     "directory's activity, 60 days",
-    "site's activity, 1 day",
-    "site's activity, 7 days",
+    "directory's activity since the last visit",
     "site's activity, 60 days",
+    "site's activity since the last visit",
     "log quiet time",
     "log age",
+    "log change rate of the directory",
+    "log change rate of the site",
+    "log time since the last visit × log change rate",
 )
 """Activity is the log of recent changes by those that the long-run rate predicts; the days are its
-half-life. Quiet time is the time since the last change, in units of the mean time between two."""
+half-life. Quiet time is the time since the last change, in units of the mean time between two. The
+product of logs takes both in units of the mean interval."""
 _LOG_TIME = 1
+_LOG_TIME_BY_RATE = len(FEATURES) - 1
 _PRIOR_MEAN = (0.0, 0.8, 0.8, *(0.0,) * (len(FEATURES) - 3))
 _PRIOR_PRECISION = 30.0
 _CONSTANT_PRECISION = 1.0
@@ -62,6 +72,8 @@ _LONGEST = 1_000.0
 _CROSSING_STEPS = 4
 _PRECISE = 0.001
 """A step in log time after which a crossing is precise enough."""
+_HALF_LIVES = (7.0, 30.0, 120.0)
+"""Of the page's activity, in days."""
 _LN2 = math.log(2)
 
 _PAGE_FIELDS = np.dtype(
@@ -79,22 +91,35 @@ _PAGE_FIELDS = np.dtype(
     ]
 )
 _page = struct.Struct("<IIfIffeefH")
-# Time of the last visit; changes and days observed: with half-lives of 1, 7, 60 days, and in all.
-_group = struct.Struct("<dffffffff")
 _model = struct.Struct(f"<{len(FEATURES) * (len(FEATURES) + 1)}d")
 
 # Features and due times are computed for one page with ``math``, for many with NumPy.
 _SCALAR: Any = SimpleNamespace(
     exp=math.exp, log=math.log, expm1=math.expm1, maximum=max, minimum=min
 )
-_Context = tuple[Any, Any, Any, Any, Any, Any]
-"""Records of page, directory and site; change rates of site, directory and page per day."""
+
+
+class _Group(NamedTuple):
+    """The group of a page, or the groups of many pages."""
+
+    at: Any
+    rate: Any
+    """Changes per page and day."""
+    recent_changes: Any
+    recent_days: Any
+    changes_since: Any
+    """Changes since the last visit of the page."""
+    days_since: Any
+
+
+_Context = tuple[Any, _Group, _Group, Any]
+"""Record of a page, its directory and site, and its change rate per day."""
 
 
 class Hazard:
     """The online hazard model, a :class:`focused.revisit.policy.RevisitPolicy`.
 
-    Stores 34 bytes per page, 40 per directory and site, and one model of 1.7 kB.
+    Stores 34 bytes per page, 220 per directory and site, and one model of 2 kB.
     """
 
     name = "hazard"
@@ -112,7 +137,7 @@ class Hazard:
         """The last evaluation: a page is valued, and then its visit is recorded."""
         self._now = 0.0
         self._all = self._group("all", 0)
-        self._now = self._all[0]
+        self._now = self._all.at
         model = self._records.get("model", 0)
         if model is not None:
             values = _model.unpack(model)
@@ -141,17 +166,17 @@ class Hazard:
         self._now = max(self._now, visit.at)
         site, directory, weight, last, observed, quiet, r7, r30, r120, changes = context[0]
         days = max((visit.at - last) / DAY_S, _SHORTEST_DAYS)
-        changed = float(visit.changed)
         since = days / 2 if visit.changed_at is None else (visit.at - visit.changed_at) / DAY_S
         # A change counts by its age; if that is unknown, by the mean over the interval.
-        half_lives = (1, 7, 30, 60, 120)
-        credits = [_mean_decay(days, half_life) for half_life in half_lives]
-        e1, e7, _, e60, _ = (days * credit for credit in credits)
-        if not visit.changed:
-            credits = [0.0] * len(half_lives)
-        elif visit.changed_at is not None:
-            credits = [_decay(since, half_life) for half_life in half_lives]
-        k1, k7, k30, k60, k120 = credits
+        credits = [0.0] * len(_HALF_LIVES)
+        if visit.changed_at is not None:
+            credits = [decay(since, half_life) for half_life in _HALF_LIVES]
+        elif visit.changed:
+            credits = [mean_decay(days, half_life) for half_life in _HALF_LIVES]
+        r7, r30, r120 = (
+            recent * decay(days, half_life) + credit
+            for recent, half_life, credit in zip((r7, r30, r120), _HALF_LIVES, credits, strict=True)
+        )
         self._records.put(
             "page",
             visit.page,
@@ -162,32 +187,17 @@ class Hazard:
                 int(visit.at),
                 observed + days,
                 since if visit.changed else quiet + days,
-                r7 * _decay(days, 7) + k7,
-                r30 * _decay(days, 30) + k30,
-                r120 * _decay(days, 120) + k120,
+                r7,
+                r30,
+                r120,
                 min(changes + visit.changed, _MAX_CHANGES),
             ),
         )
-        for kind, number, group in (
-            ("site", site, context[2]),
-            ("directory", directory, context[1]),
-            ("all", 0, self._all),
-        ):
-            at, c1, d1, c7, d7, c60, d60, c, d = group
-            passed = max(visit.at - at, 0.0) / DAY_S
-            f1, f7, f60 = _decay(passed, 1), _decay(passed, 7), _decay(passed, 60)
-            record = _group.pack(
-                max(at, visit.at),
-                c1 * f1 + k1,
-                d1 * f1 + e1,
-                c7 * f7 + k7,
-                d7 * f7 + e7,
-                c60 * f60 + k60,
-                d60 * f60 + e60,
-                c + changed,
-                d + days,
+        for kind, number in (("site", site), ("directory", directory), ("all", 0)):
+            group = self._group(kind, number).with_visit(
+                visit.at, days, changed=visit.changed, changed_at=visit.changed_at
             )
-            self._records.put(kind, number, record)
+            self._records.put(kind, number, group.pack())
         self._all = self._group("all", 0)
         if len(self._batch) >= _BATCH:
             self._learn()
@@ -200,7 +210,7 @@ class Hazard:
             context, features = evaluated[2], evaluated[3]
         else:
             context = self._context(page)
-            features = _features(_SCALAR, context, context[0][3] + self._mean_days * DAY_S)
+            features = self._features(context, context[0][3] + self._mean_days * DAY_S)
         weight, last = context[0][2], context[0][3]
         if not weight:
             return math.inf
@@ -208,11 +218,11 @@ class Hazard:
         longest = math.log(self._mean_days * _LONGEST)
         # log L is nearly linear in log time: two evaluations are enough.
         first, at_first = features[_LOG_TIME], self._log_hazard(features)
-        slope = self._slope()
+        slope = self._slope(_SCALAR, context)
         second = _crossing(_SCALAR, first, at_first, slope, log_price, longest)
         if abs(second - first) < 0.05:
             return float(last + math.exp(second) * DAY_S)
-        features = _features(_SCALAR, context, last + math.exp(second) * DAY_S)
+        features = self._features(context, last + math.exp(second) * DAY_S)
         at_second = self._log_hazard(features)
         slope = min(max((at_second - at_first) / (second - first), 0.1), 1.0)
         crossing = _crossing(_SCALAR, second, at_second, slope, log_price, longest)
@@ -224,17 +234,22 @@ class Hazard:
         states = np.frombuffer(b"".join(filter(None, records)), dtype=_PAGE_FIELDS)
         if len(states) < len(pages):
             raise KeyError(pages[records.index(None)])
-        numbers, position = np.unique(states["directory"], return_inverse=True)
-        directories = np.array([self._group("directory", int(number)) for number in numbers])
-        site = self._group("site", int(states["site"][0]))
+        numbers, positions = np.unique(states["directory"], return_inverse=True)
         state = [states[name].astype(np.float64) for name in _PAGE_FIELDS.fields or ()]
-        context = self._with_rates(state, directories.T[:, position], site)
         weight, last = np.maximum(state[2], 1e-30), state[3]
-        features = _features(np, context, self._now)
+        directories = [self._group("directory", int(number)) for number in numbers]
+        sites = [self._group("site", int(states["site"][0]))]
+        context = self._with_rates(
+            state,
+            activity_of_pages(directories, positions, last),
+            activity_of_pages(sites, np.zeros(len(states), np.intp), last),
+        )
+        features = _features(np, context, self._now, self._mean_days)
         log_hazard = np.minimum(sum(map(mul, features, self._weights)), _MAX_LOG_HAZARD)
         log_price = np.log(np.array(prices) / weight)
         longest = math.log(self._mean_days * _LONGEST)
-        crossing = _crossing(np, features[_LOG_TIME], log_hazard, self._slope(), log_price, longest)
+        slope = self._slope(np, context)
+        crossing = _crossing(np, features[_LOG_TIME], log_hazard, slope, log_price, longest)
         due: Sequence[float] = (last + np.exp(crossing) * DAY_S).tolist()
         return due
 
@@ -265,38 +280,47 @@ class Hazard:
         last = self._evaluated
         if last is None or last[0] != page or last[1] != at:
             context = self._context(page)
-            last = self._evaluated = (page, at, context, _features(_SCALAR, context, at))
+            last = self._evaluated = (page, at, context, self._features(context, at))
         return last[2], last[3]
+
+    def _features(self, context: _Context, at: float) -> Sequence[float]:
+        features: Sequence[float] = _features(_SCALAR, context, at, self._mean_days)
+        return features
 
     def _log_hazard(self, features: Sequence[float]) -> float:
         return float(min(sum(map(mul, features, self._weights)), _MAX_LOG_HAZARD))
 
-    def _slope(self) -> float:
+    def _slope(self, xp: Any, context: _Context) -> Any:
         """Slope of log L by log time; above 1 the value of a visit would have a maximum."""
-        return min(max(self._weights[_LOG_TIME], 0.1), 1.0)
+        log_rate = xp.log(context[3] * self._mean_days)
+        slope = self._weights[_LOG_TIME] + self._weights[_LOG_TIME_BY_RATE] * log_rate
+        return xp.minimum(xp.maximum(slope, 0.1), 1.0)
 
     def _context(self, page: int) -> _Context:
         record = self._records.get("page", page)
         if record is None:
             raise KeyError(page)
         state = _page.unpack(record)
-        site, directory = self._group("site", state[0]), self._group("directory", state[1])
-        return self._with_rates(state, directory, site)
+        directory, site = self._group("directory", state[1]), self._group("site", state[0])
+        last = state[3]
+        return self._with_rates(state, (directory, directory.since(last)), (site, site.since(last)))
 
     def _with_rates(self, state: Any, directory: Any, site: Any) -> _Context:
         """Add change rates, each shrunk to that of the group above."""
         everything = self._all
-        rate = (everything[7] + 1.0) / (everything[8] + _PRIOR_DAYS)
-        site_rate = (site[7] + _PRIOR_CHANGES) / (site[8] + _PRIOR_CHANGES / rate)
-        directory_rate = (directory[7] + _PRIOR_CHANGES) / (
-            directory[8] + _PRIOR_CHANGES / site_rate
-        )
-        page_rate = (state[9] + 1.0) / (state[4] + 1.0 / directory_rate)
-        return state, directory, site, site_rate, directory_rate, page_rate
+        rate = (everything.changes + 1.0) / (everything.days + _PRIOR_DAYS)
+        groups = []
+        for (at, changes, days, recent_changes, recent_days, *_), since in (site, directory):
+            rate = (changes + _PRIOR_CHANGES) / (days + _PRIOR_CHANGES / rate)
+            groups.append(_Group(at, rate, recent_changes, recent_days, *since))
+        page_rate = (state[9] + 1.0) / (state[4] + 1.0 / rate)
+        return state, groups[1], groups[0], page_rate
 
-    def _group(self, kind: str, number: int) -> tuple[float, ...]:
+    def _group(self, kind: str, number: int) -> GroupActivity:
         record = self._records.get(kind, number)
-        return (self._now, *(0.0,) * 8) if record is None else _group.unpack(record)
+        if record is None:
+            return GroupActivity.empty(self._now, self._mean_days)
+        return GroupActivity.unpack(record)
 
     def _learn(self) -> None:
         """Take one Newton step on the batch.
@@ -320,37 +344,46 @@ class Hazard:
         self._records.put("model", 0, record)
 
 
-def _features(xp: Any, context: _Context, at: float) -> Any:
+def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
     """Return :data:`FEATURES` at a time, of one page or of many."""
-    state, directory, site, site_rate, directory_rate, page_rate = context
+    state, directory, site, page_rate = context
     exp, log, maximum = xp.exp, xp.log, xp.maximum
-    _, _, _, last, observed, quiet, r7, r30, r120, _ = state
+    _, _, _, last, observed, quiet, *recent, _ = state
     days = maximum((at - last) / DAY_S, _SHORTEST_DAYS)
-    directory_days = maximum(at - directory[0], 0.0) * (-_LN2 / DAY_S)
-    site_days = maximum(at - site[0], 0.0) * (-_LN2 / DAY_S)
-    d1, d7, d60 = exp(directory_days), exp(directory_days / 7), exp(directory_days / 60)
-    s1, s7, s60 = exp(site_days), exp(site_days / 7), exp(site_days / 60)
-    a, rate = _SMOOTHING, page_rate / _LN2
+    log_days, log_rate = log(days), log(page_rate)
+    a = _SMOOTHING
+
+    def activity_of_page(changes: Any, half_life: float) -> Any:
+        changes = changes * exp(days * (-_LN2 / half_life))
+        return log((changes + a) / (page_rate * (half_life / _LN2) + a))
+
+    def recent_activity(group: _Group) -> Any:
+        left = exp(maximum(at - group.at, 0.0) * (-_LN2 / HALF_LIFE_DAYS / DAY_S))
+        expected = group.recent_days * left * group.rate
+        return log((group.recent_changes * left + a) / (expected + a))
+
+    def activity_since(group: _Group) -> Any:
+        return log((group.changes_since + a) / (group.days_since * group.rate + a))
+
     return (
         1.0 + 0.0 * days,
-        log(days),
-        log(page_rate),
-        log((r7 * exp(days * (-_LN2 / 7)) + a) / (rate * 7 + a)),
-        log((r30 * exp(days * (-_LN2 / 30)) + a) / (rate * 30 + a)),
-        log((r120 * exp(days * (-_LN2 / 120)) + a) / (rate * 120 + a)),
-        log((directory[1] * d1 + a) / (directory[2] * d1 * directory_rate + a)),
-        log((directory[3] * d7 + a) / (directory[4] * d7 * directory_rate + a)),
-        log((directory[5] * d60 + a) / (directory[6] * d60 * directory_rate + a)),
-        log((site[1] * s1 + a) / (site[2] * s1 * site_rate + a)),
-        log((site[3] * s7 + a) / (site[4] * s7 * site_rate + a)),
-        log((site[5] * s60 + a) / (site[6] * s60 * site_rate + a)),
+        log_days,
+        log_rate,
+        *map(activity_of_page, recent, _HALF_LIVES),
+        recent_activity(directory),
+        activity_since(directory),
+        recent_activity(site),
+        activity_since(site),
         log(1.0 + (days + quiet) * page_rate),
         log(1.0 + observed + days) - 5.0,
+        log(directory.rate),
+        log(site.rate),
+        (log_days - log(mean_days)) * (log_rate + log(mean_days)),
     )
 
 
 def _crossing(
-    xp: Any, time: Any, log_hazard: Any, slope: float, log_price: Any, longest: float
+    xp: Any, time: Any, log_hazard: Any, slope: Any, log_price: Any, longest: float
 ) -> Any:
     """Return the log time at which the value reaches the price, by Newton's method.
 
@@ -368,13 +401,3 @@ def _crossing(
         if xp is _SCALAR and -_PRECISE < step < _PRECISE:
             break
     return at
-
-
-def _decay(days: float, half_life: float) -> float:
-    return math.exp(-_LN2 / half_life * days)
-
-
-def _mean_decay(days: float, half_life: float) -> float:
-    """Return the mean decay of an event that happened at any time within the last ``days``."""
-    exponent = _LN2 / half_life * days
-    return -math.expm1(-exponent) / exponent

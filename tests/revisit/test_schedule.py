@@ -171,19 +171,26 @@ def test_a_change_raises_the_change_probability_of_its_site(schedules: Schedules
     policy = schedule.policy
     assert isinstance(policy, Hazard)
     add_pages(schedule, 20)
-    now = START
-    for step in range(400):
-        now += MEAN_S / 20
+    now, last = START, {page: START + page for page in range(20)}
+
+    def take_and_record(changed: bool | None = None) -> int:
         page = schedule.take(now)
         assert page is not None
-        # All pages change in the first of every eight rounds.
-        is_burst = (step // 20) % 8 == 0
-        schedule.record(visit(page, now, now - MEAN_S, changed=is_burst))
-    page = schedule.take(now)
-    assert page is not None
-    before = policy.change_probability((page + 1) % 20, now)
-    schedule.record(visit(page, now, now - MEAN_S, changed=True))
-    assert policy.change_probability((page + 1) % 20, now) > before
+        # All pages change at one time, in the middle of the first of every eight rounds.
+        bursts = [(8 * number + 0.5) * MEAN_S + START for number in range(3)]
+        has_burst = any(last[page] < burst <= now for burst in bursts)
+        changed = has_burst if changed is None else changed
+        schedule.record(visit(page, now, last[page], changed=changed))
+        last[page] = now
+        return page
+
+    for _ in range(400):
+        now += MEAN_S / 20
+        take_and_record()
+    probabilities = [policy.change_probability(page, now) for page in range(20)]
+    changed = take_and_record(changed=True)
+    sibling = (changed + 1) % 20
+    assert policy.change_probability(sibling, now) > probabilities[sibling]
 
 
 def test_a_committed_schedule_survives_a_crash(tmp_path: Path) -> None:
