@@ -570,6 +570,20 @@ def test_changes_are_found_though_the_server_lies(
     assert last.count("changed") >= 8
 
 
+def test_a_host_with_wrong_validators_is_logged(
+    simulate: Simulate, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "focused.crawl.revisits")
+
+    def answer(now: float) -> Outcome:
+        return page(HOME, text=f"{WHALES} krill{int((now - START) / DAY_S)}", **constant_etag(now))
+
+    revisited(simulate, tmp_path, {HOME: answer}, days=30)
+    assert caplog.messages == [
+        "a.test sends a wrong etag header; it is not sent back for some months"
+    ]
+
+
 def test_304_to_every_request_is_found_out(simulate: Simulate, tmp_path: Path) -> None:
     def answer(now: float) -> Outcome:
         words = " ".join(f"krill{int((now - START) / DAY_S)}x{word}" for word in range(10))

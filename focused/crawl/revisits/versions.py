@@ -5,6 +5,7 @@ Persistent by host; the caller commits.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,8 @@ from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Fetched, NotModified, Outcome, Page, Redirected
 from focused.web.urls import host_of
+
+logger = logging.getLogger(__name__)
 
 
 class _HostRow(msgspec.Struct, array_like=True):
@@ -110,7 +113,8 @@ class VersionChecker:
         if change is not None and blocks is None and change.kind is not ChangeKind.IDENTICAL:
             change = ContentChange(ChangeKind.CHANGED)
         host.boilerplate.add_page(fetched.url, version, change)
-        self._record_validators(fetched, record, host, None if change is None else change.kind)
+        kind = None if change is None else change.kind
+        self._record_validators(fetched, record, host, kind)
         is_soft_404 = change is not None and looks_like_soft_404(
             page.title,
             version,
@@ -170,7 +174,9 @@ class VersionChecker:
         if not is_unknown:
             condition = self._conditions.get(outcome.url, ConditionKind.NONE)
             evidence = RevisitEvidence(condition, record.validators, after, change)
-            host.trust.record(evidence, outcome.received_at)
+            for kind in sorted(host.trust.record(evidence, outcome.received_at)):
+                message = "%s sends a wrong %s header; it is not sent back for some months"
+                logger.info(message, host_of(outcome.url), kind)
         host.trust.record_clock(clock_offset_s(outcome.headers, outcome.received_at))
         if isinstance(outcome, Fetched):
             record.validators = after
