@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,8 @@ from focused.durations import DAY_S
 HALF_LIFE_DAYS = 60.0
 BINS = 24
 _BINS_PER_MEAN_INTERVAL = 8
+_ZEROS = (0.0,) * BINS
+_ONES = (1.0,) * BINS
 _record = struct.Struct(f"<d5f{2 * BINS}f")
 _RECORD_FIELDS = np.dtype(
     [
@@ -55,61 +59,80 @@ class GroupActivity(NamedTuple):
     days_by_bin: tuple[float, ...]
 
     @classmethod
-    def empty(cls, at: float, mean_interval_days: float) -> GroupActivity:
+    def empty(cls, at: float, bin_days: float) -> GroupActivity:
         """Return a group without visits."""
-        # A power of two: the bins keep their width while the mean interval changes a little.
-        width = 2.0 ** round(math.log2(mean_interval_days / _BINS_PER_MEAN_INTERVAL))
-        zeros = (0.0,) * BINS
-        return cls(at, 0.0, 0.0, 0.0, 0.0, width, zeros, zeros)
+        return cls(at, 0.0, 0.0, 0.0, 0.0, bin_days, _ZEROS, _ZEROS)
 
     @classmethod
-    def unpack(cls, record: bytes) -> GroupActivity:
+    def of_visit(
+        cls, at: float, days: float, bin_days: float, *, changed: bool, changed_at: float | None
+    ) -> GroupActivity:
+        """Return the activity of one visit, ``days`` after the previous one of the page.
+
+        ``changed_at`` is the time of the change, where a visit found one and the time is known.
+        """
+        mean_fade = mean_decay(days, HALF_LIFE_DAYS)
+        # Positions are counted in bins, from the end of the newest bin into the past.
+        end = math.floor(at / DAY_S / bin_days) + 1
+        begin = end - at / DAY_S / bin_days
+        stop = min(begin + days / bin_days, BINS)
+        if stop <= 1:
+            days_by_bin = (days, *_ZEROS[1:])
+        else:
+            first, whole, last = 1 - begin, int(stop) - 1, stop % 1
+            shares = (first, *_ONES[:whole], last, *_ZEROS[whole + 2 :])
+            days_by_bin = tuple([share * bin_days for share in shares[:BINS]])
+        changes_by_bin, recent = _ZEROS, 0.0
+        if changed_at is not None:
+            number = int(end - changed_at / DAY_S / bin_days)
+            changes_by_bin = tuple(float(each == number) for each in range(BINS))
+            recent = decay((at - changed_at) / DAY_S, HALF_LIFE_DAYS)
+        elif changed:
+            changes_by_bin = tuple(each / days for each in days_by_bin)
+            recent = mean_fade
+        recent_days = days * mean_fade
+        return cls(
+            at, float(changed), days, recent, recent_days, bin_days, changes_by_bin, days_by_bin
+        )
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def unpack(record: bytes) -> GroupActivity:
         """Read a record."""
         at, changes, days, recent_changes, recent_days, bin_days, *bins = _record.unpack(record)
         by_bin = tuple(bins[:BINS]), tuple(bins[BINS:])
-        return cls(at, changes, days, recent_changes, recent_days, bin_days, *by_bin)
+        return GroupActivity(at, changes, days, recent_changes, recent_days, bin_days, *by_bin)
 
     def pack(self) -> bytes:
         """Return the record of 220 bytes."""
         return _record.pack(*self[:6], *self.changes_by_bin, *self.days_by_bin)
 
-    def with_visit(
-        self, at: float, days: float, *, changed: bool, changed_at: float | None
-    ) -> GroupActivity:
-        """Add the visit of a page, ``days`` after the previous one.
-
-        ``changed_at`` is the time of the change, where a visit found one and the time is known.
-        """
-        newest = max(self.at, at)
-        fade = decay((newest - self.at) / DAY_S, HALF_LIFE_DAYS)
-        mean_fade = mean_decay(days, HALF_LIFE_DAYS)
-        changes, days_by_bin = self._bins_until(newest)
-        # Positions are counted in bins, from the end of the newest bin into the past.
-        end = math.floor(newest / DAY_S / self.bin_days) + 1
-        position = end - at / DAY_S / self.bin_days
-        length = days / self.bin_days
-        is_spread = changed and changed_at is None
-        for number in range(int(position), min(math.ceil(position + length), BINS)):
-            overlap = min(position + length, number + 1) - max(position, number)
-            days_by_bin[number] += overlap * self.bin_days
-            if is_spread:
-                changes[number] += overlap / length
-        recent = 0.0
-        if is_spread:
-            recent = mean_fade
-        elif changed_at is not None:
-            recent = decay((newest - changed_at) / DAY_S, HALF_LIFE_DAYS)
-            number = int(end - changed_at / DAY_S / self.bin_days)
-            if number < BINS:
-                changes[number] += 1.0
-        return self._replace(
-            at=newest,
-            changes=self.changes + changed,
-            days=self.days + days,
-            recent_changes=self.recent_changes * fade + recent,
-            recent_days=self.recent_days * fade + days * mean_fade,
-            changes_by_bin=tuple(changes),
-            days_by_bin=tuple(days_by_bin),
+    def merged(self, visit: GroupActivity) -> GroupActivity:
+        """Add a visit. Bins of another width are dropped."""
+        group = self
+        if self.bin_days != visit.bin_days:
+            empty = self.empty(self.at, visit.bin_days)
+            group = self._replace(
+                bin_days=visit.bin_days,
+                changes_by_bin=empty.changes_by_bin,
+                days_by_bin=empty.days_by_bin,
+            )
+        if group.at < visit.at:
+            group = group._aged_until(visit.at)
+        elif visit.at < group.at:
+            visit = visit._aged_until(group.at)
+        changes_by_bin = group.changes_by_bin
+        if visit.changes:
+            changes_by_bin = tuple(map(add, changes_by_bin, visit.changes_by_bin))
+        return GroupActivity(
+            group.at,
+            group.changes + visit.changes,
+            group.days + visit.days,
+            group.recent_changes + visit.recent_changes,
+            group.recent_days + visit.recent_days,
+            group.bin_days,
+            changes_by_bin,
+            tuple(map(add, group.days_by_bin, visit.days_by_bin)),
         )
 
     def since(self, at: float) -> tuple[float, float]:
@@ -130,25 +153,41 @@ class GroupActivity(NamedTuple):
         number = math.ceil(position)
         return (BINS - 1, 1.0) if number >= BINS else (number, 1.0 - number + position)
 
-    def _bins_until(self, at: float) -> tuple[list[float], list[float]]:
-        """Return the bins, shifted so that the newest one holds ``at``."""
+    def _aged_until(self, at: float) -> GroupActivity:
+        fade = decay((at - self.at) / DAY_S, HALF_LIFE_DAYS)
         width = self.bin_days * DAY_S
-        passed = math.floor(at / width) - math.floor(self.at / width)
-        if passed == 0:
-            return list(self.changes_by_bin), list(self.days_by_bin)
-        zeros = [0.0] * min(passed, BINS)
-        kept = BINS - len(zeros)
-        return [*zeros, *self.changes_by_bin[:kept]], [*zeros, *self.days_by_bin[:kept]]
+        passed = min(math.floor(at / width) - math.floor(self.at / width), BINS)
+        changes_by_bin, days_by_bin = self.changes_by_bin, self.days_by_bin
+        if passed:
+            kept = BINS - passed
+            changes_by_bin = (*_ZEROS[:passed], *changes_by_bin[:kept])
+            days_by_bin = (*_ZEROS[:passed], *days_by_bin[:kept])
+        return GroupActivity(
+            at,
+            self.changes,
+            self.days,
+            self.recent_changes * fade,
+            self.recent_days * fade,
+            self.bin_days,
+            changes_by_bin,
+            days_by_bin,
+        )
 
 
-def activity_of_pages(
-    groups: Sequence[GroupActivity], positions: Any, last: Any
-) -> tuple[Any, Any]:
+def bin_days_for(mean_interval_days: float) -> float:
+    """Return the width of the bins.
+
+    A power of two: the bins keep their width while the mean interval changes a little.
+    """
+    return 2.0 ** round(math.log2(mean_interval_days / _BINS_PER_MEAN_INTERVAL))
+
+
+def activity_of_pages(records: Sequence[bytes], positions: Any, last: Any) -> tuple[Any, Any]:
     """Return fields of the groups of many pages, and changes and page-days since the pages' visits.
 
     ``positions`` are the groups of the pages, ``last`` the times of their last visits.
     """
-    table = np.frombuffer(b"".join(group.pack() for group in groups), dtype=_RECORD_FIELDS)
+    table = np.frombuffer(b"".join(records), dtype=_RECORD_FIELDS)
     at, width = table["at"][positions], table["bin_days"][positions] * DAY_S
     start = np.floor(at / width) * width
     position = np.maximum((start - last) / width, 0.0)

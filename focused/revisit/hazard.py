@@ -27,6 +27,7 @@ from focused.revisit.group_activity import (
     HALF_LIFE_DAYS,
     GroupActivity,
     activity_of_pages,
+    bin_days_for,
     decay,
     mean_decay,
 )
@@ -91,6 +92,7 @@ _PAGE_FIELDS = np.dtype(
     ]
 )
 _page = struct.Struct("<IIfIffeefH")
+_all = struct.Struct("<ddd")  # time of the last visit; changes and days of all pages
 _model = struct.Struct(f"<{len(FEATURES) * (len(FEATURES) + 1)}d")
 
 # Features and due times are computed for one page with ``math``, for many with NumPy.
@@ -100,16 +102,15 @@ _SCALAR: Any = SimpleNamespace(
 
 
 class _Group(NamedTuple):
-    """The group of a page, or the groups of many pages."""
+    """What a page, or each of many pages, takes from its directory or site."""
 
     at: Any
-    rate: Any
-    """Changes per page and day."""
     recent_changes: Any
-    recent_days: Any
-    changes_since: Any
-    """Changes since the last visit of the page."""
-    days_since: Any
+    expected_changes: Any
+    """Recent changes that the change rate predicts."""
+    log_rate: Any
+    activity_since: Any
+    """Activity since the last visit of the page."""
 
 
 _Context = tuple[Any, _Group, _Group, Any]
@@ -129,15 +130,16 @@ class Hazard:
     def __init__(self, inputs: PolicyInputs) -> None:
         self._records = inputs.records
         self._mean_days = inputs.mean_interval_s / DAY_S
+        self._bin_days = bin_days_for(self._mean_days)
         self._weights: list[float] = list(_PRIOR_MEAN)
         self._precision = np.eye(len(FEATURES)) * _PRIOR_PRECISION
         self._precision[0, 0] = _CONSTANT_PRECISION
         self._batch: list[tuple[Sequence[float], bool]] = []
         self._evaluated: tuple[int, float, _Context, Sequence[float]] | None = None
         """The last evaluation: a page is valued, and then its visit is recorded."""
-        self._now = 0.0
-        self._all = self._group("all", 0)
-        self._now = self._all.at
+        everything = self._records.get("all", 0)
+        self._all = (0.0, 0.0, 0.0) if everything is None else _all.unpack(everything)
+        self._now = self._all[0]
         model = self._records.get("model", 0)
         if model is not None:
             values = _model.unpack(model)
@@ -193,12 +195,15 @@ class Hazard:
                 min(changes + visit.changed, _MAX_CHANGES),
             ),
         )
-        for kind, number in (("site", site), ("directory", directory), ("all", 0)):
-            group = self._group(kind, number).with_visit(
-                visit.at, days, changed=visit.changed, changed_at=visit.changed_at
-            )
+        activity = GroupActivity.of_visit(
+            visit.at, days, self._bin_days, changed=visit.changed, changed_at=visit.changed_at
+        )
+        for kind, number in (("site", site), ("directory", directory)):
+            group = GroupActivity.unpack(self._group(kind, number)).merged(activity)
             self._records.put(kind, number, group.pack())
-        self._all = self._group("all", 0)
+        _, all_changes, all_days = self._all
+        self._all = self._now, all_changes + visit.changed, all_days + days
+        self._records.put("all", 0, _all.pack(*self._all))
         if len(self._batch) >= _BATCH:
             self._learn()
 
@@ -240,6 +245,7 @@ class Hazard:
         directories = [self._group("directory", int(number)) for number in numbers]
         sites = [self._group("site", int(states["site"][0]))]
         context = self._with_rates(
+            np,
             state,
             activity_of_pages(directories, positions, last),
             activity_of_pages(sites, np.zeros(len(states), np.intp), last),
@@ -301,26 +307,29 @@ class Hazard:
         if record is None:
             raise KeyError(page)
         state = _page.unpack(record)
-        directory, site = self._group("directory", state[1]), self._group("site", state[0])
+        directory = GroupActivity.unpack(self._group("directory", state[1]))
+        site = GroupActivity.unpack(self._group("site", state[0]))
         last = state[3]
-        return self._with_rates(state, (directory, directory.since(last)), (site, site.since(last)))
+        return self._with_rates(
+            _SCALAR, state, (directory, directory.since(last)), (site, site.since(last))
+        )
 
-    def _with_rates(self, state: Any, directory: Any, site: Any) -> _Context:
+    def _with_rates(self, xp: Any, state: Any, directory: Any, site: Any) -> _Context:
         """Add change rates, each shrunk to that of the group above."""
-        everything = self._all
-        rate = (everything.changes + 1.0) / (everything.days + _PRIOR_DAYS)
+        _, changes, days = self._all
+        rate = (changes + 1.0) / (days + _PRIOR_DAYS)
         groups = []
-        for (at, changes, days, recent_changes, recent_days, *_), since in (site, directory):
+        for fields, (changes_since, days_since) in (site, directory):
+            at, changes, days, recent_changes, recent_days, *_ = fields
             rate = (changes + _PRIOR_CHANGES) / (days + _PRIOR_CHANGES / rate)
-            groups.append(_Group(at, rate, recent_changes, recent_days, *since))
+            since = xp.log((changes_since + _SMOOTHING) / (days_since * rate + _SMOOTHING))
+            groups.append(_Group(at, recent_changes, recent_days * rate, xp.log(rate), since))
         page_rate = (state[9] + 1.0) / (state[4] + 1.0 / rate)
         return state, groups[1], groups[0], page_rate
 
-    def _group(self, kind: str, number: int) -> GroupActivity:
+    def _group(self, kind: str, number: int) -> bytes:
         record = self._records.get(kind, number)
-        if record is None:
-            return GroupActivity.empty(self._now, self._mean_days)
-        return GroupActivity.unpack(record)
+        return GroupActivity.empty(self._now, self._bin_days).pack() if record is None else record
 
     def _learn(self) -> None:
         """Take one Newton step on the batch.
@@ -350,7 +359,7 @@ def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
     exp, log, maximum = xp.exp, xp.log, xp.maximum
     _, _, _, last, observed, quiet, *recent, _ = state
     days = maximum((at - last) / DAY_S, _SHORTEST_DAYS)
-    log_days, log_rate = log(days), log(page_rate)
+    log_days, log_rate, log_mean = log(days), log(page_rate), math.log(mean_days)
     a = _SMOOTHING
 
     def activity_of_page(changes: Any, half_life: float) -> Any:
@@ -359,11 +368,7 @@ def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
 
     def recent_activity(group: _Group) -> Any:
         left = exp(maximum(at - group.at, 0.0) * (-_LN2 / HALF_LIFE_DAYS / DAY_S))
-        expected = group.recent_days * left * group.rate
-        return log((group.recent_changes * left + a) / (expected + a))
-
-    def activity_since(group: _Group) -> Any:
-        return log((group.changes_since + a) / (group.days_since * group.rate + a))
+        return log((group.recent_changes * left + a) / (group.expected_changes * left + a))
 
     return (
         1.0 + 0.0 * days,
@@ -371,14 +376,14 @@ def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
         log_rate,
         *map(activity_of_page, recent, _HALF_LIVES),
         recent_activity(directory),
-        activity_since(directory),
+        directory.activity_since,
         recent_activity(site),
-        activity_since(site),
+        site.activity_since,
         log(1.0 + (days + quiet) * page_rate),
         log(1.0 + observed + days) - 5.0,
-        log(directory.rate),
-        log(site.rate),
-        (log_days - log(mean_days)) * (log_rate + log(mean_days)),
+        directory.log_rate,
+        site.log_rate,
+        (log_days - log_mean) * (log_rate + log_mean),
     )
 
 
