@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
+from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, changing_web_options, finite
 from focused.cli.frontier_commands import frontier
 from focused.cli.report_commands import changes, history, report, why
 from focused.cli.training_commands import label, retrain, topic_group, train
@@ -76,20 +76,7 @@ def main() -> None:
 @click.option(
     "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
 )
-@click.option(
-    "--changes",
-    type=FILE,
-    multiple=True,
-    help="With --web: let the pages change by this change history. Repeatable. See "
-    "docs/how-to/recorded-webs.md#pages-that-change.",
-)
-@click.option(
-    "--speed",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="With --changes: how many times as fast as real time the crawl's clock runs.",
-)
+@changing_web_options
 @click.option(
     "--fresh",
     is_flag=True,

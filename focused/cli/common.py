@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,3 +27,22 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
 def echo(text: str, *, err: bool = False) -> None:
     """Print text with control characters escaped; to standard error with ``err``."""
     click.echo(escape_control_characters(text), err=err)
+
+
+def changing_web_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--changes`` and ``--speed``, the options of a recorded web whose pages change."""
+    changes = click.option(
+        "--changes",
+        type=FILE,
+        multiple=True,
+        help="Let the pages of the recorded web change, appear and vanish by this change history "
+        "(.tsv or .tsv.gz). Repeatable. See docs/how-to/recorded-webs.md#pages-that-change.",
+    )
+    speed = click.option(
+        "--speed",
+        type=click.FloatRange(min=0, min_open=True),
+        default=1.0,
+        show_default=True,
+        help="With --changes: how many times as fast as real time the clock runs.",
+    )
+    return changes(speed(command))

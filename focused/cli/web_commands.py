@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import FILE, FOLDER, echo
+from focused.cli.common import FILE, FOLDER, changing_web_options, echo
 
 SHARE = click.FloatRange(0, 1)
 
@@ -110,58 +110,54 @@ def web_info(folder: Path) -> None:
     "--seed", type=int, default=0, show_default=True, help="Random seed of faults and changes."
 )
 @click.option("--access-log", type=FILE, help="Append one line of JSON per request to this file.")
-@click.option(
-    "--changes",
-    type=FILE,
-    multiple=True,
-    help="Let the pages change, appear and vanish by this change history (.tsv or .tsv.gz). "
-    "Repeatable. The options below need it. See docs/how-to/recorded-webs.md#pages-that-change.",
-)
-@click.option(
-    "--speed",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="How many times as fast as real time the clock runs.",
-)
+@changing_web_options
 @click.option(
     "--day",
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="Day of the histories' last year(s) at which the clock begins.",
+    help="With --changes: day of the replayed years at which the clock begins.",
 )
 @click.option(
     "--years",
     type=click.FloatRange(0, 100, min_open=True),
     default=1.0,
     show_default=True,
-    help="How many last years of the histories are replayed.",
+    help="With --changes: how many last years of the histories are replayed.",
 )
 @click.option(
-    "--sitemaps", type=SHARE, default=0.5, show_default=True, help="Share of hosts with a sitemap."
+    "--sitemaps",
+    type=SHARE,
+    default=0.5,
+    show_default=True,
+    help="With --changes: share of hosts with a sitemap.",
 )
 @click.option(
-    "--feeds", type=SHARE, default=0.25, show_default=True, help="Share of hosts with a feed."
+    "--feeds",
+    type=SHARE,
+    default=0.25,
+    show_default=True,
+    help="With --changes: share of hosts with a feed.",
 )
 @click.option(
     "--announced",
     type=SHARE,
     default=0.5,
     show_default=True,
-    help="Share of changes in sitemap and feed; half of the hosts announce all.",
+    help="With --changes: share of changes in sitemap and feed; half of the hosts announce all.",
 )
 @click.option(
     "--noise",
     type=SHARE,
     default=0.25,
     show_default=True,
-    help="Share of hosts whose pages contain date, counter and rotating navigation.",
+    help="With --changes: share of hosts whose pages contain date, counter and rotating "
+    "navigation.",
 )
 @click.option(
     "--truth",
     type=FOLDER,
-    help="Write the true change history of each host there, to evaluate crawls.",
+    help="With --changes: write the true change history of each host there, to evaluate crawls.",
 )
 def web_serve(
     folder: Path,
