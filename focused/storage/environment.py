@@ -34,8 +34,8 @@ TABLES = (
     # crawl.traps
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
     # crawl.revisits
-    "page_records", "page_numbers", "released_pages", "host_versions", "signal_trust",
-    "missing_pages",
+    "page_records", "page_numbers", "released_pages", "validator_trust", "signal_trust",
+    "missing_pages", "boilerplate", "boilerplate_pages",
     # revisit
     "revisit_pages", "revisit_due_times", "revisit_groups",
 )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
+from focused.crawl import Done
 from focused.topic import Budget, Revisit, Scope
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from tests.support.simulated import START, Simulation, page, topic
@@ -416,6 +417,44 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     ]
     # A visit of each page takes twenty days.
     assert delays[0] < 2.0
+
+
+def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(
+    simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "http://a.test/sitemap.xml"
+    pages = [f"http://a.test/{number}" for number in range(100)]
+
+    def listed(now: float) -> Outcome:
+        times = {page_url: iso(START - DAY_S) for page_url in pages}
+        times[pages[0]] = iso(now - now % DAY_S)  # changes daily
+        return sitemap(url, times)
+
+    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in pages}
+    web[pages[0]] = lambda now: page(pages[0], text=f"{WHALES} {'new ' * int(now / DAY_S % 50)}")
+    web[url] = listed
+    settings = Revisit(continuous=True, hours=30 * 24, pages_per_day=20)
+    scope = Scope(near_duplicates=False)
+    simulation = simulate(topic(tmp_path, url, revisit=settings, scope=scope), web)
+    tables, put = simulation.store.tables, simulation.store.tables.put
+    written: list[int] = []  # pages, by response
+
+    def counted(table: str, key: bytes, value: bytes, **options: bool) -> None:
+        written[-1] += table == "page_records"
+        put(table, key, value, **options)
+
+    monkeypatch.setattr(tables, "put", counted)
+    of_sitemap: list[int] = []
+    written.append(0)
+    while True:
+        asked = len(simulation.asked)
+        written.append(0)
+        if isinstance(simulation.step(), Done):
+            break
+        if simulation.asked[asked:] and simulation.asked[-1][1] == url:
+            of_sitemap.append(written[-1])
+    assert len(of_sitemap) > 10
+    assert sorted(of_sitemap)[-2] <= 3, "all pages are written once"
 
 
 def blog_page(url: str, feed: str, text: str = WHALES) -> Fetched:

@@ -11,6 +11,7 @@ import msgspec
 
 from focused.crawl.revisits.change_signals import (
     ChangeSignal,
+    SignalSource,
     SignalTrust,
     read_change_signals,
 )
@@ -61,32 +62,44 @@ class Announcements:
     def read(self, fetched: Fetched, now: float) -> float:
         """Move the pages that a sitemap or feed says have changed to the front.
 
-        Return the expected relevant content of their visits.
+        Return the expected relevant content of their visits. Most entries of a sitemap are the same
+        as the last time; they are not written again.
         """
         expected = 0.0
         trusts: dict[str, SignalTrust] = {}  # most signals of a sitemap are for one host
         clock_offset_s = self._versions.clock_offset_s(fetched.url)
         for signal in read_change_signals(fetched, clock_offset_s):
             number = self._collection.records.number_of(signal.url)
-            if number is not None:
+            record = None if number is None else self._collection.records.get(number)
+            if number is None or record is None:
+                continue
+            host = host_of(signal.url)
+            if host not in trusts:
+                trusts[host] = self._trust(host)
+                trusts[host].record_read(signal.source, now)
+            if record.signal is None or not signal.equals(record.signal):
                 known = self._collection.records.load(number)
-                host = known.row.host
-                trust = trusts[host] = trusts.get(host) or self._trust(host)
-                expected += self._apply(signal, known, trust, now)
+                expected += self._apply(signal, known, trusts[host], now)
+        for host, trust in trusts.items():
+            self._put_trust(host, trust)
         return expected
 
     def learn(
         self, known: KnownPage, previous_at: float, now: float, *, changed: bool, prior: float
     ) -> None:
-        """Compare the signal that came for a page with what its visit found; drop the signal."""
-        signal = known.record.signal
+        """Compare the signal for a page with what its visit found.
+
+        A sitemap lists the page the next time too; its signal is kept to notice a new one.
+        """
+        signal, known.record.signalled = known.record.signal, 0.0
         if signal is None:
             return
         trust = self._trust(known.row.host)
-        trust.record(signal, previous_at, now, changed=changed, prior=prior)
-        self._put_trust(known.row.host, trust)
-        known.record.signal = None
-        known.record.signalled = 0.0
+        if trust.was_read(signal.source, previous_at):
+            trust.record(signal, previous_at, now, changed=changed, prior=prior)
+            self._put_trust(known.row.host, trust)
+        if signal.source is SignalSource.FEED:
+            known.record.signal = None
 
     def _apply(
         self, signal: ChangeSignal, known: KnownPage, trust: SignalTrust, now: float

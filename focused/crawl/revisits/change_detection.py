@@ -11,6 +11,7 @@ sum can be corrected for blocks that were learned later.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -146,6 +147,31 @@ class _BoilerplateBlock(msgspec.Struct, array_like=True, gc=False):
         return not self.is_short and self.learned <= clock
 
 
+class PageBlocks(msgspec.Struct, frozen=True, array_like=True):
+    """What a host's boilerplate learns from a fetched page; 8 bytes a block, at most 300 blocks.
+
+    ``page`` is a hash of the URL. ``long_digests`` and ``short_digests`` are the distinct block
+    hashes. ``differs``: the fetch was a revisit that found another version; ``only_numbers`` as in
+    :class:`ContentChange`.
+    """
+
+    page: int
+    long_digests: bytes
+    short_digests: bytes
+    differs: bool
+    only_numbers: bool
+
+    @property
+    def blocks(self) -> Sequence[int]:
+        """The hashes of the longer blocks."""
+        return array("Q", self.long_digests)
+
+    @property
+    def short_blocks(self) -> Sequence[int]:
+        """The hashes of the blocks with fewer than :data:`MIN_BOILERPLATE_WORDS` words."""
+        return array("Q", self.short_digests)
+
+
 class HostBoilerplate(msgspec.Struct, array_like=True):
     """Blocks that a host's pages share, and how often only numbers change; at most 30 kB.
 
@@ -165,27 +191,28 @@ class HostBoilerplate(msgspec.Struct, array_like=True):
 
         ``change`` is the result of :func:`detect_change` if the fetch was a revisit.
         """
+        self.learn(page_blocks(url, version, change))
+        return sign_version(version, self)
+
+    def learn(self, page: PageBlocks) -> None:
+        """Learn from the blocks of a fetched page."""
         self.clock += 1
-        page = xxhash.xxh32_intdigest(url.encode("utf-8", "replace")) or 1
-        blocks = version.blocks
-        if len(blocks) > _BLOCKS_FROM_START + _BLOCKS_FROM_END:
-            blocks = (*blocks[:_BLOCKS_FROM_START], *blocks[-_BLOCKS_FROM_END:])
-        words = {block.digest: block.words for block in blocks if block.digest}
-        for digest, text in words.items():
-            self._see(digest, text, page)
+        for digest in page.short_blocks:
+            self._see(digest, page.page, is_short=True)
+        for digest in page.blocks:
+            self._see(digest, page.page, is_short=False)
         while len(self.candidates) > MAX_CANDIDATE_BLOCKS:
             del self.candidates[next(iter(self.candidates))]
-        if change is not None and change.kind is not ChangeKind.IDENTICAL:
+        if page.differs:
             self.visits = 0.95 * self.visits + 1.0
-            self.number_changes = 0.95 * self.number_changes + change.only_numbers
-        return sign_version(version, self)
+            self.number_changes = 0.95 * self.number_changes + page.only_numbers
 
     @property
     def numbers_are_counters(self) -> bool:
         """Whether most differences between versions are of numbers only."""
         return self.number_changes + 0.5 > 0.5 * (self.visits + 2.0)
 
-    def _see(self, digest: int, words: str, page: int) -> None:
+    def _see(self, digest: int, page: int, *, is_short: bool) -> None:
         known = self.known.get(digest)
         if known is not None:
             known.last_seen = self.clock
@@ -193,19 +220,39 @@ class HostBoilerplate(msgspec.Struct, array_like=True):
         candidate = self.candidates.pop(digest, None) or _Candidate(self.clock, page)
         if page not in (candidate.first_page, candidate.second_page):
             if candidate.second_page:
-                self._learn(digest, words, candidate)
+                self._learn(digest, candidate, is_short=is_short)
                 return
             candidate.second_page = page
         self.candidates[digest] = candidate  # now the last to be dropped
 
-    def _learn(self, digest: int, words: str, candidate: _Candidate) -> None:
+    def _learn(self, digest: int, candidate: _Candidate, *, is_short: bool) -> None:
         if len(self.known) >= MAX_BOILERPLATE_BLOCKS:
             oldest = min(self.known, key=lambda each: self.known[each].last_seen)
             if self.clock - self.known[oldest].last_seen < _UNUSED_FOR_PAGES:
                 return
             del self.known[oldest]
-        is_short = words.count(" ") + 1 < MIN_BOILERPLATE_WORDS
         self.known[digest] = _BoilerplateBlock(candidate.seen, self.clock, self.clock, is_short)
+
+
+def page_blocks(url: str, version: VersionText, change: ContentChange | None = None) -> PageBlocks:
+    """Return what a host's boilerplate learns from a fetched page.
+
+    ``change`` is the result of :func:`detect_change` if the fetch was a revisit.
+    """
+    blocks = version.blocks
+    if len(blocks) > _BLOCKS_FROM_START + _BLOCKS_FROM_END:
+        blocks = (*blocks[:_BLOCKS_FROM_START], *blocks[-_BLOCKS_FROM_END:])
+    long, short = array("Q"), array("Q")
+    for digest, words in {each.digest: each.words for each in blocks if each.digest}.items():
+        is_short = words.count(" ") + 1 < MIN_BOILERPLATE_WORDS
+        (short if is_short else long).append(digest)
+    return PageBlocks(
+        xxhash.xxh32_intdigest(url.encode("utf-8", "replace")) or 1,
+        long.tobytes(),
+        short.tobytes(),
+        change is not None and change.kind is not ChangeKind.IDENTICAL,
+        change is not None and change.only_numbers,
+    )
 
 
 def sign_version(version: VersionText, boilerplate: HostBoilerplate) -> VersionSignature:

@@ -15,6 +15,7 @@ from math import exp, isfinite
 
 import msgspec
 
+from focused.crawl.revisits.validators import MAX_CLOCK_ERROR_S
 from focused.durations import DAY_S, HOUR_S, WEEK_S
 from focused.web.feeds import MAX_FEED_LINKS, parse_feed_entries
 from focused.web.page import Fetched
@@ -52,6 +53,14 @@ class ChangeSignal(msgspec.Struct, frozen=True, array_like=True):
     def says_changed(self, since: float) -> bool | None:
         """Whether the page has changed after ``since``, as the entry says; None without a time."""
         return None if self.changed_at is None else self.changed_at > since
+
+    def equals(self, other: ChangeSignal) -> bool:
+        """Whether both say the same; times may differ by the error of the host's clock."""
+        if (self.source, self.period_s) != (other.source, other.period_s):
+            return False
+        if self.changed_at is None or other.changed_at is None:
+            return self.changed_at == other.changed_at
+        return abs(self.changed_at - other.changed_at) <= MAX_CLOCK_ERROR_S
 
 
 def read_change_signals(
@@ -184,13 +193,28 @@ class ChangeEstimate:
 class SignalTrust(msgspec.Struct, array_like=True):
     """How far the change signals of a host can be trusted; some 120 bytes.
 
-    ``feeds`` counts the feeds that the crawl found on the host's pages.
+    ``feeds`` counts the feeds that the crawl found on the host's pages. ``sitemap_read_at`` and
+    ``feed_read_at`` tell when a new version of one was last read.
     """
 
     sitemap: SignalRecord = msgspec.field(default_factory=SignalRecord)
     feed: SignalRecord = msgspec.field(default_factory=SignalRecord)
     periods: PeriodRecord = msgspec.field(default_factory=PeriodRecord)
     feeds: int = 0
+    sitemap_read_at: float = 0.0
+    feed_read_at: float = 0.0
+
+    def record_read(self, source: SignalSource, at: float) -> None:
+        """Note that the signals of a sitemap or feed were read."""
+        if source is SignalSource.SITEMAP:
+            self.sitemap_read_at = at
+        else:
+            self.feed_read_at = at
+
+    def was_read(self, source: SignalSource, since: float) -> bool:
+        """Whether signals of the source were read after ``since``."""
+        read_at = self.sitemap_read_at if source is SignalSource.SITEMAP else self.feed_read_at
+        return read_at > since
 
     def of(self, source: SignalSource) -> SignalRecord:
         """Return the record of one source."""

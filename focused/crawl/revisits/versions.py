@@ -6,6 +6,7 @@ Persistent by host; the caller commits.
 from __future__ import annotations
 
 import logging
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +17,10 @@ from focused.crawl.revisits.change_detection import (
     ChangeKind,
     ContentChange,
     HostBoilerplate,
+    PageBlocks,
     VersionText,
     detect_change,
+    page_blocks,
     read_version,
     sign_version,
 )
@@ -46,12 +49,59 @@ from focused.web.urls import host_of
 logger = logging.getLogger(__name__)
 
 
-class _HostRow(msgspec.Struct, array_like=True):
-    boilerplate: HostBoilerplate = msgspec.field(default_factory=HostBoilerplate)
-    trust: ValidatorTrust = msgspec.field(default_factory=ValidatorTrust)
+_decode_trust = msgspec.msgpack.Decoder(ValidatorTrust).decode
+_decode_boilerplate = msgspec.msgpack.Decoder(HostBoilerplate).decode
+_decode_blocks = msgspec.msgpack.Decoder(PageBlocks).decode
+
+_PAGES_PER_SNAPSHOT = 100
+_CACHED_HOSTS = 64
+_PAGE = struct.Struct(">Q")
 
 
-_decode_host = msgspec.msgpack.Decoder(_HostRow).decode
+class BoilerplateStore:
+    """The boilerplate of hosts; persistent, the caller commits.
+
+    Stores a snapshot of up to 30 kB every hundred pages of a host, and for the pages since then
+    what the host learned from each, some 100 to 2,400 bytes.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._cached: dict[str, HostBoilerplate] = {}  # the last used last
+
+    def get(self, host: str) -> HostBoilerplate:
+        """Return the boilerplate of a host; only :meth:`add` may change it."""
+        boilerplate = self._cached.pop(host, None) or self._load(host)
+        self._cached[host] = boilerplate
+        if len(self._cached) > _CACHED_HOSTS:
+            del self._cached[next(iter(self._cached))]
+        return boilerplate
+
+    def add(self, host: str, page: PageBlocks) -> HostBoilerplate:
+        """Learn from a page of a host; return the host's boilerplate."""
+        boilerplate = self.get(host)
+        boilerplate.learn(page)
+        clock = boilerplate.clock
+        if clock % _PAGES_PER_SNAPSHOT:
+            self._tables.put("boilerplate_pages", _page_key(host, clock), pack(page))
+            return boilerplate
+        self._tables.put("boilerplate", host.encode(), pack(boilerplate))
+        for earlier in range(clock - _PAGES_PER_SNAPSHOT + 1, clock):
+            self._tables.delete("boilerplate_pages", _page_key(host, earlier))
+        return boilerplate
+
+    def _load(self, host: str) -> HostBoilerplate:
+        raw = self._tables.get("boilerplate", host.encode())
+        boilerplate = HostBoilerplate() if raw is None else _decode_boilerplate(raw)
+        while True:
+            page = self._tables.get("boilerplate_pages", _page_key(host, boilerplate.clock + 1))
+            if page is None:
+                return boilerplate
+            boilerplate.learn(_decode_blocks(page))
+
+
+def _page_key(host: str, clock: int) -> bytes:
+    return host.encode() + b"\0" + _PAGE.pack(clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +117,14 @@ class VersionChecker:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._boilerplates = BoilerplateStore(tables)
         self._missing_pages = MissingPages(tables)
         self._conditions: dict[str, ConditionKind] = {}
         """The conditions of the requests in flight, by URL."""
 
     def conditional_headers(self, url: str, record: PageRecord, now: float) -> Mapping[str, str]:
         """Return the headers that make the request for a known page conditional."""
-        trust = self._host(url).trust
+        trust = self._trust(url)
         draw = hash_fraction(url, record.tries)
         condition = conditional_headers(record.validators, trust, now, draw)
         self._conditions[url] = condition.kind
@@ -87,12 +138,13 @@ class VersionChecker:
         ``blocks`` is None for a feed, whose every byte counts.
         """
         version = _read_version(fetched, page, blocks)
-        host = self._host(fetched.url)
-        host.boilerplate.add_page(fetched.url, version)
-        host.trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
-        record.signature = sign_version(version, host.boilerplate)
+        url = fetched.url
+        boilerplate = self._boilerplates.add(host_of(url), page_blocks(url, version))
+        record.signature = sign_version(version, boilerplate)
         record.validators = parse_validators(fetched.headers, fetched.received_at)
-        self._put(fetched.url, host)
+        trust = self._trust(url)
+        trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
+        self._put_trust(url, trust)
 
     def compare(
         self,
@@ -108,31 +160,30 @@ class VersionChecker:
         ``blocks`` is None for a feed, whose every byte counts.
         """
         version = _read_version(fetched, page, blocks)
-        host, before = self._host(fetched.url), record.signature
-        change = None if before is None else detect_change(before, version, host.boilerplate)
+        url, before = fetched.url, record.signature
+        boilerplate = self._boilerplates.get(host_of(url))
+        change = None if before is None else detect_change(before, version, boilerplate)
         if change is not None and blocks is None and change.kind is not ChangeKind.IDENTICAL:
             change = ContentChange(ChangeKind.CHANGED)
-        host.boilerplate.add_page(fetched.url, version, change)
         kind = None if change is None else change.kind
-        self._record_validators(fetched, record, host, kind)
+        if kind is not ChangeKind.IDENTICAL:  # the same page again shows nothing new of its host
+            self._boilerplates.add(host_of(url), page_blocks(url, version, change))
+        self._record_validators(fetched, record, kind)
         is_soft_404 = change is not None and looks_like_soft_404(
             page.title,
             version,
             change,
             title_before,
-            self._missing_pages.get(fetched.url),
-            host.boilerplate,
+            self._missing_pages.get(url),
+            boilerplate,
         )
-        self._put(fetched.url, host)
         if change is None or (change.kind is not ChangeKind.IDENTICAL and not is_soft_404):
-            record.signature = sign_version(version, host.boilerplate)
+            record.signature = sign_version(version, boilerplate)
         return Comparison(change, is_soft_404)
 
     def confirm(self, outcome: NotModified, record: PageRecord) -> bool:
         """Learn from a response with status 304; return whether it confirms the stored version."""
-        host = self._host(outcome.url)
-        self._record_validators(outcome, record, host, None)
-        self._put(outcome.url, host)
+        self._record_validators(outcome, record, None)
         return self._conditions.get(outcome.url) is not ConditionKind.PROBE
 
     def missing_url_to_request(self, url: str, now: float) -> str | None:
@@ -147,7 +198,7 @@ class VersionChecker:
         if isinstance(outcome, Fetched) and page is not None:
             version = _read_version(outcome, page, blocks)
             title = page.title
-            signature = sign_version(version, self._host(outcome.url).boilerplate)
+            signature = sign_version(version, self._boilerplates.get(host_of(outcome.url)))
         self._missing_pages.record(outcome, now, title, signature)
 
     def redirects_to_missing_page(self, outcome: Redirected) -> bool:
@@ -156,7 +207,7 @@ class VersionChecker:
 
     def clock_offset_s(self, url: str) -> float:
         """Return how far the clock of the URL's host is ahead of ours."""
-        return self._host(url).trust.clock_offset_s
+        return self._trust(url).clock_offset_s
 
     def forget_request(self, url: str) -> None:
         """Note that a request ended."""
@@ -166,27 +217,28 @@ class VersionChecker:
         self,
         outcome: Fetched | NotModified,
         record: PageRecord,
-        host: _HostRow,
         change: ChangeKind | None,
     ) -> None:
+        trust = self._trust(outcome.url)
         after = parse_validators(outcome.headers, outcome.received_at)
         is_unknown = isinstance(outcome, Fetched) and change is None
         if not is_unknown:
             condition = self._conditions.get(outcome.url, ConditionKind.NONE)
             evidence = RevisitEvidence(condition, record.validators, after, change)
-            for kind in sorted(host.trust.record(evidence, outcome.received_at)):
+            for kind in sorted(trust.record(evidence, outcome.received_at)):
                 message = "%s sends a wrong %s header; it is not sent back for some months"
                 logger.info(message, host_of(outcome.url), kind)
-        host.trust.record_clock(clock_offset_s(outcome.headers, outcome.received_at))
+        trust.record_clock(clock_offset_s(outcome.headers, outcome.received_at))
+        self._put_trust(outcome.url, trust)
         if isinstance(outcome, Fetched):
             record.validators = after
 
-    def _host(self, url: str) -> _HostRow:
-        raw = self._tables.get("host_versions", host_of(url).encode())
-        return _HostRow() if raw is None else _decode_host(raw)
+    def _trust(self, url: str) -> ValidatorTrust:
+        raw = self._tables.get("validator_trust", host_of(url).encode())
+        return ValidatorTrust() if raw is None else _decode_trust(raw)
 
-    def _put(self, url: str, host: _HostRow) -> None:
-        self._tables.put("host_versions", host_of(url).encode(), pack(host))
+    def _put_trust(self, url: str, trust: ValidatorTrust) -> None:
+        self._tables.put("validator_trust", host_of(url).encode(), pack(trust))
 
 
 def changed_at(fetched: Fetched, previous_at: float) -> float | None:

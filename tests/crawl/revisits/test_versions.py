@@ -1,0 +1,76 @@
+"""What is stored of hosts to compare the versions of their pages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from focused.crawl.revisits.change_detection import HostBoilerplate, page_blocks, read_version
+from focused.crawl.revisits.versions import BoilerplateStore
+from focused.storage.rows import pack
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Iterator[Tables]:
+    store = StateStore.open(tmp_path / "state", {"topic": "t", "policy": "p"})
+    yield store.tables
+    store.close()
+
+
+def add_page(store: BoilerplateStore, number: int) -> HostBoilerplate:
+    """Add a page with a menu of the host and five blocks of its own."""
+    rng = random.Random(number)
+    own = [f"block {word} of the page {rng.random()}" for word in "abcde"]
+    menu = [f"entry {word} of the menu" for word in "abc"] + ["home", "about us"]
+    version = read_version(number.to_bytes(8, "big"), "title", [*menu, *own])
+    return store.add("a.test", page_blocks(f"http://a.test/{number}", version))
+
+
+@pytest.mark.parametrize("pages", [0, 1, 50, 99, 100, 101, 350])
+def test_boilerplate_is_the_same_in_the_next_session(tables: Tables, pages: int) -> None:
+    store = BoilerplateStore(tables)
+    for number in range(pages):
+        add_page(store, number)
+    live, again = store.get("a.test"), BoilerplateStore(tables).get("a.test")
+    assert again.clock == pages
+    assert pack(again) == pack(live), "also the order in which candidates are dropped"
+
+
+def test_hosts_have_boilerplate_of_their_own(tables: Tables) -> None:
+    store = BoilerplateStore(tables)
+    for number in range(5):
+        add_page(store, number)
+    assert store.get("a.test").known
+    assert not store.get("b.test").known
+
+
+def test_learning_from_a_page_writes_little(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = BoilerplateStore(tables)
+    for number in range(1_000):
+        add_page(store, number)
+    written: list[int] = []
+    put = tables.put
+
+    def counted(table: str, key: bytes, value: bytes) -> None:
+        written.append(len(key) + len(value))
+        put(table, key, value)
+
+    monkeypatch.setattr(tables, "put", counted)
+    for number in range(1_000, 1_100):
+        add_page(store, number)
+    assert sorted(written)[-2] < 200, "eight bytes a block"
+    assert sum(written) / 100 < 500, "with one snapshot in a hundred pages"
+
+
+def test_few_pages_of_a_host_wait_for_the_next_snapshot(tables: Tables) -> None:
+    store = BoilerplateStore(tables)
+    for number in range(250):
+        add_page(store, number)
+    assert tables.count("boilerplate_pages") == 50
