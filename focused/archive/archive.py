@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from focused.archive.page_history import last_visit_at
 from focused.archive.warc_files import WarcFiles, WarcPosition, warc_files
 from focused.storage.rows import pack, unpack
 from focused.storage.state_store import StateStore
@@ -104,11 +105,12 @@ class Archive:
 
     @property
     def last_activity_at(self) -> float:
-        """When the last row was settled; 0.0 without rows."""
+        """When the last row or visit was settled; 0.0 without rows."""
         key = self._tables.last_key("pages")
         if key is None:
             return 0.0
-        return float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
+        fetched_at = float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
+        return max(fetched_at, last_visit_at(self._tables))
 
     @property
     def record_builder(self) -> WarcRecordBuilder | None:

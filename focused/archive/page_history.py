@@ -180,6 +180,12 @@ def count_visits(tables: Tables) -> int:
     return tables.count("visits")
 
 
+def last_visit_at(tables: Tables) -> float:
+    """Return the time of the last visit; 0.0 without visits."""
+    key = tables.last_key("visits")
+    return 0.0 if key is None else _decode_visit(tables.get("visits", key) or b"").at
+
+
 def visit_rows(tables: Tables) -> Iterator[VisitRow]:
     """Yield all visits in order of time."""
     for _, raw in tables.scan("visits"):

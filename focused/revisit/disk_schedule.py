@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from focused.storage.tables import Tables
 
@@ -381,6 +381,11 @@ class TableDueQueue:
     def pages_of_site(self, site: int, after: int, limit: int) -> Sequence[int]:
         """Return the pages of a site with numbers above ``after``, in order."""
         return self._records.pages_of_site(site, after, limit)
+
+
+def scheduled_pages(tables: Tables) -> Iterator[int]:
+    """Yield the pages of the queue, in the order of their due times."""
+    return (_member.unpack(member)[1] for member in tables.members(_QUEUE, _ALL_PAGES))
 
 
 def _group_key(kind: str, number: int) -> bytes:

@@ -62,6 +62,14 @@ def test_a_crawl_visits_its_pages_again_until_its_hours_are_over(
     assert results(simulation).count("identical") > 20
 
 
+def test_the_last_activity_of_a_continuous_crawl_is_its_last_visit(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    """A resumed crawl continues its clock there, also if the system's clock was set back."""
+    simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
+    assert simulation.crawl.last_activity_at == visits(simulation)[-1].at
+
+
 def test_a_crawl_that_is_not_continuous_ends_with_its_harvest(
     simulate: Simulate, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
 
@@ -47,11 +47,12 @@ class CrawlVisits:
     """The visits of a page, in seconds since the epoch.
 
     A visit that was answered with 304 is in neither list: the copy stays as it was, even if the
-    server lied. ``requests`` counts all visits.
+    server lied. ``requests`` counts all visits, ``revisits`` has the times of all but the first.
     """
 
     downloads: list[float] = field(default_factory=list)
     found_gone: list[float] = field(default_factory=list)
+    revisits: list[float] = field(default_factory=list)
     requests: int = 0
 
 
@@ -80,11 +81,21 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class LivingEvaluation:
-    """The measures of a crawl: ``result`` over the pages that it downloaded."""
+    """The measures of a crawl: ``result`` over the pages that it downloaded.
+
+    ``requests`` counts all visits to the pages of the window, ``revisits`` those in the measured
+    time.
+    """
 
     result: FreshnessResult
     discovery: Discovery
     requests: int
+    revisits: int
+
+    @property
+    def mean_interval_s(self) -> float:
+        """The mean time between the visits of a page; the simulator accepts it as the pace."""
+        return self.result.time_s / self.revisits if self.revisits else math.inf
 
 
 def read_truth(folder: Path) -> list[SiteChanges]:
@@ -175,6 +186,7 @@ def collect_visits(
             visit.downloads.append(revisit.previous_at)
             visit.requests += 1
         visit.requests += 1
+        visit.revisits.append(revisit.at)
         if revisit.result in _DOWNLOADS:
             visit.downloads.append(revisit.at)
         elif revisit.result in _GONE:
@@ -211,9 +223,20 @@ def evaluate_crawl(
             found += is_found
             delays.append((times[0] if is_found else end) - life.created_at)
     requests = sum(each.requests for each in by_page.values())
-    return LivingEvaluation(
-        FreshnessResult(tuple(measured)), Discovery(len(delays), found, tuple(delays)), requests
-    )
+    revisits = sum(since <= at - start < until for each in by_page.values() for at in each.revisits)
+    discovery = Discovery(len(delays), found, tuple(delays))
+    return LivingEvaluation(FreshnessResult(tuple(measured)), discovery, requests, revisits)
+
+
+def downloaded_pages(window: Window, visits: Mapping[str, CrawlVisits]) -> frozenset[str]:
+    """Return the pages of a window that a crawl downloaded at some time, by their true URLs."""
+    by_page = _by_true_url(visits, (life.name for life in window.pages))
+    return frozenset(url for url, each in by_page.items() if each.downloads)
+
+
+def restrict_window(window: Window, urls: Collection[str]) -> Window:
+    """Return the window of some of the pages."""
+    return replace(window, pages=tuple(life for life in window.pages if life.name in urls))
 
 
 def _by_true_url(visits: Mapping[str, CrawlVisits], urls: Iterable[str]) -> dict[str, CrawlVisits]:
@@ -226,6 +249,7 @@ def _by_true_url(visits: Mapping[str, CrawlVisits], urls: Iterable[str]) -> dict
             page = joined.setdefault(found, CrawlVisits())
             page.downloads = sorted(page.downloads + each.downloads)
             page.found_gone = sorted(page.found_gone + each.found_gone)
+            page.revisits = sorted(page.revisits + each.revisits)
             page.requests += each.requests
     return joined
 

@@ -56,12 +56,12 @@ class FreshnessResult:
     @property
     def freshness(self) -> float:
         """The mean share of fresh pages over time."""
-        return sum(page.fresh_s for page in self.pages) / self._time_s
+        return sum(page.fresh_s for page in self.pages) / self.time_s
 
     @property
     def age_s(self) -> float:
         """The mean age over pages and time."""
-        return sum(page.age_s2 for page in self.pages) / self._time_s
+        return sum(page.age_s2 for page in self.pages) / self.time_s
 
     @property
     def caught(self) -> float:
@@ -75,7 +75,8 @@ class FreshnessResult:
         return sum(page.visits for page in self.pages)
 
     @property
-    def _time_s(self) -> float:
+    def time_s(self) -> float:
+        """The time that the pages were in the collection, summed over pages."""
         return sum(page.time_s for page in self.pages)
 
 

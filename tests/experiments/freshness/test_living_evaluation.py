@@ -11,8 +11,10 @@ from focused.errors import ConfigurationError
 from focused.experiments.freshness.living_evaluation import (
     CrawlVisits,
     collect_visits,
+    downloaded_pages,
     evaluate_crawl,
     read_truth,
+    restrict_window,
     true_window,
 )
 from focused.recorded_web.change_history import (
@@ -103,6 +105,25 @@ def test_visits_of_other_addresses_of_a_page_count() -> None:
     assert evaluate_crawl(WINDOW, START, visits).requests == 2
 
 
+def test_the_pace_is_that_of_the_revisits_in_the_measured_time() -> None:
+    """Two of three revisits are measured; the page is in the collection for all of the 70 s."""
+    window = true_window(TRUTH, START, END, warm_up_s=30.0)
+    visits = {A: CrawlVisits([1_010.0], revisits=[1_020.0, 1_040.0, 1_060.0], requests=4)}
+    evaluation = evaluate_crawl(window, START, visits)
+    assert evaluation.revisits == 2
+    assert evaluation.mean_interval_s == pytest.approx(70 / 2)
+
+
+def test_downloaded_pages_restrict_a_window_to_the_collection() -> None:
+    visits = {
+        A.replace("https", "http"): CrawlVisits([1_010.0], requests=1),
+        B: CrawlVisits(requests=1),
+    }
+    urls = downloaded_pages(WINDOW, visits)
+    assert urls == {A}
+    assert [life.name for life in restrict_window(WINDOW, urls).pages] == [A]
+
+
 def test_a_window_may_be_limited_to_some_pages() -> None:
     assert {life.name for life in true_window(TRUTH, START, END, only={B}).pages} == {B}
 
@@ -120,7 +141,9 @@ def test_the_first_revisit_tells_the_first_fetch() -> None:
         visit(0, A, 1_050.0, 1_040.0, VisitResult.FAILED),
     ]
     assert collect_visits(fetches, revisits) == {
-        A: CrawlVisits([1_010.0, 1_030.0], [1_040.0], requests=5),
+        A: CrawlVisits(
+            [1_010.0, 1_030.0], [1_040.0], [1_020.0, 1_030.0, 1_040.0, 1_050.0], requests=5
+        ),
         B: CrawlVisits(requests=1),
         C: CrawlVisits([1_012.0], requests=1),
     }

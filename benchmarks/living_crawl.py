@@ -1,0 +1,520 @@
+"""Examine how fresh the crawler keeps a web that changes, over HTTP and with kills on the way.
+
+    python benchmarks/living_crawl.py webs/docweb-small HISTORIES/*.tsv.gz
+
+For each revisit policy a replay server serves the web with the change histories. A crawl fetches
+the whole web while the server's clock runs in real time. Then the server starts again at the same
+time of its clock, ``--speed`` times as fast, and the crawl goes on as a continuous crawl for
+``--days``. It is killed with SIGKILL ``--kills`` times at random moments and started again at once.
+
+Measured after ``--warm-up-days``, from the crawl's archive and the true histories: freshness and
+age of the collection, and the time from the creation of a page to its download. The simulator runs
+the policies on the same pages at the pace that the crawl reached. All stored records must be
+readable, each page must be scheduled or queued exactly once, and no answered request may be
+unknown to the crawl except those in flight at a kill.
+
+A crawl whose folder is complete is not repeated, only measured again. Prints a table and writes it
+with ``living.json`` to ``--out``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from signal import SIGINT
+from typing import Any
+
+from scrapy.cmdline import execute
+
+from focused.crawl.folder_check import check_folder
+from focused.durations import DAY_S, YEAR_S
+from focused.experiments.freshness.crash_check import (
+    check_collection,
+    check_requests,
+    read_requests,
+)
+from focused.experiments.freshness.living_evaluation import (
+    Discovery,
+    downloaded_pages,
+    evaluate_crawl,
+    read_crawl_visits,
+    read_truth,
+    restrict_window,
+    true_window,
+)
+from focused.experiments.freshness.simulator import simulate
+from focused.recorded_web.living_changes import home_page
+from focused.recorded_web.living_options import LivingOptions, LivingReplay
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.recorded_web.replay_clock import ReplayClock
+from focused.recorded_web.replay_process import ReplayProcess
+from focused.revisit.policy import find_revisit_policy
+from focused.scrapy_addon.crawl_models import train_topic_model
+from focused.storage.state_store import StateStore
+from focused.topic.topic_file import load_topic
+from focused.web.urls import host_of
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+CONCURRENCY = 16
+MIN_INTERVAL_HOURS = 1.0
+PRELOADED = (
+    "scrapy.cmdline",
+    "focused.scrapy_addon.spiders.topic_spider",
+    "joblib",
+    "pandas",
+    "pyarrow.parquet",
+    "sklearn.linear_model",
+    "matplotlib.pyplot",
+)
+IDLE_S = 30.0
+"""The first harvest is over when the server has no request for so long."""
+STOP_WITHIN_S = 300.0
+IN_FLIGHT_S = 20.0
+"""Real seconds for which a request of a killed crawl may still reach the access log."""
+
+TOPIC = """
+name = "living"
+[seeds]
+urls = {seeds}
+[training]
+directory = {directory}
+good = {good}
+model = {model}
+[scope]
+allow_hosts = {hosts}
+near_duplicates = false
+[politeness]
+user_agent = "FocusedBenchmark/1.0 (+http://127.0.0.1/)"
+delay_s = 0.0
+concurrency = {concurrency}
+[budget]
+pages = {pages}
+[revisit]
+policy = {policy}
+pages_per_day = {pages_per_day}
+share = {share}
+by_relevance = false
+min_interval_hours = {min_interval_hours}
+[output]
+folder = "crawl"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """When a crawl ran, in seconds since the epoch by the server's clock."""
+
+    harvested_at: float
+    end: float
+    kills: tuple[float, ...]
+    speed: float
+
+
+def main() -> None:
+    """Crawl with each policy, measure, and write the results."""
+    options = _options()
+    topic = load_topic(options.topic)
+    if not topic.training.model.exists():
+        train_topic_model(topic, options.web, replay=None, say=print)
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        crawled = pool.map(partial(_run, options=options), options.policies)
+        runs = dict(zip(options.policies, crawled, strict=True))
+    results = _results(runs, options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"options": _settings(options), "policies": results}, indent=1)
+    (options.out / "living.json").write_text(text + "\n")
+    table = _table(results)
+    (options.out / "table.md").write_text(table)
+    print(table)
+    if any(each["problems"] for each in results.values()):
+        sys.exit("the kills lost something: see 'problems' in living.json")
+
+
+def _run(policy: str, options: argparse.Namespace) -> Run:
+    """Crawl for the whole period, unless the folder holds a complete crawl."""
+    folder: Path = options.folder / policy
+    record = folder / "run.json"
+    if record.exists():
+        return Run(**json.loads(record.read_text()))
+    if not (folder / "harvest.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    topic = _write_topic(folder, policy, options)
+    harvested_at = _harvest(folder, topic, options)
+    with _served(folder, options, harvested_at, options.speed) as (clock, address):
+        begin, end = clock(), harvested_at + options.days * DAY_S
+        rng = random.Random(options.seed)
+        kills = sorted(
+            begin + rng.uniform(0.02, 0.95) * (end - begin) for _ in range(options.kills)
+        )
+        killed = [_crawl_until_killed(at, clock, address, folder, topic) for at in kills]
+        ended = _crawl_until_stopped(end, clock, address, folder, topic)
+    run = Run(harvested_at, ended, tuple(killed), options.speed)
+    record.write_text(json.dumps(asdict(run)))
+    return run
+
+
+def _harvest(folder: Path, topic: Path, options: argparse.Namespace) -> float:
+    """Fetch the web in real time, unless that is done; return when it ended."""
+    record = folder / "harvest.json"
+    if record.exists():
+        return float(json.loads(record.read_text())["ended"])
+    with _served(folder, options, LivingOptions().start, 1.0) as (clock, address):
+        began = clock()
+        crawl = _start(clock, address, folder, topic)
+        while (last := _last_request_at(folder)) is None or clock() - last < IDLE_S:
+            _check_running(crawl, folder)
+            time.sleep(1.0)
+        _stop(crawl, folder)
+        print(f"{folder.name}: the first harvest took {last - began:.0f} s", flush=True)
+        record.write_text(json.dumps({"ended": clock()}))
+        return clock()
+
+
+def _last_request_at(folder: Path) -> float | None:
+    """Return the time of the last request in the access log, of robots.txt too, or None."""
+    log = folder / "access.log"
+    lines = log.read_bytes().splitlines()[-1:] if log.exists() else []
+    return float(json.loads(lines[0])["time"]) if lines else None
+
+
+def _check_running(crawl: BaseProcess, folder: Path) -> None:
+    if crawl.exitcode is not None:
+        raise SystemExit(f"the crawl ended by itself: see {folder / 'crawl.log'}")
+
+
+def _crawl_until_killed(
+    at: float, clock: ReplayClock, address: str, folder: Path, topic: Path
+) -> float:
+    crawl = _start(clock, address, folder, topic)
+    _wait_until(at, clock, crawl, folder)
+    crawl.kill()
+    crawl.join()
+    killed_at = clock()
+    print(f"{folder.name}: killed on {_day(killed_at):.1f} days", flush=True)
+    return killed_at
+
+
+def _crawl_until_stopped(
+    end: float, clock: ReplayClock, address: str, folder: Path, topic: Path
+) -> float:
+    crawl = _start(clock, address, folder, topic)
+    _wait_until(end, clock, crawl, folder)
+    ended = clock()
+    _stop(crawl, folder)
+    return ended
+
+
+def _wait_until(at: float, clock: ReplayClock, crawl: BaseProcess, folder: Path) -> None:
+    while (left_s := clock.real_s(at - clock())) > 0:
+        _check_running(crawl, folder)
+        time.sleep(min(left_s, 1.0))
+
+
+def _start(clock: ReplayClock, address: str, folder: Path, topic: Path) -> BaseProcess:
+    """Start the crawl in a process that is forked from one that has imported its libraries.
+
+    Otherwise it would take days of a fast clock until the crawl fetches its first page.
+    """
+    settings = {
+        "FOCUSED_REPLAY": address,
+        "FOCUSED_CLOCK": clock,
+        "FOCUSED_CONTINUOUS": True,
+        "FOCUSED_POLICY": "bfs",
+        "FOCUSED_FOLDER": folder / "crawl",
+    }
+    arguments = ["scrapy", "crawl", "topic", "-a", f"topic={topic}"]
+    arguments += [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
+    context = get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    crawl = context.Process(target=_crawl, args=(arguments, folder / "crawl.log"))
+    crawl.start()
+    return crawl
+
+
+def _crawl(arguments: Sequence[str], log: Path) -> None:
+    with log.open("ab") as output:
+        for number in (1, 2):
+            os.dup2(output.fileno(), number)
+    os.chdir(ROOT)
+    sys.argv = list(arguments)
+    execute()
+
+
+def _stop(crawl: BaseProcess, folder: Path) -> None:
+    os.kill(crawl.pid or 0, SIGINT)
+    crawl.join(STOP_WITHIN_S)
+    if crawl.exitcode != 0:
+        crawl.kill()
+        raise SystemExit(f"the crawl did not stop in order: see {folder / 'crawl.log'}")
+
+
+@contextmanager
+def _served(
+    folder: Path, options: argparse.Namespace, at: float, speed: float
+) -> Iterator[tuple[ReplayClock, str]]:
+    """Serve the living web from a time of its clock on."""
+    living = LivingReplay(
+        tuple(options.histories),
+        _living_options(options),
+        speed=speed,
+        day=_day(at),
+        truth=folder / "truth",
+    )
+    log = folder / "access.log"
+    with ReplayProcess(options.web, living=living, access_log=log) as served:
+        yield ReplayClock.parse(served.clock), served.address
+
+
+def _living_options(options: argparse.Namespace) -> LivingOptions:
+    # A week more, because the first harvest takes some time of the clock, too.
+    years = (options.days + 7) * DAY_S / YEAR_S
+    return LivingOptions(seed=options.seed, years=years, noise=options.noise)
+
+
+def _day(at: float) -> float:
+    return (at - LivingOptions().start) / DAY_S
+
+
+def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path:
+    """Write a topic whose seeds are the home pages of the web's hosts."""
+    training = load_topic(options.topic).training
+    hosts = sorted(_hosts(options))
+    values = {
+        "seeds": _home_pages(options.web, hosts),
+        "directory": [str(path) for path in training.directory],
+        "good": list(training.good),
+        "model": str(training.model),
+        "hosts": hosts,
+        "policy": policy,
+        "pages": options.pages,
+        "concurrency": CONCURRENCY,
+        "pages_per_day": options.pages_per_day,
+        "share": options.share,
+        "min_interval_hours": MIN_INTERVAL_HOURS,
+    }
+    path = folder / "living.toml"
+    path.write_text(TOPIC.format(**{name: json.dumps(value) for name, value in values.items()}))
+    return path
+
+
+def _hosts(options: argparse.Namespace) -> Collection[str]:
+    with RecordedWeb.open(options.web) as web:
+        return frozenset(web.hosts) - frozenset(options.without_hosts)
+
+
+def _home_pages(folder: Path, hosts: Collection[str]) -> list[str]:
+    urls: dict[str, list[str]] = {host: [] for host in hosts}
+    with RecordedWeb.open(folder) as web:
+        for url in web.page_urls:
+            if host_of(url) in urls:
+                urls[host_of(url)].append(url)
+    return [home_page(each) for each in urls.values() if each]
+
+
+def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Measure all crawls; the discovery of the same created pages, those that any crawl found."""
+    hosts, relevant = _hosts(options), _relevant(options)
+    measured = {}
+    windows, visits = {}, {}
+    for policy, run in runs.items():
+        folder = options.folder / policy
+        window = true_window(
+            read_truth(folder / "truth"),
+            run.harvested_at,
+            run.end,
+            warm_up_s=options.warm_up_days * DAY_S,
+        )
+        pages = {life.name for life in window.pages if host_of(life.name) in hosts}
+        windows[policy] = restrict_window(window, pages)
+        visits[policy] = read_crawl_visits(folder / "crawl")
+    found = frozenset[str]().union(
+        *(downloaded_pages(windows[policy], visits[policy]) for policy in runs)
+    )
+    for policy, run in runs.items():
+        window = windows[policy]
+        collection = restrict_window(window, downloaded_pages(window, visits[policy]))
+        evaluation = evaluate_crawl(window, run.harvested_at, visits[policy], found)
+        on_topic = evaluate_crawl(window, run.harvested_at, visits[policy], found & relevant)
+        days = (run.end - run.harvested_at) / DAY_S
+        measured[policy] = {
+            "days": days,
+            "real_s": days * DAY_S / run.speed,
+            "pages": len(evaluation.result.pages),
+            "hosts": len({host_of(life.name) for life in collection.pages}),
+            "freshness": evaluation.result.freshness,
+            "age_days": evaluation.result.age_s / DAY_S,
+            "caught": evaluation.result.caught,
+            "revisits": evaluation.revisits,
+            "revisits_per_day": evaluation.revisits / (days - options.warm_up_days),
+            "new_pages": _discovery(evaluation.discovery),
+            "new_pages_on_topic": _discovery(on_topic.discovery),
+            "simulated": {
+                name: _simulated(name, collection, evaluation.mean_interval_s)
+                for name in sorted({*runs, "uniform"})
+            },
+            **_check(options.folder / policy, run),
+        }
+    return measured
+
+
+def _relevant(options: argparse.Namespace) -> frozenset[str]:
+    """Return the pages with a label of the topic."""
+    good = load_topic(options.topic).training.good
+    with RecordedWeb.open(options.web) as web:
+        return frozenset(
+            url
+            for url, labels in web.labels.items()
+            if any(
+                label == each or label.startswith(f"{each}/") for each in good for label in labels
+            )
+        )
+
+
+def _discovery(discovery: Discovery) -> dict[str, float | int | None]:
+    return {
+        "created": discovery.created,
+        "found": discovery.found,
+        "mean_days": _finite(discovery.mean_s / DAY_S),
+        "median_days": _finite(discovery.median_s / DAY_S),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _simulated(policy: str, window: Any, mean_interval_s: float) -> dict[str, float]:
+    result = simulate(
+        find_revisit_policy(policy),
+        window,
+        mean_interval_s,
+        min_interval_s=MIN_INTERVAL_HOURS * 3600,
+    )
+    return {"freshness": result.freshness, "age_days": result.age_s / DAY_S}
+
+
+def _check(folder: Path, run: Run) -> dict[str, Any]:
+    """Check that the kills lost nothing."""
+    report = check_folder(folder / "crawl", _no_progress)
+    problems = list(report.damaged)
+    with StateStore.open_for_reading(folder / "crawl" / "state") as (store, _):
+        problems += check_collection(store.tables)
+        requests = check_requests(
+            read_requests(folder / "access.log"),
+            store.tables,
+            kills=run.kills,
+            min_interval_s=MIN_INTERVAL_HOURS * 3600,
+            in_flight_s=IN_FLIGHT_S * run.speed,
+        )
+    if requests.unsettled > CONCURRENCY * (len(run.kills) + 2):  # two orderly stops
+        problems.append(f"{requests.unsettled} answered requests have no outcome")
+    problems += [f"{url} was requested twice within an hour" for url in requests.repeated]
+    problems += [f"{url} has more responses than requests" for url in requests.unanswered]
+    return {
+        "kills": [_day(at) for at in run.kills],
+        "records": report.records,
+        "requests": requests.requests,
+        "unsettled_requests": requests.unsettled,
+        "problems": problems,
+    }
+
+
+@contextmanager
+def _no_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    yield lambda done, total: None
+
+
+def _table(results: Mapping[str, Mapping[str, Any]]) -> str:
+    rows: list[tuple[str, Callable[[Mapping[str, Any]], str]]] = [
+        ("pages, hosts", lambda each: f"{each['pages']:,}, {each['hosts']}"),
+        ("days, real minutes", lambda each: f"{each['days']:.0f}, {each['real_s'] / 60:.0f}"),
+        ("revisits a day", lambda each: f"{each['revisits_per_day']:.0f}"),
+        ("freshness", lambda each: f"{each['freshness']:.3f}"),
+        ("age in days", lambda each: f"{each['age_days']:.2f}"),
+        ("share of changes caught", lambda each: f"{each['caught']:.2f}"),
+        ("simulated on the same pages", _simulated_cell),
+        ("new pages found after (days)", lambda each: _discovery_cell(each["new_pages"])),
+        ("those on topic", lambda each: _discovery_cell(each["new_pages_on_topic"])),
+        ("kills", lambda each: str(len(each["kills"]))),
+        ("requests, without outcome", _requests_cell),
+        ("problems", lambda each: str(len(each["problems"]))),
+    ]
+    lines = [f"| | {' | '.join(results)} |", "|---|" + "---|" * len(results)]
+    for name, cell in rows:
+        lines.append(f"| {name} | {' | '.join(map(cell, results.values()))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _simulated_cell(each: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"`{name}` {simulated['freshness']:.3f}" for name, simulated in each["simulated"].items()
+    )
+
+
+def _discovery_cell(each: Mapping[str, Any]) -> str:
+    if each["mean_days"] is None:
+        return "no page was created"
+    return (
+        f"mean {each['mean_days']:.1f}, median {each['median_days']:.1f} "
+        f"({each['found']} of {each['created']})"
+    )
+
+
+def _requests_cell(each: Mapping[str, Any]) -> str:
+    return f"{each['requests']:,}, {each['unsettled_requests']}"
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options without the paths of this machine."""
+    left_out = ("folder", "out", "histories", "web", "topic")
+    settings = {name: value for name, value in vars(options).items() if name not in left_out}
+    histories: Sequence[Path] = options.histories
+    return settings | {"web": options.web.name, "histories": [path.name for path in histories]}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("web", type=Path, help="recorded web")
+    parser.add_argument("histories", type=Path, nargs="+", help="change histories")
+    parser.add_argument("--topic", type=Path, default=ROOT / "topics" / "parallel-computing.toml")
+    parser.add_argument("--policies", type=_names, default=["hazard", "uniform"])
+    parser.add_argument("--days", type=float, default=365.0)
+    parser.add_argument("--warm-up-days", type=float, default=30.0)
+    parser.add_argument("--speed", type=float, default=25_000.0)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pages", type=int, default=20_000, help="limit of the first harvest")
+    parser.add_argument("--pages-per-day", type=int, default=180)
+    parser.add_argument("--share", type=float, default=0.95, help="share of the revisits")
+    parser.add_argument("--noise", type=float, default=0.0, help="share of hosts with dates etc.")
+    parser.add_argument("--without-hosts", type=_names, default=[], help="hosts to leave out")
+    parser.add_argument("--jobs", type=int, default=1, help="crawls at the same time")
+    parser.add_argument("--folder", type=Path, default=ROOT / "crawls" / "living")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "living")
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+if __name__ == "__main__":
+    main()
