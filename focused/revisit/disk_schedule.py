@@ -135,18 +135,18 @@ class TableRecords:
     def get(self, kind: str, number: int) -> bytes | None:
         """Return the record, or None."""
         column = _COLUMNS.get(kind)
-        if column is not None:
+        if column is None:
+            groups = self._groups.get(kind) or self._groups.setdefault(kind, {})
+            if number not in groups:
+                groups[number] = self._tables.get(_GROUPS, _group_key(kind, number))
+            return groups[number]
+        block = self._block_of.get(number)
+        if block is None:
             if number in self._unregistered:
                 return self._unregistered[number][column]
-            block = self._block_of.get(number) or self._find(number)
-            position = None if block is None else block.position(number)
-            if block is None or position is None:
-                return None
-            return block.get(column, position)
-        groups = self._groups.setdefault(kind, {})
-        if number not in groups:
-            groups[number] = self._tables.get(_GROUPS, _group_key(kind, number))
-        return groups[number]
+            block = self._find(number)
+        position = None if block is None else block.position(number)
+        return None if block is None or position is None else block.get(column, position)
 
     def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
         """Return several records; those of a site's pages, in order, block by block."""
