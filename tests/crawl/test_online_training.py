@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -440,22 +441,29 @@ def test_a_restarted_crawl_predicts_what_one_without_a_break_would(pages, simula
     assert learner(halved).state() == learner(whole).state()
 
 
+@pytest.fixture(scope="module")
+def without_a_crash(tmp_path_factory) -> tuple[list[tuple[Any, ...]], bytes]:
+    """The story of a crawl of the wide web without delays, and what its learner knows."""
+    whole = crawl_without_delays(tmp_path_factory.mktemp("whole")).run()
+    ended = story(whole), learner(whole).state()
+    whole.close()
+    return ended
+
+
+def crawl_without_delays(folder: Path) -> Simulation:
+    return Simulation(topic(folder, A, delay_s=0), wide_web(), scorer=Apprentice(WhaleClassifier()))
+
+
 @pytest.mark.usefixtures("kept_every_seven")
 @pytest.mark.parametrize("commit", range(1, 44))
 def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
-    commit, simulate, tmp_path
+    commit, without_a_crash, tmp_path
 ):
     # Without delays: after a crash a host may be asked at another time, and so in another order.
-    whole, crashed = (
-        simulate(
-            topic(tmp_path / name, A, delay_s=0), wide_web(), scorer=Apprentice(WhaleClassifier())
-        )
-        for name in ("whole", "crashed")
-    )
-    crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleClassifier()))
-    crashed.run()
-    assert story(crashed) == story(whole.run())
-    assert learner(crashed).state() == learner(whole).state()
+    crashed = crawl_without_delays(tmp_path)
+    crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleClassifier())).run()
+    assert (story(crashed), learner(crashed).state()) == without_a_crash
+    crashed.close()
 
 
 def test_training_examples_of_odd_text_are_read_back_as_they_were_written(simulate, tmp_path):

@@ -14,6 +14,8 @@ import gc, json, locale, logging, multiprocessing, os, random, resource, signal,
 from pathlib import Path
 import scrapy
 
+gc.unfreeze()  # tests/support/forked.py freezes what a process inherits
+
 class Mine(scrapy.Spider):
     name = "mine"
     start_urls = ["http://a.test/"]

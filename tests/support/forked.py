@@ -8,6 +8,7 @@ A test of what a command imports starts an interpreter instead.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import resource
@@ -24,14 +25,20 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# What a crawl imports, but for the reactor, which each process installs for itself.
 PRELOADED = [
     "focused.scrapy_addon.spiders.topic_spider",
-    "scrapy.cmdline",
+    "focused.scrapy_addon.commands.crawl",
+    "focused.archive.parquet",
     "focused.cli",
     "focused.cli.crawl_actions",
+    "focused.reports.report_output",
+    "scrapy.cmdline",
+    "scrapy.shell",
     "tests.support.forked",
     "joblib",
     "pandas",
+    "pyarrow.dataset",
     "pyarrow.parquet",
     "sklearn.linear_model",
 ]
@@ -164,6 +171,8 @@ def _run(
     variables: Mapping[str, str],
     limits: Mapping[int, int | None],
 ) -> None:
+    # A collection that went through all that was imported would be half of a small crawl.
+    gc.freeze()
     os.environ.clear()
     os.environ.update(variables)
     tempfile.tempdir = None  # TMPDIR may be another now
