@@ -20,7 +20,7 @@ DEFAULT_START = 1_704_067_200.0
 
 MAX_YEARS = 100
 
-ValidatorKind = Literal["strong", "weak", "date", "none"]
+HostValidators = Literal["strong", "weak", "date", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class HostBehaviour:
     none. ``announced`` is the share of changes in sitemap and feed.
     """
 
-    validators: ValidatorKind
+    validators: HostValidators
     gone_status: int
     has_sitemap: bool
     has_feed: bool
@@ -78,7 +78,7 @@ def host_behaviour(host: str, options: LivingOptions) -> HostBehaviour:
         return hash_fraction(f"{host} {what}", options.seed)
 
     has_noise = draw("noise") < options.noise
-    kinds: Sequence[ValidatorKind] = ("strong", "strong", "weak", "date", "none")
+    kinds: Sequence[HostValidators] = ("strong", "strong", "weak", "date", "none")
     if has_noise:
         # The bytes of the pages differ each time.
         kinds = ("weak", "none")

@@ -29,7 +29,7 @@ from focused.crawl.revisits.collection import Collection, first_record, is_visit
 from focused.crawl.revisits.pacing import RevisitPacer
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate
 from focused.crawl.revisits.page_records import KnownPage
-from focused.crawl.revisits.versions import Comparison, VersionChecker, changed_at
+from focused.crawl.revisits.versions import VersionChecker, VersionComparison, changed_at
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.queued_link import QueuedLink
@@ -171,7 +171,7 @@ class ChangeDetector:
         """Compare an outcome with the stored version, and learn what it shows of the host."""
         record, was_gone = known.record, known.history.gone_at is not None
         classified: ClassifiedPage | None = None
-        comparison: Comparison | None = None
+        comparison: VersionComparison | None = None
         if isinstance(outcome, NotModified):
             if not self._versions.confirm(outcome, record):
                 # It answers 304 to validators of no version: the page may have changed.

@@ -105,7 +105,7 @@ def _page_key(host: str, clock: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class VersionComparison:
     """A page compared with its stored version; ``change`` is None if none is stored."""
 
     change: ContentChange | None
@@ -154,7 +154,7 @@ class VersionChecker:
         record: PageRecord,
         *,
         title_before: str,
-    ) -> Comparison:
+    ) -> VersionComparison:
         """Compare a page with its stored version, and store the new one in the record.
 
         ``blocks`` is None for a feed, whose every byte counts.
@@ -179,7 +179,7 @@ class VersionChecker:
         )
         if change is None or (change.kind is not ChangeKind.IDENTICAL and not is_soft_404):
             record.signature = sign_version(version, boilerplate)
-        return Comparison(change, is_soft_404)
+        return VersionComparison(change, is_soft_404)
 
     def confirm(self, outcome: NotModified, record: PageRecord) -> bool:
         """Learn from a response with status 304; return whether it confirms the stored version."""

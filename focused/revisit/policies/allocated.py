@@ -39,14 +39,14 @@ from focused.revisit.policies.rate_models import (
     GroupRates,
     HistoryRates,
     PackedRecords,
-    PageRecord,
+    PageVisits,
     RateModel,
     ShrunkRates,
     directory_of,
     rate_class_of,
-    read_page,
+    read_page_visits,
     site_of,
-    write_page,
+    write_page_visits,
 )
 from focused.revisit.policy import PolicyInputs, Visit
 
@@ -74,30 +74,30 @@ class AllocatedPolicy:
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page after its first fetch."""
-        write_page(self._records, page, PageRecord(at, weight, site, directory))
+        write_page_visits(self._records, page, PageVisits(at, weight, site, directory))
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit."""
-        record = read_page(self._records, visit.page)
+        record = read_page_visits(self._records, visit.page)
         self._rates.learn(visit, record)
         record.add(visit)
-        write_page(self._records, visit.page, record)
+        write_page_visits(self._records, visit.page, record)
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the rule's value of a visit reaches the price."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         rate = self._rates.rate(page, record)
         return record.last_at + self._rule.interval(rate, record.weight, price)
 
     def value(self, page: int, at: float) -> float:
         """Return the rule's value of a visit."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         elapsed_s = max(at - record.last_at, 0.0)
         return self._rule.value(self._rates.rate(page, record), record.weight, elapsed_s)
 
     def change_probability(self, page: int, at: float) -> float:
         """Return 1 - exp(-rate elapsed)."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         return -math.expm1(-self._rates.rate(page, record) * max(at - record.last_at, 0.0))
 
     def take_moved(self) -> Iterable[int]:
@@ -117,13 +117,13 @@ class AllocatedPolicy:
 
         ``popularity`` is a share of users in [0, 1], such as a PageRank divided by the largest.
         """
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         known = self._popularities.get(page)
         record.weight = popularity
         if known is not None:
             before_at, before = known
             record.weight = page_quality(before, popularity, at - before_at, visits_per_s)
-        write_page(self._records, page, record)
+        write_page_visits(self._records, page, record)
         self._popularities.put(page, at, popularity)
 
 

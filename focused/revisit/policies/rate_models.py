@@ -1,6 +1,6 @@
 """What the literature's policies store of a page, and how they know its change rate.
 
-:class:`PageRecord` holds the sums over a page's visits. A :class:`RateModel` estimates the rate
+:class:`PageVisits` holds the sums over a page's visits. A :class:`RateModel` estimates the rate
 from them, from the page's group, or from its features.
 """
 
@@ -40,7 +40,7 @@ StaticFeatures = Callable[[int], Sequence[float]]
 
 
 @dataclass(slots=True)
-class PageRecord:
+class PageVisits:
     """A page's last visit, place, weight and the sums over its visits: 44 bytes."""
 
     last_at: float
@@ -61,16 +61,16 @@ def add_visit(history: CheckHistory, visit: Visit) -> None:
     history.add(visit.at - visit.previous_at, visit.changed, since)
 
 
-def read_page(records: RecordStore, page: int) -> PageRecord:
+def read_page_visits(records: RecordStore, page: int) -> PageVisits:
     """Return a page's record. Raises KeyError for an unknown page."""
     record = records.get(PAGE, page)
     if record is None:
         raise KeyError(page)
     last_at, weight, site, directory = _PAGE.unpack_from(record)
-    return PageRecord(last_at, weight, site, directory, _unpack_history(record, _PAGE.size))
+    return PageVisits(last_at, weight, site, directory, _unpack_history(record, _PAGE.size))
 
 
-def write_page(records: RecordStore, page: int, record: PageRecord) -> None:
+def write_page_visits(records: RecordStore, page: int, record: PageVisits) -> None:
     """Store a page's record."""
     packed = _PAGE.pack(record.last_at, record.weight, record.site, record.directory)
     records.put(PAGE, page, packed + _pack_history(record.history))
@@ -182,10 +182,10 @@ class RateModel(Protocol):
     def shares_groups(self) -> bool:
         """Whether a visit changes the rates of other pages of the directory or site."""
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Learn from a visit; ``page`` is the record before the visit."""
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the rate of a page."""
 
     def remove(self, number: int) -> None:
@@ -221,11 +221,11 @@ class HistoryRates:
         self._collection = CollectionRate(records)
         self._estimate = estimate
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to the collection; the policy adds it to the page."""
         self._collection.add(visit)
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the estimate."""
         history = page.history
         return self._estimate(history) if history.checks >= LEAST_CHECKS else self._collection.rate
@@ -245,11 +245,11 @@ class ShrunkRates:
     def __init__(self, records: RecordStore) -> None:
         self._collection = CollectionRate(records)
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to the collection; the policy adds it to the page."""
         self._collection.add(visit)
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the shrunk estimate."""
         return shrunk_rate(page.history, self._collection.rate)
 
@@ -284,13 +284,13 @@ class ClassRates:
         layout = f"<{len(FrequencyClasses().intervals_days)}f"
         self._probabilities = PackedRecords(records, "classes", layout)
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Update the probabilities of the page's classes."""
         classes = self._classes(visit.page)
         classes.add(visit.at - visit.previous_at, visit.changed)
         self._probabilities.put(visit.page, *classes.probabilities)
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the rate of the most likely class; the mean before the first revisit."""
         classes = self._classes(number)
         return classes.rate if page.history.checks else classes.mean_rate
@@ -303,20 +303,20 @@ class ClassRates:
         return FrequencyClasses(prior=self._probabilities.get(number))
 
 
-GroupOf = Callable[[PageRecord], int]
+GroupOf = Callable[[PageVisits], int]
 
 
-def site_of(page: PageRecord) -> int:
+def site_of(page: PageVisits) -> int:
     """Group pages by site."""
     return page.site
 
 
-def directory_of(page: PageRecord) -> int:
+def directory_of(page: PageVisits) -> int:
     """Group pages by directory."""
     return page.directory
 
 
-def rate_class_of(page: PageRecord) -> int:
+def rate_class_of(page: PageVisits) -> int:
     """Group pages by their own estimate, in powers of two of a change a day; 0: no change yet.
 
     Pages without a change are grouped by the number of their visits.
@@ -342,7 +342,7 @@ class GroupRates:
         self._group_of = group_of
         self._collection = CollectionRate(records)
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to the page's group."""
         self._collection.add(visit)
         group = self._group_of(page)
@@ -350,7 +350,7 @@ class GroupRates:
         add_visit(history, visit)
         write_history(self._records, self._kind, group, history)
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the group's rate."""
         history = read_history(self._records, self._kind, self._group_of(page))
         return shrunk_rate(history, self._collection.rate)
@@ -382,7 +382,7 @@ class FeatureRates:
         self._sites = GroupRates(records, "site", site_of, shares_groups=True)
         self._model = LinearRateModel(5 + static_count, ridge=1.0)
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to model and groups; the features are those before the visit."""
         interval = (visit.at - visit.previous_at) / self._unit_s
         if interval > 0:
@@ -390,7 +390,7 @@ class FeatureRates:
         self._directories.learn(visit, page)
         self._sites.learn(visit, page)
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the predicted rate, at least a tenth of the site's."""
         features = self._features(number, page)
         return max(self._model.predict(features), 0.1 * features[3]) / self._unit_s
@@ -398,7 +398,7 @@ class FeatureRates:
     def remove(self, number: int) -> None:
         """Keep the model: it includes the page's past visits."""
 
-    def _features(self, number: int, page: PageRecord) -> list[float]:
+    def _features(self, number: int, page: PageVisits) -> list[float]:
         history = page.history
         site = self._sites.rate(number, page)
         own = smoothed_rate(history) if history.checks else site
@@ -428,7 +428,7 @@ class CommittedRates:
         self._explored = max(1, round(math.sqrt(horizon_s / mean_interval_s)))
         self._collection = CollectionRate(records)
 
-    def learn(self, visit: Visit, page: PageRecord) -> None:
+    def learn(self, visit: Visit, page: PageVisits) -> None:
         """Commit to the estimate at the last visit of the exploration."""
         self._collection.add(visit)
         if page.history.checks + 1 != self._explored:
@@ -446,7 +446,7 @@ class CommittedRates:
         rate = max(grouped_likelihood_rate(history), 1 / self._horizon_s)
         self._committed.put(visit.page, rate)
 
-    def rate(self, number: int, page: PageRecord) -> float:
+    def rate(self, number: int, page: PageVisits) -> float:
         """Return the committed rate, or the collection's."""
         committed = self._committed.get(number)
         return self._collection.rate if committed is None else float(committed[0])

@@ -25,13 +25,13 @@ from focused.revisit.policies.rate_models import (
     PAGE,
     PackedRecords,
     PageLists,
-    PageRecord,
+    PageVisits,
     add_visit,
     read_history,
-    read_page,
+    read_page_visits,
     smoothed_rate,
     write_history,
-    write_page,
+    write_page_visits,
 )
 from focused.revisit.policy import PolicyInputs, Visit
 
@@ -137,19 +137,19 @@ class Tianwang:
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page after its first fetch."""
-        write_page(self._records, page, PageRecord(at, weight, site, directory))
+        write_page_visits(self._records, page, PageVisits(at, weight, site, directory))
 
     def record(self, visit: Visit) -> None:
         """Count the visit, and note a change for the visits that follow it soon."""
-        record = read_page(self._records, visit.page)
+        record = read_page_visits(self._records, visit.page)
         record.add(visit)
-        write_page(self._records, visit.page, record)
+        write_page_visits(self._records, visit.page, record)
         left = self._recent if visit.changed else max(self._recent_left(visit.page) - 1, 0)
         self._records.put(self._kind, visit.page, bytes([left]))
 
     def due_at(self, page: int, price: float) -> float:
         """Return the start of the cycle into which the stretched crawl interval falls."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         if not record.weight:
             return math.inf
         interval_s = self._interval_s(page, record) * price / (self._unit_s * record.weight)
@@ -158,13 +158,13 @@ class Tianwang:
 
     def value(self, page: int, at: float) -> float:
         """Return the time since the last visit in crawl intervals, in mean intervals."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         elapsed_s = max(at - record.last_at, 0.0)
         return self._unit_s * record.weight * elapsed_s / self._interval_s(page, record)
 
     def change_probability(self, page: int, at: float) -> float:
         """Return 1 - exp(-rate elapsed) with the smoothed rate."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         return -math.expm1(-smoothed_rate(record.history) * max(at - record.last_at, 0.0))
 
     def take_moved(self) -> Iterable[int]:
@@ -176,7 +176,7 @@ class Tianwang:
         self._records.delete(PAGE, page)
         self._records.delete(self._kind, page)
 
-    def _interval_s(self, page: int, record: PageRecord) -> float:
+    def _interval_s(self, page: int, record: PageVisits) -> float:
         rate = logarithmic_rate(record.history)
         longest_s = self._longest * self._unit_s
         interval_s = min(1 / rate, longest_s) if rate > 0 else longest_s
@@ -270,19 +270,19 @@ class WebFountain:
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page to the bucket of pages without a history."""
-        record = PageRecord(at, weight, site, directory)
-        write_page(self._records, page, record)
+        record = PageVisits(at, weight, site, directory)
+        write_page_visits(self._records, page, record)
         self._enter(page, self._bucket(record))
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit, and plan a new period when one begins."""
-        record = read_page(self._records, visit.page)
+        record = read_page_visits(self._records, visit.page)
         before = self._bucket(record)
         history = read_history(self._records, "bucket", before)
         add_visit(history, visit)
         write_history(self._records, "bucket", before, history)
         record.add(visit)
-        write_page(self._records, visit.page, record)
+        write_page_visits(self._records, visit.page, record)
         after = self._bucket(record)
         if after != before:
             self._leave(visit.page, before)
@@ -294,7 +294,7 @@ class WebFountain:
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the bucket's interval, stretched by the price, has passed."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         interval_s = self._buckets[self._bucket(record)].interval_s
         if not record.weight:
             return math.inf
@@ -302,14 +302,14 @@ class WebFountain:
 
     def value(self, page: int, at: float) -> float:
         """Return the time since the last visit in intervals of the bucket, in mean intervals."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         elapsed_s = max(at - record.last_at, 0.0)
         interval_s = self._buckets[self._bucket(record)].interval_s
         return self._unit_s * record.weight * elapsed_s / interval_s
 
     def change_probability(self, page: int, at: float) -> float:
         """Return 1 - exp(-rate elapsed) with the bucket's rate."""
-        record = read_page(self._records, page)
+        record = read_page_visits(self._records, page)
         rate = self._rates()[self._bucket(record)]
         return -math.expm1(-rate * max(at - record.last_at, 0.0))
 
@@ -320,12 +320,12 @@ class WebFountain:
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        bucket = self._bucket(read_page(self._records, page))
+        bucket = self._bucket(read_page_visits(self._records, page))
         self._leave(page, bucket)
         self._records.delete(PAGE, page)
         self._moved = [each for each in self._moved if each != page]
 
-    def _bucket(self, record: PageRecord) -> int:
+    def _bucket(self, record: PageVisits) -> int:
         if record.history.checks == 0:
             return 2
         rate = smoothed_rate(record.history) * self._unit_s
