@@ -168,22 +168,24 @@ def _build_revisits(
     budget = DownloadBudget(settings, tables)
     records = PageRecords(tables, archive)
     policy_records = TableRecords(tables)
-    expected_pages = max(len(archive), topic.budget.pages or 0, 1)
-    mean_interval_s = expected_pages / budget.pages_per_s(expected_pages)
+    due_queue = TableDueQueue(tables, policy_records)
     make_policy = find_revisit_policy(settings.policy)
-    policy = WeightedPolicy(make_policy(PolicyInputs(mean_interval_s, policy_records)), records)
-    schedule = RevisitSchedule(
-        policy,
-        TableDueQueue(tables, policy_records),
-        policy_records,
-        mean_interval_s=mean_interval_s,
-        min_interval_s=settings.min_interval_hours * HOUR_S,
-        max_interval_s=settings.max_interval_days * DAY_S,
-    )
+
+    def make_schedule(mean_interval_s: float) -> RevisitSchedule:
+        policy = make_policy(PolicyInputs(mean_interval_s, policy_records))
+        return RevisitSchedule(
+            WeightedPolicy(policy, records),
+            due_queue,
+            policy_records,
+            mean_interval_s=mean_interval_s,
+            min_interval_s=settings.min_interval_hours * HOUR_S,
+            max_interval_s=settings.max_interval_days * DAY_S,
+        )
+
     # Where priorities don't follow from scores, due pages come before new links.
     competes = by_score and settings.share is None
     queue = RevisitQueue(tables, state.frontier, enqueuer, competes=competes)
-    collection = Collection(settings, tables, records, schedule, archive, queue)
+    collection = Collection(settings, tables, records, make_schedule, archive, queue)
     versions = VersionChecker(tables)
     announcements = Announcements(tables, collection, versions, responses.queue_feed)
     detector = ChangeDetector(collection, versions, responses)

@@ -14,6 +14,7 @@ import pytest
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
 from focused.crawl import Done
+from focused.revisit.policy import PolicyInputs, Uniform
 from focused.topic import Budget, Revisit, Scope
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from tests.support.simulated import START, Simulation, page, topic
@@ -94,6 +95,32 @@ def test_without_a_budget_a_page_is_visited_once_a_week_on_average(
     )
     # With fewer than seven pages the least is one visit a day.
     assert 65 <= len(results(simulation)) <= 75
+
+
+@pytest.mark.parametrize(("settings", "days"), [({}, 10), ({"share": 0.5}, 20)])
+def test_the_mean_interval_follows_the_number_of_pages(
+    simulate: Simulate,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    days: float,
+) -> None:
+    intervals: list[float] = []
+
+    class Recording(Uniform):
+        def __init__(self, inputs: PolicyInputs) -> None:
+            intervals.append(inputs.mean_interval_s / DAY_S)
+            super().__init__(inputs)
+
+    monkeypatch.setattr("focused.crawl.build.find_revisit_policy", lambda name: Recording)
+    links = [f"http://a.test/{number}" for number in range(39)]
+    web: dict[str, Any] = {url: page(url, text=f"{WHALES} {url}") for url in links}
+    web[HOME] = page(HOME, *links, text=WHALES)
+    revisit = Revisit(continuous=True, hours=240, pages_per_day=4, policy="uniform", **settings)
+    subject = topic(tmp_path, HOME, revisit=revisit, scope=Scope(near_duplicates=False))
+    simulate(subject, web).run(20_000)
+    assert intervals[-1] == pytest.approx(days, rel=0.25), "four downloads a day of forty pages"
+    assert len(intervals) < 25, "it is not computed for each page"
 
 
 def test_a_changed_page_is_a_new_version_with_the_size_of_its_change(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
 import xxhash
@@ -38,6 +38,8 @@ _REFRESH_S = DAY_S
 _PAGE, _TIME = struct.Struct(">Q"), struct.Struct(">d")
 _GONE_FACTOR = 0.05
 _MAX_ADVANCED = 256
+_MIN_INTERVAL_CHANGE = 0.2
+"""The schedule is opened anew when the log of the mean interval has changed by so much."""
 _MIN_PROMISE = 0.1
 _LEAST_FACTOR = 1e-9
 _VISITED = frozenset({"fetched", "feed", "noindex"})
@@ -215,14 +217,17 @@ class Collection:
         settings: Revisit,
         tables: Tables,
         records: PageRecords,
-        schedule: RevisitSchedule,
+        make_schedule: Callable[[float], RevisitSchedule],
         archive: Archive,
         queue: RevisitQueue,
     ) -> None:
+        """``make_schedule`` opens the stored schedule for a mean interval in seconds."""
         self._max_interval_s = settings.max_interval_days * DAY_S
         self._tables = tables
         self.records = records
-        self._schedule = schedule
+        self._make_schedule = make_schedule
+        self._mean_interval_s = DAY_S
+        self._schedule = make_schedule(DAY_S)
         self._archive = archive
         self._queue = queue
         self._weights = PageWeights(settings)
@@ -255,6 +260,12 @@ class Collection:
                 self.add(first_record(row))
         self._caught_up = until
         self._tables.put_meta(_CAUGHT_UP_META, until)
+
+    def set_mean_interval(self, mean_interval_s: float) -> None:
+        """Set the mean time between two visits of a page; it grows with the collection."""
+        if abs(math.log(mean_interval_s / self._mean_interval_s)) > _MIN_INTERVAL_CHANGE:
+            self._mean_interval_s = mean_interval_s
+            self._schedule = self._make_schedule(mean_interval_s)
 
     def next_release_at(self) -> float | None:
         """Return from when on a page can be released; None if none is left."""

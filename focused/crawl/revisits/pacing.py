@@ -81,6 +81,10 @@ class DownloadBudget:
         )
         return per_day / DAY_S
 
+    def mean_interval_s(self, collection_pages: int) -> float:
+        """Return the mean time between two visits of a page, if all downloads are revisits."""
+        return max(collection_pages, 1) / self._revisits_per_s(collection_pages)
+
     def available_at(self, collection_pages: int, now: float) -> float:
         """Return when the next download may begin: ``now`` or later."""
         if not self.is_rationed:
@@ -148,6 +152,7 @@ class RevisitPacer:
         at = budget.available_at(pages, now)
         if at > now:
             return at
+        collection.set_mean_interval(budget.mean_interval_s(pages))
         collection.refresh(now)
         while self._may_release(pages) and budget.next_revisit_at(pages, now) <= now:
             if not collection.release(now):
