@@ -77,6 +77,7 @@ _HALF_LIVES = (7.0, 30.0, 120.0)
 """Of the page's activity, in days."""
 _LN2 = math.log(2)
 
+# Half floats decay only if a page is visited less than every 30 minutes or so.
 _PAGE_FIELDS = np.dtype(
     [
         ("site", "<u4"),
