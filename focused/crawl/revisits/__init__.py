@@ -6,7 +6,7 @@
    queued.
 3. ``revisits``: the request is conditional (``validators``). The response is compared with the
    stored version (``versions``, ``change_detection``); it may mean that the page moved or is gone
-   (``page_fate``). The visit, the page's state and its next due time are stored (``page_records``).
+   (``page_fate``, ``soft_404``). Visit, state and next due time are stored (``page_records``).
 4. ``change_signals``: sitemaps and feeds make pages due earlier, as far as their host can be
    believed (``announcements``).
 
