@@ -12,8 +12,8 @@ from hypothesis import settings
 
 # OpenBLAS starts a thread a core in each process, also for the smallest model. Under several test
 # workers these threads wait for each other in busy loops: a training takes ten times the CPU time.
-# OpenMP, by which scikit-learn fits histogram gradient boosting, does the same. Processes that tests
-# start inherit both.
+# OpenMP, by which scikit-learn fits histogram gradient boosting, does the same. Processes that
+# tests start inherit both.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -14,7 +14,7 @@ from focused.directory.directory_reader import load_directory
 from focused.labels.label_file import Label, LabelFile, role_of
 from focused.topic.topic_file import load_topic
 from tests.cli.test_commands import BASE, focused, write_site
-from tests.support.forked import ROOT, ForkedCommand
+from tests.support.forked import HANGS_AFTER_S, ROOT, ForkedCommand
 
 BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 
@@ -102,7 +102,7 @@ def test_after_ctrl_c_the_same_command_continues(idea):
         time.sleep(0.02)
     time.sleep(1.0)  # the reactor has its signal handlers by then
     stopped.send_signal(signal.SIGINT)
-    _, output = stopped.communicate(timeout=60)
+    _, output = stopped.communicate(timeout=HANGS_AFTER_S)
     assert stopped.returncode == 2
     assert "the same command resumes" in output
     done = begin(idea, "rinds")

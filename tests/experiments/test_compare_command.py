@@ -22,7 +22,7 @@ from focused.link_scoring.protocols import PageContext
 from focused.orderings import POLICIES, PolicyInputs
 from focused.web.page import Classification, Link, Page
 from tests.support.crawling import ROOT
-from tests.support.forked import ForkedCommand
+from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.two_sides import (
     build_web,
@@ -256,7 +256,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     )
     wait_for_three_runs(sides, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     kept = len(journal_lines(sides))
@@ -274,7 +274,7 @@ def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
     )  # fmt: skip
     wait_for_three_runs(sides, process)
     process.kill()
-    process.communicate(timeout=60)  # the pipes close when the last worker has ended
+    process.communicate(timeout=HANGS_AFTER_S)  # the pipes close when the last worker has ended
     assert not list(sides.glob("focused-simulation-*"))
     succeeds_with_warning(compare(sides, *LONG), "of 24 runs were done before")
 

@@ -22,12 +22,12 @@ from focused.storage.state_store import StateStore
 from focused.web.urls import host_of
 from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_urls, motley_web
 from tests.support.crawling import Finished, finish, start, write_topic
+from tests.support.forked import HANGS_AFTER_S
 from tests.support.recorded_web import Served, served
 from tests.support.warm import start_warm
 
 KILLED = -9
 DELAY_S = 0.05
-_LONGEST_S = 60.0
 _CLOSES_WITHIN_S = 0.6
 
 
@@ -194,7 +194,7 @@ class Survivor:
         return self._watch.urls >= motley_urls()
 
     def _until(self, process: BaseProcess, is_so: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + _LONGEST_S
+        give_up_at = time.monotonic() + HANGS_AFTER_S
         while not is_so() and process.is_alive():
             assert time.monotonic() < give_up_at, "the crawl hangs"
             time.sleep(0.005)

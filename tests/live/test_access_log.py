@@ -125,7 +125,6 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         done = crawl_warm(
             topic,
             "",
-            timeout_s=120.0,
             FOCUSED_DNS_SERVERS=name_server.address,
             EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
             OWN_DOWNLOADS=",".join(served.url(host, path) for host, path in BYPASSING),

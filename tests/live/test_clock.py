@@ -14,6 +14,7 @@ import pytest
 from focused.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import SEED, pages_asked, wide_web
 from tests.support.crawling import ROOT, Finished, command, write_topic
+from tests.support.forked import HANGS_AFTER_S
 from tests.support.recorded_web import Served, served
 from tests.support.warm import crawl_warm
 
@@ -44,7 +45,7 @@ def crawl(
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=100,
+        timeout=HANGS_AFTER_S,
         check=False,
     )
     return Finished(done.returncode, done.stdout, topic.parent / "out")

@@ -23,6 +23,7 @@ from focused.experiments.runner import WebContext
 from focused.experiments.web_sources import ExperimentWeb
 from focused.topic.topic_file import load_topic
 from tests.support.crawling import ROOT
+from tests.support.forked import HANGS_AFTER_S
 from tests.support.two_sides import (
     build_web,
     compare,
@@ -93,7 +94,7 @@ def test_ctrl_c_ends_the_crawls_under_way_and_leaves_nothing_of_them(sides: Path
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, output = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 130, output
     assert "stopped: 0 of 2 runs are done" in output and "Traceback" not in output
     assert not list(live.iterdir())

@@ -44,7 +44,7 @@ def accesses(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[
     seeds = [front_page(host) for host in range(HOSTS)]
     topic = write_topic(tmp_path_factory.mktemp("polite"), *seeds, delay_s=DELAY_S)
     with served(web(), SOMEWHAT_SLOWLY) as site:
-        crawled = crawl_warm(topic, site.address, timeout_s=120.0)
+        crawled = crawl_warm(topic, site.address)
     assert crawled.status == 0, crawled.output
     by_host: dict[str, list[AccessLogEntry]] = {}
     for access in sorted(site.accesses, key=lambda access: access.start):

@@ -39,7 +39,7 @@ def behaving(port: int) -> Mapping[str, Behaviour]:
 
 def crawl(topic: Path, environment: Mapping[str, str], **settings: Any) -> Finished:
     process = ForkedCommand(command(topic, "", **settings)[2:], environment=environment)
-    return finish(process, topic, timeout_s=100)
+    return finish(process, topic)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(
         process.send_signal(signal.SIGSTOP)
         time.sleep(stopped_s)
         process.send_signal(signal.SIGCONT)
-        ended = finish(process, topic, timeout_s=120.0)
+        ended = finish(process, topic)
         asked, accesses = pages_asked(site), site.accesses
     assert ended.status == 0, ended.output
     assert set(ended.fetched()) == all_pages()

@@ -26,7 +26,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, TrapWeb
     web = TrapWeb(*KINDS)
     topic = write_topic(tmp_path_factory.mktemp("traps"), SEED)
     with served(web) as site:
-        finished = crawl_warm(topic, site.address, timeout_s=120.0)
+        finished = crawl_warm(topic, site.address)
     assert finished.status == 0, finished.output
     return finished, web, site
 

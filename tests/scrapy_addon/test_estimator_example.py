@@ -46,7 +46,6 @@ def crawl(topic: Path, site: Served, **settings: str) -> pd.DataFrame:
             "PYTHONPATH": f"{ROOT}:{EXAMPLE}",
             "SCRAPY_SETTINGS_MODULE": "spiders.settings",
         },
-        timeout_s=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     policy = settings.get("FOCUSED_POLICY")

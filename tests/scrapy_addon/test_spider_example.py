@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.support.crawling import ROOT, write_topic
-from tests.support.forked import ForkedCommand
+from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
 
 EXAMPLE = ROOT / "docs/examples/library"
@@ -42,7 +42,7 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
         folder=topic.parent,
         environment={"PYTHONPATH": f"{ROOT}:{spider.parent}"},
     )
-    output, _ = command.communicate(timeout=60)
+    output, _ = command.communicate(timeout=HANGS_AFTER_S)
     assert command.returncode == 0, output
     lines = items.read_text().splitlines() if items.exists() else []
     return [json.loads(line) for line in lines], output

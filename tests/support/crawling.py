@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from tests.support.forked import ForkedCommand
+from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 
 ROOT = Path(__file__).parents[2]
 USER_AGENT = "FocusedTest/0.1 (+http://example.org/bot)"
@@ -97,7 +97,9 @@ def start(topic: Path, address: str, **settings: Any) -> ForkedCommand:
     return ForkedCommand(arguments, environment={"PYTHONWARNINGS": "default"})
 
 
-def finish(process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = 120.0) -> Finished:
+def finish(
+    process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = HANGS_AFTER_S
+) -> Finished:
     output, _ = process.communicate(timeout=timeout_s)
     return Finished(process.returncode, output, topic.parent / "out")
 

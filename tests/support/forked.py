@@ -25,6 +25,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# A process that has not ended by then hangs. Less than pytest's timeout, which shows no output.
+HANGS_AFTER_S = 240.0
 # What a crawl imports, but for the reactor, which each process installs for itself.
 PRELOADED = [
     "focused.scrapy_addon.spiders.topic_spider",
@@ -113,7 +115,7 @@ class ForkedCommand:
             self._read = (_text(self._out), None if self._err is None else _text(self._err))
         return self._read
 
-    def first_line(self, timeout_s: float = 60.0) -> str:
+    def first_line(self, timeout_s: float = HANGS_AFTER_S) -> str:
         """Wait for the first line of the output."""
         until = time.monotonic() + timeout_s
         while b"\n" not in (written := Path(self._out.name).read_bytes()):
@@ -134,7 +136,7 @@ def run_forked(
     *,
     folder: Path = ROOT,
     environment: Mapping[str, str] | None = None,
-    timeout_s: float = 90.0,
+    timeout_s: float = HANGS_AFTER_S,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, as ``subprocess.run`` would."""
     command = ForkedCommand(arguments, folder=folder, environment=environment, errors_apart=True)

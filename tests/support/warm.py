@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.crawling import ROOT, Finished, command
-from tests.support.forked import fork
+from tests.support.forked import HANGS_AFTER_S, fork
 
 
 def start_warm(
@@ -43,7 +43,9 @@ def start_scrapy(
     return fork(arguments, out=output, folder=folder, limits=limits)
 
 
-def crawl_warm(topic: Path, address: str, timeout_s: float = 120.0, **given: Any) -> Finished:
+def crawl_warm(
+    topic: Path, address: str, timeout_s: float = HANGS_AFTER_S, **given: Any
+) -> Finished:
     """Run ``scrapy crawl topic`` to its end."""
     process = start_warm(topic, address, **given)
     process.join(timeout_s)
