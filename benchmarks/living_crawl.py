@@ -7,6 +7,10 @@ the whole web while the server's clock runs in real time. Then the server starts
 time of its clock, ``--speed`` times as fast, and the crawl goes on as a continuous crawl for
 ``--days``. It is killed with SIGKILL ``--kills`` times at random moments and started again at once.
 
+The clock runs on while a killed crawl starts again; the table says how many days that took. On a
+busy machine lower ``--speed``, until the revisits a day come near ``--pages-per-day`` times
+``--share``.
+
 Measured after ``--warm-up-days``, from the crawl's archive and the true histories: freshness and
 age of the collection, and the time from the creation of a page to its download. The simulator runs
 the policies on the same pages at the pace that the crawl reached. All stored records must be
@@ -27,6 +31,7 @@ import random
 import shutil
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -97,6 +102,7 @@ good = {good}
 model = {model}
 [scope]
 allow_hosts = {hosts}
+deny_hosts = {without}
 near_duplicates = false
 [politeness]
 user_agent = "FocusedBenchmark/1.0 (+http://127.0.0.1/)"
@@ -151,9 +157,8 @@ def _run(policy: str, options: argparse.Namespace) -> Run:
     record = folder / "run.json"
     if record.exists():
         return Run(**json.loads(record.read_text()))
-    if not (folder / "harvest.json").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     topic = _write_topic(folder, policy, options)
     harvested_at = _harvest(folder, topic, options)
     with _served(folder, options, harvested_at, options.speed) as (clock, address):
@@ -170,10 +175,7 @@ def _run(policy: str, options: argparse.Namespace) -> Run:
 
 
 def _harvest(folder: Path, topic: Path, options: argparse.Namespace) -> float:
-    """Fetch the web in real time, unless that is done; return when it ended."""
-    record = folder / "harvest.json"
-    if record.exists():
-        return float(json.loads(record.read_text())["ended"])
+    """Fetch the web in real time; return when that ended, by the server's clock."""
     with _served(folder, options, LivingOptions().start, 1.0) as (clock, address):
         began = clock()
         crawl = _start(clock, address, folder, topic)
@@ -182,15 +184,18 @@ def _harvest(folder: Path, topic: Path, options: argparse.Namespace) -> float:
             time.sleep(1.0)
         _stop(crawl, folder)
         print(f"{folder.name}: the first harvest took {last - began:.0f} s", flush=True)
-        record.write_text(json.dumps({"ended": clock()}))
         return clock()
 
 
 def _last_request_at(folder: Path) -> float | None:
     """Return the time of the last request in the access log, of robots.txt too, or None."""
     log = folder / "access.log"
-    lines = log.read_bytes().splitlines()[-1:] if log.exists() else []
-    return float(json.loads(lines[0])["time"]) if lines else None
+    if not log.exists() or not log.stat().st_size:
+        return None
+    with log.open("rb") as file:
+        file.seek(-min(log.stat().st_size, 1 << 16), os.SEEK_END)
+        lines = file.read().rsplit(b"\n", 2)  # the last one is empty, or not complete yet
+    return float(json.loads(lines[-2])["time"]) if len(lines) > 1 else None
 
 
 def _check_running(crawl: BaseProcess, folder: Path) -> None:
@@ -301,8 +306,10 @@ def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path
         "good": list(training.good),
         "model": str(training.model),
         "hosts": hosts,
+        "without": options.without_hosts,
         "policy": policy,
-        "pages": options.pages,
+        # The schedule derives the mean interval from this limit: it must not be far too large.
+        "pages": _count_pages(options.web, hosts),
         "concurrency": CONCURRENCY,
         "pages_per_day": options.pages_per_day,
         "share": options.share,
@@ -325,6 +332,11 @@ def _home_pages(folder: Path, hosts: Collection[str]) -> list[str]:
             if host_of(url) in urls:
                 urls[host_of(url)].append(url)
     return [home_page(each) for each in urls.values() if each]
+
+
+def _count_pages(folder: Path, hosts: Collection[str]) -> int:
+    with RecordedWeb.open(folder) as web:
+        return sum(host_of(url) in hosts for url in web.page_urls)
 
 
 def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -400,12 +412,8 @@ def _finite(value: float) -> float | None:
 
 
 def _simulated(policy: str, window: Any, mean_interval_s: float) -> dict[str, float]:
-    result = simulate(
-        find_revisit_policy(policy),
-        window,
-        mean_interval_s,
-        min_interval_s=MIN_INTERVAL_HOURS * 3600,
-    )
+    # Without the minimal interval: all pages were fetched at the start of the window.
+    result = simulate(find_revisit_policy(policy), window, mean_interval_s)
     return {"freshness": result.freshness, "age_days": result.age_s / DAY_S}
 
 
@@ -415,8 +423,9 @@ def _check(folder: Path, run: Run) -> dict[str, Any]:
     problems = list(report.damaged)
     with StateStore.open_for_reading(folder / "crawl" / "state") as (store, _):
         problems += check_collection(store.tables)
+        answered = list(read_requests(folder / "access.log"))
         requests = check_requests(
-            read_requests(folder / "access.log"),
+            answered,
             store.tables,
             kills=run.kills,
             min_interval_s=MIN_INTERVAL_HOURS * 3600,
@@ -428,11 +437,23 @@ def _check(folder: Path, run: Run) -> dict[str, Any]:
     problems += [f"{url} has more responses than requests" for url in requests.unanswered]
     return {
         "kills": [_day(at) for at in run.kills],
+        "days_lost_to_restarts": _days_lost(run.kills, sorted(at for _, at in answered)),
         "records": report.records,
         "requests": requests.requests,
         "unsettled_requests": requests.unsettled,
         "problems": problems,
     }
+
+
+def _days_lost(kills: Sequence[float], requests: Sequence[float]) -> float:
+    """Return the days between a kill and the next request, added up."""
+    lost_s = 0.0
+    for number, at in enumerate(kills):
+        position = bisect_right(requests, at)
+        again = requests[position] if position < len(requests) else at
+        until = kills[number + 1] if number + 1 < len(kills) else math.inf
+        lost_s += min(again, until) - at
+    return lost_s / DAY_S
 
 
 @contextmanager
@@ -451,7 +472,7 @@ def _table(results: Mapping[str, Mapping[str, Any]]) -> str:
         ("simulated on the same pages", _simulated_cell),
         ("new pages found after (days)", lambda each: _discovery_cell(each["new_pages"])),
         ("those on topic", lambda each: _discovery_cell(each["new_pages_on_topic"])),
-        ("kills", lambda each: str(len(each["kills"]))),
+        ("kills, days lost to restarts", _kills_cell),
         ("requests, without outcome", _requests_cell),
         ("problems", lambda each: str(len(each["problems"]))),
     ]
@@ -474,6 +495,10 @@ def _discovery_cell(each: Mapping[str, Any]) -> str:
         f"mean {each['mean_days']:.1f}, median {each['median_days']:.1f} "
         f"({each['found']} of {each['created']})"
     )
+
+
+def _kills_cell(each: Mapping[str, Any]) -> str:
+    return f"{len(each['kills'])}, {each['days_lost_to_restarts']:.0f}"
 
 
 def _requests_cell(each: Mapping[str, Any]) -> str:
@@ -501,7 +526,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--speed", type=float, default=25_000.0)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pages", type=int, default=20_000, help="limit of the first harvest")
     parser.add_argument("--pages-per-day", type=int, default=180)
     parser.add_argument("--share", type=float, default=0.95, help="share of the revisits")
     parser.add_argument("--noise", type=float, default=0.0, help="share of hosts with dates etc.")

@@ -106,11 +106,7 @@ class Archive:
     @property
     def last_activity_at(self) -> float:
         """When the last row or visit was settled; 0.0 without rows."""
-        key = self._tables.last_key("pages")
-        if key is None:
-            return 0.0
-        fetched_at = float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
-        return max(fetched_at, last_visit_at(self._tables))
+        return last_settled_at(self._tables)
 
     @property
     def record_builder(self) -> WarcRecordBuilder | None:
@@ -200,6 +196,15 @@ def _warc_metadata(row: PageRow) -> Mapping[str, str]:
     if row.duplicate_of is not None:
         about["duplicate-of"] = row.duplicate_of
     return about
+
+
+def last_settled_at(tables: Tables) -> float:
+    """Return when the last row or visit was settled; 0.0 without rows."""
+    key = tables.last_key("pages")
+    if key is None:
+        return 0.0
+    fetched_at = float(unpack(tables.get("pages", key) or b"")[_FETCHED_AT])
+    return max(fetched_at, last_visit_at(tables))
 
 
 def page_rows(tables: Tables) -> Iterator[dict[str, Any]]:

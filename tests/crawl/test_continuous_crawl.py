@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
+from focused.cli.crawl_actions import replay_day
 from focused.crawl import Done
 from focused.revisit.policy import PolicyInputs, Uniform
 from focused.topic import Budget, Revisit, Scope
@@ -69,6 +70,18 @@ def test_the_last_activity_of_a_continuous_crawl_is_its_last_visit(
     """A resumed crawl continues its clock there, also if the system's clock was set back."""
     simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
     assert simulation.crawl.last_activity_at == visits(simulation)[-1].at
+
+
+def test_a_resumed_crawl_of_a_living_web_continues_where_its_clock_was(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
+    ended_at = simulation.crawl.last_activity_at
+    simulation.close()
+    day = replay_day(simulation.topic.output.folder, START)
+    assert day == pytest.approx((ended_at - START) / DAY_S)
+    assert 9.0 < day <= 10.0
+    assert replay_day(tmp_path / "none") == 0.0
 
 
 def test_a_crawl_that_is_not_continuous_ends_with_its_harvest(
