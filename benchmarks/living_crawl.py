@@ -342,13 +342,15 @@ def _count_pages(folder: Path, hosts: Collection[str]) -> int:
 def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Measure all crawls; the discovery of the same created pages, those that any crawl found."""
     hosts, relevant = _hosts(options), _relevant(options)
+    # The copies of the harvest are of its time, so the window begins before it.
+    start = LivingOptions().start
     measured = {}
     windows, visits = {}, {}
     for policy, run in runs.items():
         folder = options.folder / policy
         window = true_window(
             read_truth(folder / "truth"),
-            run.harvested_at,
+            start,
             run.end,
             warm_up_s=options.warm_up_days * DAY_S,
         )
@@ -361,9 +363,9 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
     for policy, run in runs.items():
         window = windows[policy]
         collection = restrict_window(window, downloaded_pages(window, visits[policy]))
-        evaluation = evaluate_crawl(window, run.harvested_at, visits[policy], found)
-        on_topic = evaluate_crawl(window, run.harvested_at, visits[policy], found & relevant)
-        days = (run.end - run.harvested_at) / DAY_S
+        evaluation = evaluate_crawl(window, start, visits[policy], found)
+        on_topic = evaluate_crawl(window, start, visits[policy], found & relevant)
+        days = (run.end - start) / DAY_S
         measured[policy] = {
             "days": days,
             "real_s": days * DAY_S / run.speed,
