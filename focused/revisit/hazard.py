@@ -48,13 +48,10 @@ FEATURES = (
     "log age",
     "log change rate of the directory",
     "log change rate of the site",
-    "log time since the last visit × log change rate",
 )
 """Activity is the log of recent changes by those that the long-run rate predicts; the days are its
-half-life. Quiet time is the time since the last change, in units of the mean time between two. The
-product of logs takes both in units of the mean interval."""
+half-life. Quiet time is the time since the last change, in units of the mean time between two."""
 _LOG_TIME = 1
-_LOG_TIME_BY_RATE = len(FEATURES) - 1
 _PRIOR_MEAN = (0.0, 0.8, 0.8, *(0.0,) * (len(FEATURES) - 3))
 _PRIOR_PRECISION = 30.0
 _CONSTANT_PRECISION = 1.0
@@ -65,7 +62,8 @@ _PRIOR_DAYS = 200.0
 _PRIOR_CHANGES = 2.0
 """A group's rate starts from that of the group above, as if it had so many changes."""
 _SMOOTHING = 0.5
-_MAX_LOG_HAZARD = 6.0
+_MAX_LOG_HAZARD = 2.0
+"""A page has surely changed then. Without the limit the value of a visit might fall with time."""
 _SHORTEST_DAYS = 60.0 / DAY_S
 _MAX_CHANGES = 0xFFFF
 _LONGEST = 1_000.0
@@ -121,7 +119,7 @@ _Context = tuple[Any, _Group, _Group, Any]
 class Hazard:
     """The online hazard model, a :class:`focused.revisit.policy.RevisitPolicy`.
 
-    Stores 34 bytes per page, 220 per directory and site, and one model of 2 kB.
+    Stores 34 bytes per page, 220 per directory and site, and one model of 1.7 kB.
     """
 
     name = "hazard"
@@ -224,11 +222,11 @@ class Hazard:
         longest = math.log(self._mean_days * _LONGEST)
         # log L is nearly linear in log time: two evaluations are enough.
         first, at_first = features[_LOG_TIME], self._log_hazard(features)
-        slope = self._slope(_SCALAR, context)
+        slope = self._slope()
         second = _crossing(_SCALAR, first, at_first, slope, log_price, longest)
         if abs(second - first) < 0.05:
             return float(last + math.exp(second) * DAY_S)
-        features = self._features(context, last + math.exp(second) * DAY_S)
+        features = _features(_SCALAR, context, last + math.exp(second) * DAY_S)
         at_second = self._log_hazard(features)
         slope = min(max((at_second - at_first) / (second - first), 0.1), 1.0)
         crossing = _crossing(_SCALAR, second, at_second, slope, log_price, longest)
@@ -251,11 +249,11 @@ class Hazard:
             activity_of_pages(directories, positions, last),
             activity_of_pages(sites, np.zeros(len(states), np.intp), last),
         )
-        features = _features(np, context, self._now, self._mean_days)
+        features = _features(np, context, self._now)
         log_hazard = np.minimum(sum(map(mul, features, self._weights)), _MAX_LOG_HAZARD)
         log_price = np.log(np.array(prices) / weight)
         longest = math.log(self._mean_days * _LONGEST)
-        slope = self._slope(np, context)
+        slope = self._slope()
         crossing = _crossing(np, features[_LOG_TIME], log_hazard, slope, log_price, longest)
         due: Sequence[float] = (last + np.exp(crossing) * DAY_S).tolist()
         return due
@@ -287,21 +285,15 @@ class Hazard:
         last = self._evaluated
         if last is None or last[0] != page or last[1] != at:
             context = self._context(page)
-            last = self._evaluated = (page, at, context, self._features(context, at))
+            last = self._evaluated = (page, at, context, _features(_SCALAR, context, at))
         return last[2], last[3]
-
-    def _features(self, context: _Context, at: float) -> Sequence[float]:
-        features: Sequence[float] = _features(_SCALAR, context, at, self._mean_days)
-        return features
 
     def _log_hazard(self, features: Sequence[float]) -> float:
         return float(min(sum(map(mul, features, self._weights)), _MAX_LOG_HAZARD))
 
-    def _slope(self, xp: Any, context: _Context) -> Any:
+    def _slope(self) -> float:
         """Slope of log L by log time; above 1 the value of a visit would have a maximum."""
-        log_rate = xp.log(context[3] * self._mean_days)
-        slope = self._weights[_LOG_TIME] + self._weights[_LOG_TIME_BY_RATE] * log_rate
-        return xp.minimum(xp.maximum(slope, 0.1), 1.0)
+        return min(max(self._weights[_LOG_TIME], 0.1), 1.0)
 
     def _context(self, page: int) -> _Context:
         record = self._records.get("page", page)
@@ -354,13 +346,12 @@ class Hazard:
         self._records.put("model", 0, record)
 
 
-def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
+def _features(xp: Any, context: _Context, at: float) -> Any:
     """Return :data:`FEATURES` at a time, of one page or of many."""
     state, directory, site, page_rate = context
     exp, log, maximum = xp.exp, xp.log, xp.maximum
     _, _, _, last, observed, quiet, *recent, _ = state
     days = maximum((at - last) / DAY_S, _SHORTEST_DAYS)
-    log_days, log_rate, log_mean = log(days), log(page_rate), math.log(mean_days)
     a = _SMOOTHING
 
     def activity_of_page(changes: Any, half_life: float) -> Any:
@@ -373,8 +364,8 @@ def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
 
     return (
         1.0 + 0.0 * days,
-        log_days,
-        log_rate,
+        log(days),
+        log(page_rate),
         *map(activity_of_page, recent, _HALF_LIVES),
         recent_activity(directory),
         directory.activity_since,
@@ -384,12 +375,11 @@ def _features(xp: Any, context: _Context, at: float, mean_days: float) -> Any:
         log(1.0 + observed + days) - 5.0,
         directory.log_rate,
         site.log_rate,
-        (log_days - log_mean) * (log_rate + log_mean),
     )
 
 
 def _crossing(
-    xp: Any, time: Any, log_hazard: Any, slope: Any, log_price: Any, longest: float
+    xp: Any, time: Any, log_hazard: Any, slope: float, log_price: Any, longest: float
 ) -> Any:
     """Return the log time at which the value reaches the price, by Newton's method.
 

@@ -1,0 +1,119 @@
+"""A group of pages counts its visits and changes in bins of time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.revisit.group_activity import (
+    BINS,
+    DAY_S,
+    GroupActivity,
+    activity_of_pages,
+    bin_days_for,
+)
+
+BIN_DAYS = 4.0
+START = 5_000 * BIN_DAYS * DAY_S
+
+
+def visit(
+    at_days: float, days: float, changed: bool = False, changed_at_days: float | None = None
+) -> GroupActivity:
+    changed_at = None if changed_at_days is None else START + changed_at_days * DAY_S
+    return GroupActivity.of_visit(
+        START + at_days * DAY_S, days, BIN_DAYS, changed=changed, changed_at=changed_at
+    )
+
+
+def after(group: GroupActivity, days: float) -> tuple[float, float]:
+    return group.since(START + days * DAY_S)
+
+
+def test_page_days_count_from_the_given_time() -> None:
+    group = GroupActivity.empty(START, BIN_DAYS).merged(visit(30.0, 22.0))
+    assert after(group, 8.0) == pytest.approx((0.0, 22.0))
+    assert after(group, 22.0) == pytest.approx((0.0, 8.0))
+    assert after(group, 30.0) == pytest.approx((0.0, 0.0))
+
+
+def test_a_change_of_unknown_time_is_spread_over_the_interval() -> None:
+    group = GroupActivity.empty(START, BIN_DAYS).merged(visit(30.0, 22.0, changed=True))
+    assert after(group, 8.0) == pytest.approx((1.0, 22.0))
+    assert after(group, 22.0) == pytest.approx((8.0 / 22.0, 8.0))
+
+
+def test_a_change_of_known_time_counts_only_before_that_time() -> None:
+    group = GroupActivity.empty(START, BIN_DAYS).merged(visit(30.0, 20.0, True, 13.0))
+    assert after(group, 12.0)[0] == pytest.approx(1.0)
+    assert after(group, 16.0)[0] == pytest.approx(0.0)
+
+
+def test_visits_add_up_in_any_order() -> None:
+    first, second = visit(30.0, 20.0, changed=True), visit(47.0, 9.0)
+    empty = GroupActivity.empty(START, BIN_DAYS)
+    in_order = empty.merged(first).merged(second)
+    late = empty.merged(second).merged(first)
+    assert late[:6] == pytest.approx(in_order[:6])
+    assert late.changes_by_bin == pytest.approx(in_order.changes_by_bin)
+    assert late.days_by_bin == pytest.approx(in_order.days_by_bin)
+
+
+def test_bins_forget_what_is_older_than_they_reach() -> None:
+    group = GroupActivity.empty(START, BIN_DAYS).merged(visit(10.0, 10.0, changed=True))
+    group = group.merged(visit(10.0 + BINS * BIN_DAYS + BIN_DAYS, 1.0))
+    assert after(group, 0.0) == pytest.approx((0.0, 1.0))
+    assert (group.changes, group.days) == (1.0, 11.0)
+
+
+def test_an_interval_that_is_longer_than_the_bins_fills_them() -> None:
+    group = visit(3.0, 10_000.0)
+    assert group.days_by_bin == pytest.approx([3.0, *[BIN_DAYS] * (BINS - 1)])
+
+
+def test_bins_of_another_width_are_dropped() -> None:
+    old = GroupActivity.of_visit(START, 8.0, 2 * BIN_DAYS, changed=True, changed_at=None)
+    group = old.merged(visit(10.0, 6.0))
+    assert group.bin_days == BIN_DAYS
+    assert after(group, -100.0) == pytest.approx((0.0, 6.0))
+    assert group.changes == 1.0
+
+
+def test_the_width_of_bins_stays_when_the_mean_interval_changes_a_little() -> None:
+    assert bin_days_for(30.0) == bin_days_for(33.0) == BIN_DAYS
+
+
+def test_a_record_holds_the_group() -> None:
+    group = visit(30.0, 20.0, changed=True)
+    assert GroupActivity.unpack(group.pack())[:6] == pytest.approx(group[:6])
+    assert len(group.pack()) == 220
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.0, 200.0), st.floats(0.01, 150.0), st.booleans()),
+        min_size=1,
+        max_size=8,
+    ),
+    st.lists(st.floats(-50.0, 250.0), min_size=1, max_size=8),
+)
+def test_many_pages_get_what_single_pages_get(
+    visits: list[tuple[float, float, bool]], times: list[float]
+) -> None:
+    group = GroupActivity.empty(START, BIN_DAYS)
+    for at, days, changed in visits:
+        group = group.merged(visit(at, days, changed))
+    last = np.array([START + days * DAY_S for days in times])
+    _, (changes, page_days) = activity_of_pages([group.pack()], np.zeros(len(times), np.intp), last)
+    single = [after(group, days) for days in times]
+    assert changes == pytest.approx([each[0] for each in single], rel=1e-4, abs=1e-4)
+    assert page_days == pytest.approx([each[1] for each in single], rel=1e-4, abs=1e-4)
+
+
+@given(st.floats(0.0, 4 * BIN_DAYS), st.floats(0.01, 80.0))
+def test_the_bins_hold_the_whole_interval(at: float, days: float) -> None:
+    assert math.isclose(sum(visit(at, days, changed=True).days_by_bin), days, rel_tol=1e-6)
