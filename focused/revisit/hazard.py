@@ -214,7 +214,7 @@ class Hazard:
             context, features = evaluated[2], evaluated[3]
         else:
             context = self._context(page)
-            features = self._features(context, context[0][3] + self._mean_days * DAY_S)
+            features = _features(_SCALAR, context, context[0][3] + self._mean_days * DAY_S)
         weight, last = context[0][2], context[0][3]
         if not weight:
             return math.inf
