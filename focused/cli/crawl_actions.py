@@ -13,8 +13,9 @@ from focused.cli.common import echo
 from focused.cli.frontier_actions import open_frontier
 from focused.cli.progress_bars import page_progress
 from focused.crawl.folder_check import check_folder
+from focused.durations import DAY_S
 from focused.errors import ConfigurationError, StateError
-from focused.recorded_web.living_options import DAY_S, DEFAULT_START, LivingReplay
+from focused.recorded_web.living_options import DEFAULT_START, LivingReplay
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_models import train_topic_model
