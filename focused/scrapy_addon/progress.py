@@ -16,6 +16,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import create_looping_call
 
+from focused.archive.page_history import VisitResult
 from focused.crawl import Crawl
 from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
@@ -50,7 +51,7 @@ class ProgressExtension:
     def opened(self) -> None:
         """Start; report if an earlier crawl is resumed."""
         crawl = self._session.crawl
-        self._last_fetched = crawl.counters.fetched
+        self._last_fetched = _downloads(crawl)
         if crawl.counters.settled:
             folder = escape_control_characters(str(crawl.topic.output.folder))
             print(
@@ -72,7 +73,7 @@ class ProgressExtension:
             return
         now = self._session.now()
         crawl = self._session.crawl
-        pages = crawl.counters.fetched
+        pages = _downloads(crawl)
         real_s = self._every_s
         if self._last_at is not None:
             real_s = self._session.now.real_s(now - self._last_at)
@@ -86,7 +87,7 @@ class ProgressExtension:
 
 
 def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "") -> str:
-    """Return a crawl's progress in one line; ``pages_per_s`` since the last line.
+    """Return a crawl's progress in one line; ``pages_per_s``, with revisits, since the last line.
 
     ``waiting`` describes what the crawl waits for.
     """
@@ -99,12 +100,24 @@ def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "
         f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
         f"frontier {len(crawl.frontier)} on {len(crawl.frontier.hosts)} hosts",
     ]
-    left_s = remaining_s(budget, counters.fetched, crawl.active_s(now))
+    active_s = crawl.active_s(now)
+    if crawl.topic.revisit.continuous:
+        changed = counters.revisits.get(VisitResult.CHANGED, 0)
+        parts.append(f"{sum(counters.revisits.values())} revisits, {changed} changed")
+        hours = crawl.topic.revisit.hours
+        left_s = None if hours is None else max(0.0, hours * HOUR_S - active_s)
+    else:
+        left_s = remaining_s(budget, counters.fetched, active_s)
     if left_s is not None:
         parts.append(f"{_format_duration(left_s)} left")
     if waiting:
         parts.append(waiting)
     return " | ".join(parts)
+
+
+def _downloads(crawl: Crawl) -> int:
+    """Return the number of new pages and revisits."""
+    return crawl.counters.fetched + sum(crawl.counters.revisits.values())
 
 
 def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:

@@ -11,7 +11,8 @@ import pytest
 from focused.crawl import Wait
 from focused.scrapy_addon.crawl_session import WaitReporter
 from focused.scrapy_addon.progress import progress_line
-from tests.support.simulated import START, Simulation, topic
+from focused.topic import Budget, Revisit
+from tests.support.simulated import START, Simulation, page, topic
 
 AT = time.mktime((2026, 3, 4, 14, 2, 11, 0, 0, -1))
 LINE = "waiting for 3 hosts in back-off or long crawl-delays, the next at 14:02:11"
@@ -56,4 +57,17 @@ def test_the_progress_line_ends_with_it(tmp_path: Path) -> None:
     crawl = Simulation(topic(tmp_path, "http://a.test/"), {})
     assert progress_line(crawl.crawl, START, 0.0, LINE).endswith(f"| {LINE}")
     assert "waiting" not in progress_line(crawl.crawl, START, 0.0)
+    crawl.close()
+
+
+def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path: Path) -> None:
+    revisit = Revisit(continuous=True, hours=48, pages_per_day=4)
+    url = "http://a.test/"
+    subject = topic(tmp_path, url, revisit=revisit, budget=Budget(pages=1))
+    crawl = Simulation(subject, {url: page(url, text="whale blubber krill fluke")}).run(1_000)
+    revisits = sum(crawl.crawl.counters.revisits.values())
+    line = progress_line(crawl.crawl, START + 24 * 3600, 0.0)
+    assert revisits > 3
+    assert f"| {revisits} revisits, 0 changed | " in line
+    assert line.endswith("24:00:00 left"), "of the hours of the revisits, not of the harvest"
     crawl.close()
