@@ -178,7 +178,7 @@ class Revisit:
     - ``pages_per_day`` and ``bytes_per_day``: downloads of the continuous crawl, new pages
       included; None for ``pages_per_day``: a seventh of the collection.
     - ``hours``: running time after which the crawl stops; None: never.
-    - ``share``: fixed share of the downloads that are revisits, in [0, 1]; None: revisits and new
+    - ``share``: fixed share of the downloads that are revisits, in (0, 1]; None: revisits and new
       links compete by expected relevant new content.
     - ``by_relevance``: weight pages by their relevance; otherwise all pages count the same.
     - ``host_weights``: factor by host, for the host and its subdomains; ``path_weights``: factor

@@ -208,6 +208,14 @@ def test_a_page_that_left_is_found_gone(
     assert history is not None and history.gone_at is not None
 
 
+def test_a_page_that_stays_gone_is_visited_less_and_less_often(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    web = {HOME: after(3, page(HOME, text=WHALES), Failed(HOME, FailureKind.GONE, status=410))}
+    found = results(revisited(simulate, tmp_path, web, days=120))
+    assert 5 <= found.count("gone") <= 12
+
+
 @pytest.mark.parametrize("status", [302, 303, 307])
 def test_a_page_under_a_lasting_temporary_redirect_keeps_its_url(
     simulate: Simulate, tmp_path: Path, status: int

@@ -371,7 +371,7 @@ class RevisitProcessor:
         previous_at = history.seen_at
         is_gone, was_gone = result in _ENDS, history.gone_at is not None
         changed = detected.brings_links or (result in _CHANGES and not (is_gone and was_gone))
-        record.failures = 0
+        misses, record.failures = record.failures, 0
         history.seen_at = now
         history.visits += 1
         history.changes += changed
@@ -379,6 +379,12 @@ class RevisitProcessor:
             history.changed_at = now
         if is_gone != was_gone:
             history.gone_at = now if is_gone else None
+        if is_gone and was_gone:
+            # A page that is still gone has nothing that changes; it may come back.
+            record.failures = misses + 1
+            wait_s = min(DAY_S * 2.0 ** min(misses, 10), _MAX_RETRY_S)
+            self._collection.postpone(known, now + wait_s)
+            return
         self._announcements.learn(known, previous_at, now, changed=changed, prior=visit.predicted)
         self._collection.record_visit(
             known, previous_at, now, changed=changed, changed_at=detected.changed_at
