@@ -68,7 +68,7 @@ from focused.recorded_web.recorded_web import RecordedWeb
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.revisit.policy import find_revisit_policy
-from focused.scrapy_addon.crawl_models import train_topic_model
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of

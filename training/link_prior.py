@@ -36,7 +36,8 @@ from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.scrapy_addon.crawl_models import train_topic_model, training_urls
+from focused.scrapy_addon.crawl_models import training_urls
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 

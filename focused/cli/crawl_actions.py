@@ -18,8 +18,8 @@ from focused.errors import ConfigurationError, StateError
 from focused.recorded_web.living_options import DEFAULT_START, LivingReplay
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
-from focused.scrapy_addon.crawl_models import train_topic_model
 from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.storage.state_store import StateStore

@@ -35,7 +35,8 @@ from focused.classifier.training_report import TrainedModel
 from focused.cli.common import echo
 from focused.errors import LabelError, ModelError, escape_control_characters
 from focused.labels.label_file import Label, evaluation_labels, load_topic_labels, training_labels
-from focused.scrapy_addon.crawl_models import open_sample_pages, training_urls
+from focused.scrapy_addon.crawl_models import training_urls
+from focused.scrapy_addon.model_training import open_sample_pages
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Page

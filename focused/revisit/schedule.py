@@ -175,10 +175,6 @@ class RevisitSchedule:
         """Add a page after its first fetch at ``at``."""
         self.policy.add(page, site, directory, weight, at)
         self._pages += 1
-        if not self._priced and not self._log_price:
-            # A price far from the budget's would put most pages in the wrong order at first.
-            value = self.policy.value(page, at + self._mean_interval_s)
-            self._log_price = math.log(value) if 0.0 < value < math.inf else 0.0
         self._queue.register(page, site)
         self._put(page, at, self._min_interval_s)
         self._schedule(page, at, at + self._min_interval_s)

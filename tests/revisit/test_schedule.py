@@ -143,15 +143,6 @@ def test_a_page_that_was_put_back_is_due_no_earlier(schedules: Schedules) -> Non
     assert schedule.next_due_at() == pytest.approx(now + 50 * DAY_S, abs=DAY_S / 10)
 
 
-def test_the_price_starts_at_the_value_of_a_visit_after_a_mean_interval(
-    schedules: Schedules,
-) -> None:
-    schedule = schedules.make()
-    add_pages(schedule, 2)
-    assert schedule.price == pytest.approx(MEAN_S)
-    assert schedule.next_due_at() == pytest.approx(START + MEAN_S)
-
-
 def test_the_price_settles_so_that_visits_meet_the_budget(schedules: Schedules) -> None:
     schedule = schedules.make()
     add_pages(schedule, 40)

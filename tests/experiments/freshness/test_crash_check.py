@@ -15,7 +15,7 @@ from focused.experiments.freshness.crash_check import (
     check_requests,
     read_requests,
 )
-from focused.revisit.disk_schedule import TableDueQueue
+from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.storage.rows import pack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
@@ -31,10 +31,18 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
     store.close()
 
 
+def schedule_page(tables: Tables, page: int, due_at: float) -> None:
+    records = TableRecords(tables)
+    queue = TableDueQueue(tables, records)
+    queue.register(page, 0)
+    queue.add(page, due_at)
+    records.save()
+
+
 def store_page(tables: Tables, page: int, *, visits: int = 0, due_at: float | None = 100.0) -> None:
     HistoryWriter(tables).put(page, PageHistory(seen_at=0.0, visits=visits))
     if due_at is not None:
-        TableDueQueue(tables).add(page, due_at)
+        schedule_page(tables, page, due_at)
 
 
 def store_visit(
@@ -63,7 +71,7 @@ def test_a_page_that_is_not_visited_again_is_a_problem(tables: Tables) -> None:
 
 def test_a_page_that_is_scheduled_twice_is_a_problem(tables: Tables) -> None:
     store_page(tables, 0)
-    TableDueQueue(tables).add(0, 200.0)
+    schedule_page(tables, 0, 200.0)
     assert check_collection(tables) == ["page 0 is scheduled or queued 2 times"]
 
 
@@ -74,7 +82,7 @@ def test_a_page_that_is_queued_without_a_link_is_a_problem(tables: Tables) -> No
 
 
 def test_a_scheduled_page_without_a_history_is_a_problem(tables: Tables) -> None:
-    TableDueQueue(tables).add(7, 100.0)
+    schedule_page(tables, 7, 100.0)
     assert check_collection(tables) == ["page 7 is scheduled or queued without a history"]
 
 
