@@ -10,6 +10,7 @@ the site are valued again, so the time depends on ``--changed`` and ``--pages-pe
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import statistics
 import tempfile
@@ -70,6 +71,11 @@ class _Run:
             self._schedule.add(page, self._site(page), self._directory(page), 1.0, self._now)
             self._last.append(self._now)
             self._commit_sometimes(page)
+            if page == 0:
+                # The price of a settled crawl: a new one takes a mean interval to find it, and
+                # puts most pages back meanwhile.
+                value = self._schedule.policy.value(page, self._now + MEAN_INTERVAL_S)
+                self._schedule._log_price = math.log(value)
         added_s = (time.process_time() - began) / pages
         print(f"pages {pages:,}; added in {added_s * 1e6:.1f} us each")
         each, changed = self._options.visits // ROUNDS, self._options.changed
