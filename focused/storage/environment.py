@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,9 @@ TABLES = (
 SETS = ("queue", "seen", "revisit_queue")
 """Tables of sets, with members of one length."""
 _META, IDENTITY = b"meta", b"identity"
+MAX_READING_S = 60.0
+"""A crawl that starts waits so long for commands that read its state."""
+_POLL_S = 0.05
 MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
 
 
@@ -183,9 +187,19 @@ def shared_lock(folder: Path) -> Iterator[None]:
 
 
 def exclusive_lock(folder: Path) -> TextIO:
-    """Lock the folder until the process ends; StateError when it is locked."""
+    """Lock the folder until the process ends; StateError when it is locked.
+
+    Commands that read the state of a stopped crawl are waited for: a report takes seconds.
+    """
     lock = (folder / "lock").open("a+", encoding="utf-8")
-    _take_lock(lock, folder, fcntl.LOCK_EX)
+    give_up_at = time.monotonic() + MAX_READING_S
+    while not _try_lock(lock, fcntl.LOCK_EX):
+        _take_lock(lock, folder, fcntl.LOCK_SH)  # raises if a crawl holds it
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        if time.monotonic() >= give_up_at:
+            lock.close()
+            raise StateError(f"{folder} is being read by another command. Wait for it, or end it.")
+        time.sleep(_POLL_S)
     lock.truncate(0)
     lock.write(str(os.getpid()))
     lock.flush()
@@ -193,16 +207,23 @@ def exclusive_lock(folder: Path) -> TextIO:
 
 
 def _take_lock(lock: TextIO, folder: Path, kind: int) -> None:
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except OSError as error:
+    if not _try_lock(lock, kind):
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
         lock.close()
         raise StateError(
             f"{folder} is in use by another crawl (process {holder}). "
             "Stop it, or give this crawl another output.folder."
-        ) from error
+        )
+
+
+def _try_lock(lock: TextIO, kind: int) -> bool:
+    """Try to take the lock; whether it is taken."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 # A partial write raises a plain lmdb.Error.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Timer
 
 import lmdb
 import msgspec
 import pytest
 
 from focused.errors import StateError
+from focused.storage import environment
+from focused.storage.environment import shared_lock
 from focused.storage.state_store import FORMAT_VERSION, StateStore
 
 
@@ -89,6 +93,25 @@ def test_another_process_is_refused_and_reported_by_whom(tmp_path: Path) -> None
     assert "in use by another crawl (process" in message
     store.tables.put("content", b"1", b"")
     store.close()
+
+
+def test_a_crawl_waits_for_a_command_that_reads_its_state(tmp_path: Path) -> None:
+    StateStore.open(tmp_path, {}).close()
+    reading = ExitStack()
+    reading.enter_context(shared_lock(tmp_path))
+    end = Timer(0.1, reading.close)
+    end.start()
+    StateStore.open(tmp_path, {}).close()
+    assert end.finished.is_set()
+
+
+def test_a_command_that_goes_on_reading_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "MAX_READING_S", 0.0)
+    StateStore.open(tmp_path, {}).close()
+    with shared_lock(tmp_path), pytest.raises(StateError, match="being read by another command"):
+        StateStore.open(tmp_path, {})
 
 
 @pytest.mark.parametrize("held", ["rows", "a table named as ours", "a row named as our table"])
