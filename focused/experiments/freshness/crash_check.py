@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, page_histories, visit_rows
+from focused.crawl.revisits.soft_404 import is_missing_page_url
 from focused.revisit.disk_schedule import scheduled_pages
 from focused.storage.tables import Tables
 
@@ -86,12 +87,12 @@ def _order_problems(visits: Sequence[VisitRow]) -> Iterator[str]:
 def read_requests(access_log: Path) -> Iterator[tuple[str, float]]:
     """Yield URL and time of the requests in the access log of a replay server.
 
-    Requests for robots.txt are left out.
+    Requests for robots.txt and for pages that cannot exist are left out: they have no row.
     """
     with access_log.open(encoding="utf-8") as lines:
         for line in lines:
             entry = json.loads(line)
-            if entry["path"] != _ROBOTS_PATH:
+            if entry["path"] != _ROBOTS_PATH and not is_missing_page_url(entry["path"]):
                 yield f"{entry['scheme']}://{entry['host']}{entry['path']}", entry["time"]
 
 

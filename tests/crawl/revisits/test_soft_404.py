@@ -12,6 +12,7 @@ from focused.crawl.revisits.change_detection import (
 )
 from focused.crawl.revisits.soft_404 import (
     MissingPage,
+    is_missing_page_url,
     looks_like_soft_404,
     missing_page_url,
     redirects_to_missing_page,
@@ -23,6 +24,7 @@ URL = "https://example.org/a/page.html"
 
 def test_a_path_that_cannot_exist_is_in_the_same_directory() -> None:
     made = missing_page_url(URL, 0.5)
+    assert is_missing_page_url(made) and not is_missing_page_url(URL)
     assert made.startswith("https://example.org/a/focused")
     assert made.endswith(".html")
     assert missing_page_url("https://example.org", 0.1) != missing_page_url(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from focused.archive.archive import PageRow
 from focused.archive.page_history import HistoryWriter, PageHistory, VisitResult, VisitRow
+from focused.crawl.revisits.soft_404 import missing_page_url
 from focused.experiments.freshness.crash_check import (
     check_collection,
     check_requests,
@@ -144,6 +146,7 @@ def test_requests_are_read_from_an_access_log(tmp_path: Path) -> None:
     entry = {"scheme": "https", "host": "a.example", "status": 200}
     entries = [
         {**entry, "path": "/robots.txt", "time": 1.0},
+        {**entry, "path": urlsplit(missing_page_url(B, 0.3)).path, "time": 1.5},
         {**entry, "path": "/b", "time": 2.0},
     ]
     log = tmp_path / "access.log"
