@@ -193,7 +193,8 @@ def _build_revisits(
         collection, detector, announcements, responses, archive, state.counters
     )
     updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
-    return Revisits(RevisitPacer(collection, budget), processor, policy_records), updater
+    pacer = RevisitPacer(collection, budget)
+    return Revisits(pacer, detector, processor, policy_records), updater
 
 
 def _open_warc_files(topic: Topic, policy: Policy, store: StateStore) -> WarcFiles | None:

@@ -294,6 +294,8 @@ class Crawl:
             self.robots.settle(lease, outcome, now)
             self._commit(now)
             return None
+        if self._revisits is not None and isinstance(outcome, Fetched):
+            self._revisits.pacer.count_bytes(len(outcome.body), now)
         if lease.purpose is FetchPurpose.MISSING_PAGE:
             self._settle_missing_page(lease, outcome, now, parsed)
             self._commit(now)
@@ -400,10 +402,10 @@ class Crawl:
             return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
         if self._host_policy.robots_allows(offer.host, url):
             revisits.pacer.count_download(now)
-            missing = revisits.processor.missing_url_to_request(url, now)
+            missing = revisits.detector.missing_url_to_request(url, now)
             if missing is not None and self._host_policy.robots_allows(offer.host, missing):
                 return self._leases.open(Lease(offer, FetchPurpose.MISSING_PAGE, missing))
-            headers = revisits.processor.conditional_headers(url, now)
+            headers = revisits.detector.conditional_headers(url, now)
             return self._leases.open(Lease(offer, FetchPurpose.PAGE, url, headers=headers))
         revisits.processor.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
         self._end_revisit(offer, offer.host.pace, now)
@@ -420,8 +422,6 @@ class Crawl:
         assert self._revisits is not None  # it asked for the page
         offer = lease.offer
         self._revisits.processor.settle_missing_page(offer.link, outcome, now, parsed)
-        if isinstance(outcome, Fetched):
-            self._revisits.pacer.count_bytes(len(outcome.body), now)
         self._host_policy.answered(lease.url, outcome)
         pace = self._host_policy.next_pace(offer.host, outcome, now)
         self.frontier.put_back(offer, pace, now)
@@ -431,8 +431,6 @@ class Crawl:
     ) -> SettledFetch:
         revisits = self._revisits
         is_again = revisits is not None and is_revisit(offer.link)
-        if revisits is not None and isinstance(outcome, Fetched):
-            revisits.pacer.count_bytes(len(outcome.body), now)
         if revisits is not None and is_again:
             settled = revisits.processor.settle(offer.link, outcome, now, parsed)
         else:

@@ -111,11 +111,8 @@ class GroupActivity(NamedTuple):
         """Add a visit. Bins of another width are dropped."""
         group = self
         if self.bin_days != visit.bin_days:
-            empty = self.empty(self.at, visit.bin_days)
             group = self._replace(
-                bin_days=visit.bin_days,
-                changes_by_bin=empty.changes_by_bin,
-                days_by_bin=empty.days_by_bin,
+                bin_days=visit.bin_days, changes_by_bin=_ZEROS, days_by_bin=_ZEROS
             )
         if group.at < visit.at:
             group = group._aged_until(visit.at)

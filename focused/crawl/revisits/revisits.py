@@ -58,6 +58,7 @@ class Revisits:
     """What makes a crawl continuous."""
 
     pacer: RevisitPacer
+    detector: ChangeDetector
     processor: RevisitProcessor
     schedule_records: TableRecords
 
@@ -235,14 +236,6 @@ class RevisitProcessor:
         self._responses = responses
         self._archive = archive
         self._counters = counters
-
-    def conditional_headers(self, url: str, now: float) -> Mapping[str, str]:
-        """Return the headers that make the request for a page conditional."""
-        return self._detector.conditional_headers(url, now)
-
-    def missing_url_to_request(self, url: str, now: float) -> str | None:
-        """Return a URL that cannot exist, to request before the revisit of ``url``, or None."""
-        return self._detector.missing_url_to_request(url, now)
 
     def settle_missing_page(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
