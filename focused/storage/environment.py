@@ -182,7 +182,7 @@ def shared_lock(folder: Path) -> Iterator[None]:
         yield
         return
     with lock:
-        _take_lock(lock, folder, fcntl.LOCK_SH)
+        _share_lock(lock, folder)
         yield
 
 
@@ -194,7 +194,7 @@ def exclusive_lock(folder: Path) -> TextIO:
     lock = (folder / "lock").open("a+", encoding="utf-8")
     give_up_at = time.monotonic() + MAX_READING_S
     while not _try_lock(lock, fcntl.LOCK_EX):
-        _take_lock(lock, folder, fcntl.LOCK_SH)  # raises if a crawl holds it
+        _share_lock(lock, folder)  # raises if a crawl holds it
         fcntl.flock(lock, fcntl.LOCK_UN)
         if time.monotonic() >= give_up_at:
             lock.close()
@@ -206,8 +206,8 @@ def exclusive_lock(folder: Path) -> TextIO:
     return lock
 
 
-def _take_lock(lock: TextIO, folder: Path, kind: int) -> None:
-    if not _try_lock(lock, kind):
+def _share_lock(lock: TextIO, folder: Path) -> None:
+    if not _try_lock(lock, fcntl.LOCK_SH):
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
         lock.close()
