@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from focused.archive.archive import Archive
 from focused.archive.warc_files import WarcFiles, warcinfo_fields
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
@@ -32,10 +34,12 @@ from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.interface import Frontier, LinkQueue
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.revisit.policy import PolicyInputs, find_revisit_policy
 from focused.revisit.schedule import RevisitSchedule
 from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 from focused.topic import Topic
 from focused.web.scope_filter import compile_parameter_names
 
@@ -51,12 +55,14 @@ def build_crawl(
     parse: ParseFunction | None = None,
     keep_links: bool = True,
     stages: StageTimes | None = None,
+    route: Callable[[Frontier, Tables], LinkQueue] | None = None,
 ) -> Crawl:
     """Build the crawl of ``topic`` whose state is in ``store``.
 
     With ``follow_links`` False the driver queues links itself, by :meth:`Crawl.enqueue_url`.
     ``parse`` replaces the HTML parser; ``keep_links`` False leaves link rows out of the archive;
-    ``stages`` collects the time spent by stage.
+    ``stages`` collects the time spent by stage. ``route`` returns the queue of the links of pages,
+    which may send those of other partitions away; without it they all go to the frontier.
     """
     tables, scope, politeness = store.tables, topic.scope, topic.politeness
     if not isinstance(classifier, SwappableClassifier):
@@ -87,7 +93,8 @@ def build_crawl(
     link_filter = LinkFilter(
         scope, counters, host_policy, mirrors, traps, nofollow=politeness.nofollow
     )
-    enqueuer = LinkEnqueuer(link_filter, policy.scorer, policy.ordering, frontier)
+    queue = frontier if route is None else route(frontier, tables)
+    enqueuer = LinkEnqueuer(link_filter, policy.scorer, policy.ordering, queue)
     direct_requests = DirectRequests(frontier.hosts, host_policy, state.leases)
     robots = RobotsFetcher(
         frontier,

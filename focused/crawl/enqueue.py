@@ -21,7 +21,7 @@ from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.directory.sample_set import is_in_category
 from focused.frontier.host import Host
-from focused.frontier.interface import Frontier
+from focused.frontier.interface import LinkQueue
 from focused.frontier.priorities import Ordering
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.link_features import (
@@ -43,7 +43,7 @@ class LinkEnqueuer:
     """Scores and queues the links of pages."""
 
     def __init__(
-        self, link_filter: LinkFilter, scorer: LinkScorer, ordering: Ordering, frontier: Frontier
+        self, link_filter: LinkFilter, scorer: LinkScorer, ordering: Ordering, queue: LinkQueue
     ) -> None:
         self.link_filter = link_filter
         self._scorer = scorer
@@ -52,7 +52,7 @@ class LinkEnqueuer:
         self._learns = self._learner is not None
         self._merges_features = self._learns and scorer.feature_names == FEATURE_NAMES
         self._ordering = ordering
-        self._frontier = frontier
+        self._queue = queue
 
     def score(self, context: PageContext, depth: int) -> dict[str, ScoredLink]:
         """Score the links of a page that may be followed, by URL, in document order.
@@ -63,7 +63,7 @@ class LinkEnqueuer:
         allowed = self.link_filter.allowed(page, depth)
         keys = [link_key(link.url) for link in allowed]
         hosts = [host_of(link.url) for link in allowed]
-        known = self._frontier.lookup_links(list(zip(hosts, keys, strict=True)))
+        known = self._queue.lookup_links(list(zip(hosts, keys, strict=True)))
         left = [key not in known.settled for key in keys]
         followed = list(compress(allowed, left))
         if not followed:
@@ -147,7 +147,7 @@ class LinkEnqueuer:
             for url, found in scored.items()
             if not self._is_redundant(found, depth)
         )
-        self._frontier.push_all(links, now, joined=self._learns)
+        self._queue.push_all(links, now, joined=self._learns)
 
     def _queued(
         self, parent: QueuedLink, url: str, found: ScoredLink, depth: int, now: float, hops: int
@@ -157,7 +157,7 @@ class LinkEnqueuer:
             link_key(url),
             url,
             host_of(url),
-            self._ordering(found.rank_score, self._frontier.found),
+            self._ordering(found.rank_score, self._queue.found),
             found.score,
             depth,
             before.parent if before else parent.url,
@@ -182,7 +182,7 @@ class LinkEnqueuer:
         ):
             return False
         return (
-            abs(self._ordering(found.rank_score, self._frontier.found) - before.priority)
+            abs(self._ordering(found.rank_score, self._queue.found) - before.priority)
             <= MIN_PRIORITY_CHANGE
         )
 
@@ -228,8 +228,8 @@ class LinkEnqueuer:
         """Queue one link by its ``rank_score``, or else its score; True when it is new."""
         if rank_score is None:
             rank_score = priority_from_score(link.score, learns=self._learns)
-        priority = self._ordering(rank_score, self._frontier.found)
-        return self._frontier.push(replace(link, priority=priority), now)
+        priority = self._ordering(rank_score, self._queue.found)
+        return self._queue.push(replace(link, priority=priority), now)
 
     def follow(self, link: QueuedLink, now: float) -> str | None:
         """Queue the target of a redirect; a queued one gets the redirecting link's features too.
@@ -244,16 +244,20 @@ class LinkEnqueuer:
             self.push(link, now)
             return None
         again, rank_score = joined
-        priority = self._ordering(rank_score, self._frontier.found)
-        self._frontier.push(replace(again, priority=priority), now, joined=True)
+        priority = self._ordering(rank_score, self._queue.found)
+        self._queue.push(replace(again, priority=priority), now, joined=True)
         return None
+
+    def receive(self, link: QueuedLink, now: float) -> bool:
+        """Queue a link that another crawl of the same topic found; False if it is refused."""
+        return self.follow(link, now) is None
 
     def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
         """The link with its features merged with the queued link's, and its rank score."""
         scorer = self._learner
         if scorer is None or not self._merges_features:
             return None
-        waiting = self._frontier.lookup_links([(link.host, link.key)]).waiting.get(link.key)
+        waiting = self._queue.lookup_links([(link.host, link.key)]).waiting.get(link.key)
         if waiting is None or not (
             len(waiting.features) == len(link.features) == len(FEATURE_NAMES)
         ):

@@ -32,6 +32,7 @@ from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.host import HostPace
 from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.queued_link import QueuedLink
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
@@ -178,6 +179,16 @@ class Crawl:
         if payload is not None:
             self._host_policy.link_came(host_of(url), now)
         return is_new
+
+    def limit_pages(self, pages: int) -> None:
+        """Replace the topic's budget of pages, those fetched so far included."""
+        self._stop_conditions.limit_pages(pages)
+
+    def receive(self, links: Iterable[QueuedLink], now: float) -> int:
+        """Queue links that other partitions found, and commit; return how many were accepted."""
+        accepted = sum(self._enqueuer.receive(link, now) for link in links)
+        self._commit(now)
+        return accepted
 
     def refusal_reason(self, url: str, parent: SettledFetch | None) -> str | None:
         """Return why :meth:`enqueue_url` would refuse a URL, or None; count the refusal."""
@@ -362,6 +373,10 @@ class Crawl:
         """
         lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None
         return self.direct_requests.may_connect(lease, url, address, now)
+
+    def commit(self, now: float) -> None:
+        """Commit what the driver wrote into the crawl's tables."""
+        self._commit(now)
 
     def sync(self) -> None:
         """Flush commits to the disk; the driver calls it about once a second."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
@@ -35,6 +37,10 @@ class StopConditions:
         self._leases = leases
         self._robots = robots
         self._running = running
+
+    def limit_pages(self, pages: int) -> None:
+        """Replace the topic's budget of pages."""
+        self._budget = replace(self._budget, pages=pages)
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""

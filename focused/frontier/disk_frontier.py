@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappush, heapreplace
 
 from msgspec.structs import replace
 
@@ -199,6 +200,23 @@ class DiskFrontier:
         """Allow a settled link to be added again."""
         host = self.hosts.known(host_name)
         return host is not None and self._links.forget(host, key)
+
+    def best_priorities(self, limit: int) -> Sequence[float]:
+        """Return the priorities of the best queued links, at most ``limit``, best first."""
+        best: list[float] = []
+        hosts = [host for host in self.hosts if host.best is not None]
+        for host in sorted(hosts, key=lambda host: -(host.best or 0.0)):
+            for at in self._links.places(host):
+                priority = priority_in_key(at)
+                if len(best) < limit:
+                    heappush(best, priority)
+                elif priority > best[0]:
+                    heapreplace(best, priority)
+                else:
+                    break
+            if len(best) == limit and (host.best or 0.0) <= best[0]:
+                break
+        return sorted(best, reverse=True)
 
     def count(self, host: Host) -> int:
         """Count the host's queued links."""

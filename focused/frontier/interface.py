@@ -105,27 +105,12 @@ class Hosts(Protocol):
         """Return when the first waiting host is due, or None."""
 
 
-class Frontier(Protocol):
-    """Queued links by host, and hosts by due time.
-
-    Single owner, no threads. Changes become durable when the caller has called :meth:`save` and
-    committed; a crash before that undoes them.
-    """
-
-    @property
-    def hosts(self) -> Hosts:
-        """The hosts of all links ever added, and those asked for by name."""
+class LinkQueue(Protocol):
+    """Where the links of pages are queued."""
 
     @property
     def found(self) -> int:
         """The number of links ever added: the next link's position in the order of discovery."""
-
-    @property
-    def interrupted(self) -> Sequence[tuple[Host, float]]:
-        """Hosts with a fetch in flight when an earlier process died, and since when."""
-
-    def __len__(self) -> int:
-        """Return the number of queued links, including those in flight."""
 
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new (the URL-seen test is exact).
@@ -140,6 +125,25 @@ class Frontier(Protocol):
 
     def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
         """Look up links by host name and key."""
+
+
+class Frontier(LinkQueue, Protocol):
+    """Queued links by host, and hosts by due time.
+
+    Single owner, no threads. Changes become durable when the caller has called :meth:`save` and
+    committed; a crash before that undoes them.
+    """
+
+    @property
+    def hosts(self) -> Hosts:
+        """The hosts of all links ever added, and those asked for by name."""
+
+    @property
+    def interrupted(self) -> Sequence[tuple[Host, float]]:
+        """Hosts with a fetch in flight when an earlier process died, and since when."""
+
+    def __len__(self) -> int:
+        """Return the number of queued links, including those in flight."""
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link of a host that is due; None when no link is left.
@@ -177,6 +181,9 @@ class Frontier(Protocol):
 
     def forget(self, host_name: str, key: bytes) -> bool:
         """Allow a settled link to be added again; False when it is queued or was never seen."""
+
+    def best_priorities(self, limit: int) -> Sequence[float]:
+        """Return the priorities of the best queued links, at most ``limit``, best first."""
 
     def count(self, host: Host) -> int:
         """Count the host's queued links, including one in flight."""

@@ -39,6 +39,8 @@ TABLES = (
     "missing_pages", "boilerplate", "boilerplate_pages",
     # revisit
     "revisit_pages", "revisit_due_times", "revisit_groups",
+    # cluster
+    "outbox",
 )  # fmt: skip
 """Tables of rows, by owner. The journal refers to them by position."""
 SETS = ("queue", "seen", "revisit_queue")

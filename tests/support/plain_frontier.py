@@ -152,6 +152,10 @@ class PlainFrontier:
                 if moved.priority != link.priority:
                     self._write(moved)
 
+    def best_priorities(self, limit: int) -> Sequence[float]:
+        links = [link for link, _ in self.memory.queued.values()]
+        return sorted((link.priority for link in links), reverse=True)[:limit]
+
     def save(self) -> None:
         pass
 

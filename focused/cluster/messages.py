@@ -1,0 +1,80 @@
+"""Messages between partitions: data only, checked when they are read.
+
+A message is an array in MessagePack. Nothing in it can run code.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import msgspec
+
+from focused.errors import FocusedError
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.web.urls import host_of, normalize_url
+
+_Url = Annotated[str, msgspec.Meta(max_length=8_192)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+
+
+class MessageError(FocusedError):
+    """A message is malformed; it is counted and skipped."""
+
+
+class LinkMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A link whose host belongs to another partition, as its finder scored it."""
+
+    url: _Url
+    score: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+    depth: _Count
+    parent: _Url | None
+    anchor: Annotated[str, msgspec.Meta(max_length=1_000)]
+    features: Annotated[tuple[float, ...], msgspec.Meta(max_length=255)]
+    hops: _Count
+    tag_path_key: Annotated[int, msgspec.Meta(ge=0)]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(LinkMessage)
+
+
+def encode_link(link: QueuedLink) -> bytes:
+    """Return the message about a link."""
+    message = LinkMessage(
+        link.url,
+        min(max(link.score, 0.0), 1.0),
+        link.depth,
+        link.parent,
+        link.anchor,
+        link.features,
+        link.hops,
+        link.tag_path_key,
+    )
+    return _encoder.encode(message)
+
+
+def decode_link(payload: bytes, now: float) -> QueuedLink:
+    """Return the link of a message, found now. Raises MessageError."""
+    try:
+        message = _decoder.decode(payload)
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"no link message: {error}") from error
+    if not all(map(math.isfinite, (message.score, *message.features))):
+        raise MessageError(f"{message.url}: a number of the link is not finite")
+    if normalize_url(message.url) != message.url:
+        raise MessageError(f"{message.url!r} is no normalised URL")
+    return QueuedLink(
+        link_key(message.url),
+        message.url,
+        host_of(message.url),
+        priority=0.0,
+        score=message.score,
+        depth=message.depth,
+        parent=message.parent,
+        anchor=message.anchor,
+        features=message.features,
+        found_at=now,
+        hops=message.hops,
+        tag_path_key=message.tag_path_key,
+    )

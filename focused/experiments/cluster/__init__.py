@@ -1,0 +1,1 @@
+"""Simulate crawls of many partitions, and measure what the partitioning costs."""
