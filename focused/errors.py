@@ -71,6 +71,10 @@ class StateError(FocusedError):
     """A crawl folder is damaged, belongs to another crawl, or is in use."""
 
 
+class ExchangeError(FocusedError):
+    """The partitions of a crawl cannot exchange messages."""
+
+
 class MissingExtraError(FocusedError):
     """A command needs libraries of an extra that is not installed."""
 

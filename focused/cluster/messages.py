@@ -35,13 +35,39 @@ class LinkMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     tag_path_key: Annotated[int, msgspec.Meta(ge=0)]
 
 
+class LinkBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Links from one partition to another.
+
+    ``token`` is the fencing token of the sender's lease, which grows with each owner of a
+    partition; ``number`` is that of the last link, and grows from batch to batch of one owner.
+    """
+
+    sender: Annotated[int, msgspec.Meta(ge=0)]
+    token: Annotated[int, msgspec.Meta(ge=0)]
+    number: Annotated[int, msgspec.Meta(ge=0)]
+    links: tuple[LinkMessage, ...]
+
+
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(LinkMessage)
+_decoder = msgspec.msgpack.Decoder(LinkBatch)
 
 
-def encode_link(link: QueuedLink) -> bytes:
+def encode_batch(batch: LinkBatch) -> bytes:
+    """Return a batch as bytes."""
+    return _encoder.encode(batch)
+
+
+def decode_batch(data: bytes) -> LinkBatch:
+    """Return the batch. Raises MessageError."""
+    try:
+        return _decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"no batch of links: {error}") from error
+
+
+def message_of(link: QueuedLink) -> LinkMessage:
     """Return the message about a link."""
-    message = LinkMessage(
+    return LinkMessage(
         link.url,
         min(max(link.score, 0.0), 1.0),
         link.depth,
@@ -51,15 +77,10 @@ def encode_link(link: QueuedLink) -> bytes:
         link.hops,
         link.tag_path_key,
     )
-    return _encoder.encode(message)
 
 
-def decode_link(payload: bytes, now: float) -> QueuedLink:
+def link_of(message: LinkMessage, now: float) -> QueuedLink:
     """Return the link of a message, found now. Raises MessageError."""
-    try:
-        message = _decoder.decode(payload)
-    except msgspec.MsgspecError as error:
-        raise MessageError(f"no link message: {error}") from error
     if not all(map(math.isfinite, (message.score, *message.features))):
         raise MessageError(f"{message.url}: a number of the link is not finite")
     if normalize_url(message.url) != message.url:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from focused.cluster.exchange import BEGINNING, Exchange, Received, Sender
-from focused.cluster.messages import MessageError, decode_link
+from focused.cluster.exchange import BEGINNING, Exchange, StreamEntry
+from focused.cluster.messages import (
+    LinkBatch,
+    LinkMessage,
+    MessageError,
+    decode_batch,
+    encode_batch,
+    link_of,
+)
 from focused.cluster.outbox import Outbox
 from focused.cluster.routing import OwnerOf, RoutedLinks
 from focused.crawl.loop import Crawl
@@ -18,38 +25,48 @@ logger = logging.getLogger(__name__)
 
 _POSITION = "inbox"
 _SENDERS = "senders"
-MAX_BATCH = 1_000
+_LINKS_AT_ONCE = 1_000
+_BATCHES_AT_ONCE = 100
+
+
+@dataclass(slots=True)
+class ReceivedCounts:
+    """Links received; repeated ones, which are skipped; batches and links that were malformed."""
+
+    links: int = 0
+    repeated: int = 0
+    malformed: int = 0
 
 
 class Partition:
-    """One partition under its present owner.
+    """One partition under its present owner, whose lease has the fencing token ``token``.
 
-    What it receives is committed together with its position in the stream, so no message takes
+    What it receives is committed together with its position in the stream, so no batch takes
     effect twice and none is lost.
     """
 
     def __init__(
         self,
-        sender: Sender,
+        number: int,
+        token: int,
         crawl: Crawl,
         tables: Tables,
         outbox: Outbox,
         links: RoutedLinks,
         owner_of: OwnerOf,
     ) -> None:
-        self.sender = sender
+        self.number = number
         self.crawl = crawl
         self.links = links
         self.outbox = outbox
-        self.received = 0
-        self.refused = 0
-        """Malformed messages, and links of other partitions."""
+        self.received = ReceivedCounts()
+        self._token = token
         self._tables = tables
         self._owner_of = owner_of
         self._position: str = tables.get_meta(_POSITION) or BEGINNING
-        stored = tables.get_meta(_SENDERS) or {}
-        self._latest = {int(partition): tuple(latest) for partition, latest in stored.items()}
-        """Token and number of the last message of each sending partition."""
+        senders = tables.get_meta(_SENDERS) or {}
+        self._latest = {int(sender): (latest[0], latest[1]) for sender, latest in senders.items()}
+        """Token and number of the last batch of each sender."""
 
     @property
     def position(self) -> str:
@@ -57,58 +74,65 @@ class Partition:
         return self._position
 
     def send(self, exchange: Exchange, now: float) -> int:
-        """Send what is in the outbox; return how many messages.
+        """Send the links in the outbox; return how many.
 
         The driver calls it when the commits that wrote them are durable. Raises ExchangeError.
         """
         total = 0
-        while outgoing := self.outbox.first(MAX_BATCH):
-            for to in sorted({each.to for each in outgoing}):
-                messages = [each.message for each in outgoing if each.to == to]
-                exchange.send(to, self.sender, messages)
+        while outgoing := self.outbox.first(_LINKS_AT_ONCE):
+            for to in sorted({link.to for link in outgoing}):
+                links = [link for link in outgoing if link.to == to]
+                messages = tuple(link.message for link in links)
+                batch = LinkBatch(self.number, self._token, links[-1].number, messages)
+                exchange.send(to, encode_batch(batch))
             self.outbox.remove(outgoing)
             self.crawl.commit(now)
             total += len(outgoing)
         return total
 
     def receive(self, exchange: Exchange, now: float) -> int:
-        """Queue the links that came; return how many messages were read. Raises ExchangeError."""
+        """Queue the links that came; return how many batches were read. Raises ExchangeError."""
         total = 0
-        while batch := exchange.receive(self.sender.partition, self._position, MAX_BATCH):
-            self._deliver(batch, now)
-            total += len(batch)
+        while entries := exchange.receive(self.number, self._position, _BATCHES_AT_ONCE):
+            self._deliver(entries, now)
+            total += len(entries)
         return total
 
-    def _deliver(self, batch: Sequence[Received], now: float) -> None:
-        links = []
-        kinds: Counter[str] = Counter()
-        for each in batch:
-            if self._is_repeated(each):
-                continue
+    def _deliver(self, entries: Sequence[StreamEntry], now: float) -> None:
+        links: list[QueuedLink] = []
+        for entry in entries:
             try:
-                links.append(self._link_of(each, now))
+                batch = decode_batch(entry.batch)
             except MessageError as error:
-                kinds[str(error)] += 1
-        for reason, count in kinds.items():
-            logger.warning("%d messages refused: %s", count, reason)
-        self.refused += kinds.total()
-        self.received += len(links)
-        self._position = batch[-1].position
+                self._refuse(error)
+                continue
+            if self._is_new(batch):
+                links += filter(None, (self._link_of(each, now) for each in batch.links))
+        self.received.links += len(links)
+        self._position = entries[-1].position
         self._tables.put_meta(_POSITION, self._position)
         self._tables.put_meta(_SENDERS, {str(key): latest for key, latest in self._latest.items()})
         self.crawl.receive(links, now)
 
-    def _is_repeated(self, received: Received) -> bool:
-        """Whether the message came before, or from an owner that has been replaced."""
-        sender, number = received.sender, received.message.number
-        this = (sender.token, number)
-        if this <= self._latest.get(sender.partition, (-1, -1)):
-            return True
-        self._latest[sender.partition] = this
-        return False
+    def _is_new(self, batch: LinkBatch) -> bool:
+        """Whether the batch came for the first time, and not from an owner that was replaced."""
+        this = (batch.token, batch.number)
+        if this <= self._latest.get(batch.sender, (-1, -1)):
+            self.received.repeated += len(batch.links)
+            return False
+        self._latest[batch.sender] = this
+        return True
 
-    def _link_of(self, received: Received, now: float) -> QueuedLink:
-        link = decode_link(received.message.payload, now)
-        if self._owner_of(link.host, link.key) != self.sender.partition:
-            raise MessageError(f"{link.url} belongs to another partition")
+    def _link_of(self, message: LinkMessage, now: float) -> QueuedLink | None:
+        try:
+            link = link_of(message, now)
+            if self._owner_of(link.host, link.key) != self.number:
+                raise MessageError(f"{link.url} belongs to another partition")
+        except MessageError as error:
+            self._refuse(error)
+            return None
         return link
+
+    def _refuse(self, error: MessageError) -> None:
+        self.received.malformed += 1
+        logger.warning("a message for partition %d is refused: %s", self.number, error)

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.assignment import PartitionMap, SiteUnit
 from focused.cluster.budget import share_out
-from focused.cluster.exchange import MemoryExchange, Sender
+from focused.cluster.exchange import MemoryExchange
 from focused.cluster.outbox import Outbox
 from focused.cluster.partition import Partition
 from focused.cluster.routing import LinkMode, RoutedLinks
@@ -174,9 +174,7 @@ class _Cluster:
         )
         seeds = filter(None, map(normalize_url, topic.seeds.urls))
         crawl.seed([url for url in seeds if self._owner_of.of_url(url) == number], 0.0)
-        partition = Partition(
-            Sender(number, 1), crawl, store.tables, outbox, routed[0], self._owner_of
-        )
+        partition = Partition(number, 1, crawl, store.tables, outbox, routed[0], self._owner_of)
         self._drivers.append(_Driver(partition, topic.politeness.concurrency))
 
     def run(self) -> ClusterRun:
@@ -276,7 +274,7 @@ class _Cluster:
         for driver in self._drivers:
             partition = driver.partition
             if partition.receive(self._exchange, self._now):
-                self._exchange.trim(partition.sender.partition, partition.position)
+                self._exchange.trim(partition.number, partition.position)
                 driver.ask_at = self._now
 
     def _result(self) -> ClusterRun:
