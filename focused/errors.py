@@ -75,6 +75,14 @@ class ExchangeError(FocusedError):
     """The partitions of a crawl cannot exchange messages."""
 
 
+class CoordinationError(FocusedError):
+    """The workers of a crawl cannot reach their coordinator."""
+
+
+class StorageError(FocusedError):
+    """The shared storage of a crawl cannot be read or written."""
+
+
 class MissingExtraError(FocusedError):
     """A command needs libraries of an extra that is not installed."""
 

@@ -126,7 +126,7 @@ class LinkEnqueuer:
     def new_link_scores(self, scored: Mapping[str, ScoredLink]) -> Sequence[float]:
         """Return the scores of the links that are not queued yet."""
         links = [(host_of(url), link_key(url)) for url in scored]
-        waiting = self._frontier.lookup_links(links).waiting
+        waiting = self._queue.lookup_links(links).waiting
         return [
             found.score
             for (_, key), found in zip(links, scored.values(), strict=True)
