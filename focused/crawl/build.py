@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from focused.archive.archive import Archive
 from focused.archive.warc_files import WarcFiles, warcinfo_fields
@@ -56,6 +56,7 @@ def build_crawl(
     keep_links: bool = True,
     stages: StageTimes | None = None,
     route: Callable[[Frontier, Tables], LinkQueue] | None = None,
+    lease_numbers: Iterator[int] | None = None,
 ) -> Crawl:
     """Build the crawl of ``topic`` whose state is in ``store``.
 
@@ -63,6 +64,7 @@ def build_crawl(
     ``parse`` replaces the HTML parser; ``keep_links`` False leaves link rows out of the archive;
     ``stages`` collects the time spent by stage. ``route`` returns the queue of the links of pages,
     which may send those of other partitions away; without it they all go to the frontier.
+    ``lease_numbers`` are shared by the crawls of one driver.
     """
     tables, scope, politeness = store.tables, topic.scope, topic.politeness
     if not isinstance(classifier, SwappableClassifier):
@@ -81,7 +83,7 @@ def build_crawl(
         frontier=frontier,
         archive=Archive(store, warc=_open_warc_files(topic, policy, store), links=keep_links),
         counters=counters,
-        leases=Leases(),
+        leases=Leases(lease_numbers),
         timer=RunTimer(counters),
         stages=stages or StageTimes(),
     )

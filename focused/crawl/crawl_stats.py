@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -53,6 +54,21 @@ class Counters:
         """Return the totals as JSON data."""
         return {each.name: copy(getattr(self, each.name)) for each in fields(self)}
 
+    @classmethod
+    def total(cls, parts: Sequence[Counters]) -> Counters:
+        """Return the totals of crawls that ran side by side; that of one is itself."""
+        if len(parts) == 1:
+            return parts[0]
+        total = cls(active_s=max((part.active_s for part in parts), default=0.0))
+        for part in parts:
+            for name in _COUNTS:
+                setattr(total, name, getattr(total, name) + getattr(part, name))
+            for name in _COUNTS_BY_KIND:
+                counts = Counter(getattr(total, name)) + Counter(getattr(part, name))
+                setattr(total, name, dict(counts))
+            total.recent += part.recent[-RECENT_PAGES // len(parts) :]
+        return total
+
     @property
     def harvest_rate(self) -> float:
         """On-topic pages per classified page, in [0, 1]; 0 before the first."""
@@ -81,6 +97,9 @@ class Counters:
         """Count links refused for ``reason``."""
         self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + links
 
+
+_COUNTS = tuple(each.name for each in fields(Counters) if each.type == "int")
+_COUNTS_BY_KIND = ("failures", "out_of_scope", "revisits")
 
 Clock = Callable[[], float]
 

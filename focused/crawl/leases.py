@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.steps import Fetch, FetchPurpose
@@ -38,9 +39,10 @@ class Lease:
 class Leases:
     """The fetches in flight by number; each is closed once."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Iterator[int] | None = None) -> None:
+        """``numbers`` are those of its leases; crawls of one driver share them."""
         self._open: dict[int, Lease] = {}
-        self._last = 0
+        self._numbers = count(1) if numbers is None else numbers
         self.pages = 0
         """The number of leases for pages."""
 
@@ -59,10 +61,10 @@ class Leases:
 
     def open(self, lease: Lease) -> Fetch:
         """Open a lease."""
-        self._last += 1
-        self._open[self._last] = lease
+        number = next(self._numbers)
+        self._open[number] = lease
         self.pages += lease.purpose is FetchPurpose.PAGE
-        return Fetch(self._last, lease.url, lease.purpose, lease.offer.link, lease.headers)
+        return Fetch(number, lease.url, lease.purpose, lease.offer.link, lease.headers)
 
     def close(self, number: int) -> Lease:
         """Close a lease; KeyError when it is not open."""

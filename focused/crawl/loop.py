@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from focused.archive.archive import Archive
 from focused.classifier.topic_classifier import TopicClassifier
@@ -341,6 +341,12 @@ class Crawl:
     def due_at(self, url: str) -> float:
         """Return when the URL's host may be requested again."""
         return self.frontier.hosts.get(host_of(url)).pace.due_at
+
+    def delay_host(self, url: str, until: float, now: float) -> None:
+        """Request the URL's host not before ``until``: another crawl requests it."""
+        host = self.frontier.hosts.get(host_of(url))
+        host.pace = replace(host.pace, due_at=max(host.pace.due_at, until))
+        self.frontier.hosts.refresh(host, now)
 
     def close(self, now: float) -> None:
         """Put back open leases, commit, and write the Parquet files."""

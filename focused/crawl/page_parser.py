@@ -111,6 +111,7 @@ class PageParser:
         self._parse = parse
         self.record_builder = record_builder
         self._reads_blocks = reads_blocks
+        self._uses_static_features = uses_static_features
         self._near = scope.near_duplicates
         self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
@@ -131,6 +132,21 @@ class PageParser:
             self._parse,
             self._clock,
             record_builder=self.record_builder,
+            reads_blocks=self._reads_blocks,
+        )
+
+    def without_records(self) -> PageParser:
+        """Return a parser for pages of several crawls, whose WARC records follow when they settle.
+
+        See :attr:`ParsedPage.record`.
+        """
+        return PageParser(
+            self._scope,
+            self.classifier,
+            self._classifier_name,
+            self._parse,
+            self._clock,
+            uses_static_features=self._uses_static_features,
             reads_blocks=self._reads_blocks,
         )
 
@@ -321,7 +337,7 @@ class ResponseParser:
         refused = self.refusal(link, fetched)
         if refused is not None:
             return refused
-        read = self._reclassified(ahead) if isinstance(ahead, ParsedPage) else ahead
+        read = self._completed(ahead, fetched) if isinstance(ahead, ParsedPage) else ahead
         if read is None:
             read = self.page_parser().read(fetched)
         if isinstance(read, Failed):
@@ -336,6 +352,13 @@ class ResponseParser:
             left_out = read.page.is_noindex_at(fetched.received_at) and not self._archives_noindex
             return replace(failed, exchange=None) if left_out else failed
         return read
+
+    def _completed(self, parsed: ParsedPage, fetched: Fetched) -> ParsedPage:
+        """Return a page that was parsed ahead with its records, by the current classifier."""
+        parsed, builder = self._reclassified(parsed), self._record_builder()
+        if parsed.record is not None or builder is None:
+            return parsed
+        return replace(parsed, record=builder.capture(fetched))
 
     def _reclassified(self, parsed: ParsedPage) -> ParsedPage:
         """Classify again if the classifier was replaced since the page was parsed."""

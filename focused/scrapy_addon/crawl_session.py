@@ -21,6 +21,8 @@ from scrapy.statscollectors import StatsCollector
 from focused.archive.warc_files import WARC_FILE
 from focused.atomic_file import write_json_atomically
 from focused.crawl import Crawl, SettledFetch, Step, Wait, build_crawl
+from focused.crawl.crawl_group import CrawlGroup, SingleCrawl
+from focused.crawl.crawl_stats import Counters
 from focused.crawl.page_parser import ParsedPage
 from focused.errors import ConfigurationError, FocusedError, StateError, escape_control_characters
 from focused.orderings import Policy, PolicyInputs, find_policy
@@ -28,7 +30,13 @@ from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.http_client import HttpClient
 from focused.scrapy_addon.parser_pool import PageBatcher, ParserPool
-from focused.scrapy_addon.statistics import CrawlProfile, counters_of, hosts_of, publish
+from focused.scrapy_addon.statistics import (
+    CrawlProfile,
+    counters_to_json,
+    hosts_of,
+    publish,
+    total_counters,
+)
 from focused.storage.environment import write_error_advice
 from focused.storage.state_store import StateStore
 from focused.topic import Topic, adapt_to_recorded_web, topic_to_json
@@ -53,8 +61,11 @@ class CrawlSession:
         parser_processes: int | None = None,
         parsing_limits: ParsingLimits | None = None,
         clock: Clock | None = None,
+        open_group: Callable[[], CrawlGroup] | None = None,
     ) -> None:
-        """``parser_processes`` and ``parsing_limits`` as for :class:`ParserPool`.
+        """``open_group`` opens what the session crawls, by default the crawl of the topic.
+
+        ``parser_processes`` and ``parsing_limits`` as for :class:`ParserPool`.
 
         All times of the crawl are those of ``clock``, by default a :class:`CrawlClock`.
 
@@ -70,16 +81,17 @@ class CrawlSession:
         self.waiting = WaitReporter()
         self.profile = CrawlProfile()
         self.http_client: HttpClient | None = None  # made for the first request
-        self._batcher = PageBatcher(lambda: self.crawl.page_parser())
+        self._batcher = PageBatcher(lambda: self.group.page_parser())
         self._parser_processes = ParserPool(
             parser_processes,
-            lambda: self.crawl.page_parser(),
+            lambda: self.group.page_parser(),
             limits=parsing_limits,
             is_idle=lambda: self._batcher.is_idle,
         )
         self._models = models
+        self._open_group = open_group or self._open_single
         self._ordering: Policy = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
-        self._crawl: Crawl | None = None
+        self._group: CrawlGroup | None = None
         self._record_builder: WarcRecordBuilder | None = None
         self._stats: StatsCollector
         self._was_opened = False
@@ -104,33 +116,42 @@ class CrawlSession:
         print(f"focused: {escape_control_characters(error_message)}", file=sys.stderr)
 
     @property
-    def crawl(self) -> Crawl:
-        """The open crawl."""
-        if self._crawl is None:
+    def group(self) -> CrawlGroup:
+        """The open crawl, or the open partitions."""
+        if self._group is None:
             raise RuntimeError("the crawl is not open: the scheduler opens it with the spider")
-        return self._crawl
+        return self._group
+
+    def crawl_of(self, url: str) -> Crawl:
+        """Return the crawl for requests to a normalised URL outside the frontier."""
+        return self.group.of_url(url)
 
     @property
     def is_open(self) -> bool:
         """Whether the crawl is open."""
-        return self._crawl is not None
+        return self._group is not None
 
     async def parse_early(self, lease: int, outcome: Outcome) -> ParsedPage | Failed | None:
         """Parse a response before it is settled; None if settling will parse it."""
-        if not isinstance(outcome, Fetched) or not self.crawl.may_parse(lease, outcome):
+        crawl = self.group.of_lease(lease)
+        if crawl is None or not isinstance(outcome, Fetched):
+            return None
+        if not crawl.may_parse(lease, outcome):
             return None
         is_long = needs_parser_process(outcome)
         if is_long:
-            self.crawl.begin_parsing(lease)
+            crawl.begin_parsing(lease)
         return await self._parse(outcome, is_long=is_long)
 
     async def parse_and_classify(self, outcome: Outcome) -> ParsedPage | None:
         """Parse and classify a page that is not the frontier's; None if it is not a page."""
-        if not self.is_open or not isinstance(outcome, Fetched) or not self.crawl.is_page(outcome):
+        if not self.is_open or not isinstance(outcome, Fetched):
+            return None
+        if not self.crawl_of(outcome.url).is_page(outcome):
             return None
         parsed = await self._parse(outcome, is_long=needs_parser_process(outcome))
         if parsed is None and self.is_open:
-            parsed = self.crawl.page_parser().read(outcome)
+            parsed = self.group.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
 
     async def _parse(self, outcome: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
@@ -148,23 +169,25 @@ class CrawlSession:
 
     def is_leased(self, lease: int) -> bool:
         """Whether the crawl is open and the lease not settled."""
-        return self.is_open and self.crawl.is_open(lease)
+        return self._group is not None and self._group.of_lease(lease) is not None
 
     def settle(
         self, lease: int, outcome: Outcome, parsed: ParsedPage | Failed | None = None
     ) -> SettledFetch | None:
         """Settle a lease; an error stops the crawl."""
         try:
-            return self.crawl.settle(lease, outcome, self.now(), parsed)
+            return self.group.settle(lease, outcome, self.now(), parsed)
         except Exception as error:  # continuing would lose the link and block its host
             self.fail(error)
             raise
 
     def maintain(self, now: float) -> None:
         """Sync the state to disk and swap in a retrained model; called about once a second."""
-        self.crawl.sync()
+        self.group.maintain(now)
+        if not self.group.crawls:
+            return
         self.publish()
-        writer = self.crawl.archive.record_builder
+        writer = self.group.page_parser().record_builder
         if self._record_builder is not None and writer != self._record_builder:
             # A new WARC file: parser processes must name its warcinfo record.
             self._parser_processes.classifier_swapped()
@@ -172,7 +195,8 @@ class CrawlSession:
         self._parser_processes.check_load()
         successor = self._models.watcher.poll() if self._models.watcher else None
         if successor is not None:
-            self.crawl.swap_model(successor.classifier, successor.name, now)
+            for crawl in self.group.crawls:
+                crawl.swap_model(successor.classifier, successor.name, now)
             self._parser_processes.classifier_swapped()
             logger.info("model %s classifies from now on", successor.name)
 
@@ -181,7 +205,7 @@ class CrawlSession:
         """Whether the crawl was opened successfully."""
         return self._was_opened
 
-    def open(self, run_settings: Mapping[str, Any], stats: StatsCollector) -> Crawl:
+    def open(self, run_settings: Mapping[str, Any], stats: StatsCollector) -> CrawlGroup:
         """Open the crawl's folder; print and raise what prevents it.
 
         ``run_settings`` is written to the folder's ``settings.json``; ``stats`` receives the
@@ -194,63 +218,71 @@ class CrawlSession:
             self._report_error(format_error(error, self.topic.output.folder))
             raise
 
-    def _open_crawl(self, run_settings: Mapping[str, Any]) -> Crawl:
+    def _open_crawl(self, run_settings: Mapping[str, Any]) -> CrawlGroup:
         folder = self.topic.output.folder
-        store = open_state(self.topic, self.policy, replayed=self.replayed)
-        self._crawl = build_crawl(
-            self.topic,
-            self._models.classifier,
-            self._ordering,
-            store,
-            training_urls=self._models.training_urls,
-            follow_links=self.follow_links,
-            stages=self.profile.stages,
-        )
-        self.now.advance_to(self._crawl.last_activity_at)
-        self.profile.start(self._crawl.counters.fetched)
+        group = self._group = self._open_group()
+        self.now.advance_to(max((each.last_activity_at for each in group.crawls), default=0.0))
+        self.profile.start(total_counters(group.crawls).fetched)
         described = {"topic": topic_to_json(self.topic), "policy": self.policy, **run_settings}
         write_json_atomically(folder / "settings.json", described)
         self._was_opened = True
-        return self._crawl
+        return group
+
+    def _open_single(self) -> CrawlGroup:
+        store = open_state(self.topic, self.policy, replayed=self.replayed)
+        return SingleCrawl(
+            build_crawl(
+                self.topic,
+                self._models.classifier,
+                self._ordering,
+                store,
+                training_urls=self._models.training_urls,
+                follow_links=self.follow_links,
+                stages=self.profile.stages,
+            )
+        )
 
     def close(self) -> None:
         """Close the crawl and release its folder; print what fails."""
-        if self._crawl is None:
+        if self._group is None:
             return
-        crawl, self._crawl = self._crawl, None
+        group, self._group = self._group, None
         self.profile.stop()
         self._parser_processes.close()
         try:
-            self._write_results(crawl)
+            self._write_results(group)
         except Exception as error:  # Scrapy would log it and end normally
             message = format_error(error, self.topic.output.folder)
             logger.critical("the crawl could not be closed: %s", message, exc_info=error)
             if not self.error_message:
                 self._report_error(message)
 
-    def _write_results(self, crawl: Crawl) -> None:
-        hosts = hosts_of(crawl)  # while the frontier is open
-        if self.follow_links and not hosts["frontier"] and not crawl.counters.fetched:
-            self._report_error(_no_pages_message(crawl))
-        crawl.close(self.now())
+    def _write_results(self, group: CrawlGroup) -> None:
+        crawls = tuple(group.crawls)
+        hosts = hosts_of(crawls)  # while the frontier is open
+        counters = total_counters(crawls)
+        if self.follow_links and crawls and not hosts["frontier"] and not counters.fetched:
+            self._report_error(_no_pages_message(self.topic, counters))
+        group.close(self.now())
+        counters = total_counters(crawls)
         stats = {
-            **counters_of(crawl, replayed=self.replayed),
+            **counters_to_json(counters, replayed=self.replayed),
             **hosts,
             "ended_at": self.now(),
             "end_reason": self.end_reason,
-            "profile": self._profile_of(crawl),
+            "profile": self.profile.as_json(counters.fetched, self._parser_processes),
         }
         publish(self._stats, stats)
         write_json_atomically(self.topic.output.folder / "stats.json", stats)
 
     def publish(self) -> None:
         """Copy the counters to Scrapy's statistics."""
-        counters = counters_of(self.crawl, replayed=self.replayed)
-        left, profile = len(self.crawl.frontier), self._profile_of(self.crawl)
-        publish(self._stats, {**counters, "frontier": left, "profile": profile})
-
-    def _profile_of(self, crawl: Crawl) -> dict[str, Any]:
-        return self.profile.as_json(crawl.counters.fetched, self._parser_processes)
+        crawls = self.group.crawls
+        counters = total_counters(crawls)
+        values = counters_to_json(counters, replayed=self.replayed)
+        left = sum(len(crawl.frontier) for crawl in crawls)
+        profile = self.profile.as_json(counters.fetched, self._parser_processes)
+        publish(self._stats, {**values, "frontier": left, "profile": profile})
 
 
 class SessionHolder:
@@ -282,13 +314,13 @@ def crawl_error_of(crawler: Crawler) -> str:
     return "" if session is None else session.error_message
 
 
-def _no_pages_message(crawl: Crawl) -> str:
-    urls = crawl.topic.seeds.urls
+def _no_pages_message(topic: Topic, counters: Counters) -> str:
+    urls = topic.seeds.urls
     seeds = ", ".join(urls[:3]) + (f" and {len(urls) - 3} more" if len(urls) > 3 else "")
-    kinds = ", ".join(f"{kind} ({count})" for kind, count in crawl.counters.failures.items())
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in counters.failures.items())
     return (
         f"no page came from the seeds ({seeds}): {kinds or 'nothing was requested'}. "
-        f"Check seeds in {crawl.topic.path}, and the network"
+        f"Check seeds in {topic.path}, and the network"
     )
 
 

@@ -176,7 +176,7 @@ class DirectFetcher:
         url = request.url
         if not state_of(request).is_plain or not url.isascii() or "[" in url or "@" in url:
             return False
-        if not is_leased(request, self._session.crawl):
+        if not is_leased(request, self._session):
             return False
         host = url.split("/", 3)[2].partition(":")[0]
         address = self._connections.known_address(host)
@@ -207,7 +207,7 @@ class DirectFetcher:
         """Send the request; raises the exceptions of Scrapy's download handlers."""
         session, state, url = self._session, state_of(request), request.url
         address = str(state.checked_address)
-        if not session.crawl.may_connect(state.lease, url, address, session.now()):
+        if not session.group.may_connect(state.lease, url, address, session.now()):
             raise FetchPostponed(f"{address} must not be requested yet")
         update_state(request, was_looked_up=True, sent_at=session.now())
         is_robots = state.purpose is FetchPurpose.ROBOTS
@@ -313,7 +313,7 @@ class SettlingDownloader(Downloader):
         self.active.add(request)
         download: Coroutine[Any, Any, Response | Request] = self._download_or_settle(request)
         pages = current_callback_pages()
-        if pages is not None and not is_leased(request, self._session.crawl):
+        if pages is not None and not is_leased(request, self._session):
             download = self._classify(request, download, pages)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
         return fetched.addBoth(self._ended, request)

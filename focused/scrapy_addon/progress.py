@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 from scrapy import signals
@@ -18,10 +19,12 @@ from scrapy.utils.asyncio import create_looping_call
 
 from focused.archive.page_history import VisitResult
 from focused.crawl import Crawl
+from focused.crawl.crawl_stats import Counters
 from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
-from focused.topic import Budget
+from focused.scrapy_addon.statistics import total_counters
+from focused.topic import Budget, Topic
 
 
 class ProgressExtension:
@@ -50,13 +53,15 @@ class ProgressExtension:
 
     def opened(self) -> None:
         """Start; report if an earlier crawl is resumed."""
-        crawl = self._session.crawl
-        self._last_fetched = _downloads(crawl)
-        if crawl.counters.settled:
-            folder = escape_control_characters(str(crawl.topic.output.folder))
+        crawls = self._session.group.crawls
+        counters = total_counters(crawls)
+        self._last_fetched = _downloads(counters)
+        if counters.settled:
+            folder = escape_control_characters(str(self._session.topic.output.folder))
+            queued = sum(len(crawl.frontier) for crawl in crawls)
             print(
-                f"focused: resuming in {folder}: {crawl.counters.fetched} pages "
-                f"fetched before, {len(crawl.frontier)} links queued (--fresh starts anew)",
+                f"focused: resuming in {folder}: {counters.fetched} pages "
+                f"fetched before, {queued} links queued (--fresh starts anew)",
                 file=self._out,
             )
         self._loop.start(1.0 if self._terminal else self._every_s, now=False)
@@ -72,39 +77,43 @@ class ProgressExtension:
         if not self._session.is_open:
             return
         now = self._session.now()
-        crawl = self._session.crawl
-        pages = _downloads(crawl)
+        crawls = self._session.group.crawls
+        pages = _downloads(total_counters(crawls))
         real_s = self._every_s
         if self._last_at is not None:
             real_s = self._session.now.real_s(now - self._last_at)
         speed = (pages - self._last_fetched) / max(real_s, 1e-3)
         self._last_at, self._last_fetched = now, pages
-        line = progress_line(crawl, now, speed, self._session.waiting.line)
+        line = progress_line(self._session.topic, crawls, now, speed, self._session.waiting.line)
         if self._terminal:
             print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
         else:
             print(line, file=self._out, flush=True)
 
 
-def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "") -> str:
+def progress_line(
+    topic: Topic, crawls: Sequence[Crawl], now: float, pages_per_s: float, waiting: str = ""
+) -> str:
     """Return a crawl's progress in one line; ``pages_per_s``, with revisits, since the last line.
 
     ``waiting`` describes what the crawl waits for.
     """
-    counters = crawl.counters
-    budget = crawl.topic.budget
+    counters = total_counters(crawls)
+    budget = topic.budget
+    frontiers = [crawl.frontier for crawl in crawls]
+    queued, hosts = sum(map(len, frontiers)), sum(len(each.hosts) for each in frontiers)
     of = f"/{budget.pages}" if budget.pages else ""
     parts = [
         f"{counters.fetched}{of} pages",
         f"{pages_per_s:.1f}/s",
         f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
-        f"frontier {len(crawl.frontier)} on {len(crawl.frontier.hosts)} hosts",
+        f"frontier {queued} on {hosts} hosts",
     ]
-    active_s = crawl.active_s(now)
-    if crawl.topic.revisit.continuous:
+    active_s = max((crawl.active_s(now) for crawl in crawls), default=0.0)
+    if topic.revisit.continuous:
         changed = counters.revisits.get(VisitResult.CHANGED, 0)
         parts.append(f"{sum(counters.revisits.values())} revisits, {changed} changed")
-        hours = crawl.topic.revisit.hours
+        hours = topic.revisit.hours
         left_s = None if hours is None else max(0.0, hours * HOUR_S - active_s)
     else:
         left_s = remaining_s(budget, counters.fetched, active_s)
@@ -115,9 +124,9 @@ def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "
     return " | ".join(parts)
 
 
-def _downloads(crawl: Crawl) -> int:
+def _downloads(counters: Counters) -> int:
     """Return the number of new pages and revisits."""
-    return crawl.counters.fetched + sum(crawl.counters.revisits.values())
+    return counters.fetched + sum(counters.revisits.values())
 
 
 def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:

@@ -21,7 +21,7 @@ from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from focused.crawl import Crawl, Done, Fetch, FetchPurpose, RefusedRequest, Wait
+from focused.crawl import Done, Fetch, FetchPurpose, RefusedRequest, Wait
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
 from focused.scrapy_addon.outcomes import exception_for_failure
 from focused.scrapy_addon.request_state import state_of, update_state
@@ -40,7 +40,7 @@ _GC_THRESHOLDS = (20_000, 20, 20)
 
 
 class FocusedScheduler(BaseScheduler):
-    """Adapts a :class:`focused.crawl.Crawl` to Scrapy's scheduler interface."""
+    """Adapts a :class:`focused.crawl.crawl_group.CrawlGroup` to Scrapy's scheduler interface."""
 
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
@@ -64,7 +64,7 @@ class FocusedScheduler(BaseScheduler):
         self._session.on_failure(self._close_spider)
         self._session.wake = self._wake_engine
         settings = self._crawler.settings
-        crawl = self._session.open(
+        group = self._session.open(
             {
                 "web": settings["FOCUSED_RECORDED_WEB"],
                 "replay": settings["FOCUSED_REPLAY"],
@@ -73,7 +73,8 @@ class FocusedScheduler(BaseScheduler):
             self._crawler.stats,
         )
         if self._session.follow_links:
-            crawl.seed(self._session.topic.seeds.urls, self._session.now())
+            for crawl in group.crawls:
+                crawl.seed(self._session.topic.seeds.urls, self._session.now())
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
             # Exclude the objects created so far from garbage collections, which would take a tenth
             # of a second each. Reference counting frees the objects of pages.
@@ -94,14 +95,14 @@ class FocusedScheduler(BaseScheduler):
         if reason != "finished" or not session.is_open:
             return reason
         try:
-            step = session.crawl.next(session.now())
+            step = session.group.next(session.now())
         except Exception:  # closing reports the error
             return reason
         return step.reason if isinstance(step, Done) else reason
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl has work left, due or not."""
-        return bool(self._refused) or not self._session.crawl.is_finished(self._session.now())
+        return bool(self._refused) or not self._session.group.is_finished(self._session.now())
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request of the spider or a middleware.
@@ -148,12 +149,13 @@ class FocusedScheduler(BaseScheduler):
         if self._session.now.real_s(now - self._maintained_at) >= _MAINTENANCE_INTERVAL_S:
             self._maintained_at = now
             self._session.maintain(now)
-        crawl = self._session.crawl
+        group = self._session.group
         if self._spider_requests.has_spider_requests or not self._session.follow_links:
-            for refused in crawl.refuse_suspended(self._spider_requests.has_errback, now):
-                self._notify_refusal(refused)
+            for crawl in group.crawls:
+                for refused in crawl.refuse_suspended(self._spider_requests.has_errback, now):
+                    self._notify_refusal(refused)
         while not self._refused:
-            step = crawl.next(now)
+            step = group.next(now)
             self._session.waiting.note(step)
             if isinstance(step, RefusedRequest):
                 self._notify_refusal(step)
@@ -249,11 +251,13 @@ class FocusedScheduler(BaseScheduler):
             self._wake = None
 
 
-def is_leased(request: Request, crawl: Crawl) -> bool:
+def is_leased(request: Request, session: CrawlSession) -> bool:
     """Whether the scheduler returned this request and it is not settled."""
     state = state_of(request)
     return (
-        state.lease is not None and crawl.is_open(state.lease) and state.leased_url == request.url
+        state.lease is not None
+        and session.is_leased(state.lease)
+        and state.leased_url == request.url
     )
 
 

@@ -262,7 +262,6 @@ class SpiderRequests:
         Raises IgnoreRequest if it is refused, and UnstorableValueError if it cannot be stored.
         """
         self.has_spider_requests = True
-        crawl = self._session.crawl
         url = normalize_url(request.url)
         if url is None:
             raise IgnoreRequest(
@@ -270,6 +269,7 @@ class SpiderRequests:
             )
         state = state_of(request)
         parent = state.found_on
+        crawl = self._session.crawl_of(url)
         refusal = crawl.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")

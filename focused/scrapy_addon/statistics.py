@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from focused.crawl import Crawl
-from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.stop_conditions import count_hosts_backing_off, long_crawl_delays_s
 from focused.scrapy_addon.parser_pool import ParserPool
 from focused.web.page import UNRECORDED_HOST
@@ -75,24 +75,31 @@ _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100
 
 
-def counters_of(crawl: Crawl, *, replayed: bool) -> dict[str, Any]:
+def total_counters(crawls: Sequence[Crawl]) -> Counters:
+    """Return the counters of all crawls."""
+    return Counters.total([crawl.counters for crawl in crawls])
+
+
+def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
     """Return the totals of all sessions."""
-    counters = crawl.counters.to_state()
-    counters.pop("recent")
-    failures = dict(crawl.counters.failures)
+    values = counters.to_state()
+    values.pop("recent")
+    failures = dict(counters.failures)
     outside = {"unrecorded_hosts": failures.pop(UNRECORDED_HOST, 0)} if replayed else {}
-    return {**counters, "failures": failures, **outside, "elapsed_s": counters["active_s"]}
+    return {**values, "failures": failures, **outside, "elapsed_s": values["active_s"]}
 
 
-def hosts_of(crawl: Crawl) -> dict[str, Any]:
+def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
     """Return the values that require a pass over all hosts; too slow for every second."""
-    long_delays = long_crawl_delays_s(crawl.frontier.hosts).items()
+    frontiers = [crawl.frontier for crawl in crawls]
+    long_delays = chain.from_iterable(long_crawl_delays_s(each.hosts).items() for each in frontiers)
+    mirrors = chain.from_iterable(crawl.mirrors.items() for crawl in crawls)
     return {
-        "frontier": len(crawl.frontier),
-        "traps": crawl.traps.stats.as_json(),
-        "hosts_in_back_off": count_hosts_backing_off(crawl.frontier.hosts),
+        "frontier": sum(map(len, frontiers)),
+        "traps": [line for crawl in crawls for line in crawl.traps.stats.as_json()],
+        "hosts_in_back_off": sum(count_hosts_backing_off(each.hosts) for each in frontiers),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
-        "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_LISTED)),
+        "mirrors": dict(islice(mirrors, _MIRRORS_LISTED)),
     }
 
 

@@ -21,6 +21,7 @@ from tests.support.crawling import USER_AGENT, write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
 from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.sessions import session_of_crawl
 from tests.support.simulated import START, Simulation, raw, site, topic
 from tests.support.warm import crawl_warm
 
@@ -79,7 +80,7 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
     last = START + MAX_AGE_S
     lease = simulation.crawl.next(last)
     assert isinstance(lease, Fetch) and lease.purpose is FetchPurpose.PAGE
-    session = SimpleNamespace(crawl=simulation.crawl, now=ReadClock(lambda: last + 1.0))
+    session = session_of_crawl(simulation.crawl, ReadClock(lambda: last + 1.0))
     middleware = RobotsMiddleware(SimpleNamespace(), session)
     with pytest.raises(FetchPostponed):
         asyncio.run(middleware.process_request(handed_out(lease)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
@@ -16,6 +15,7 @@ from focused.scrapy_addon.middlewares.access_middlewares import PolitenessMiddle
 from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from tests.support.clocks import ReadClock
+from tests.support.sessions import session_of_crawl
 from tests.support.simulated import Simulation, topic
 
 SEED = "http://a.test/"
@@ -33,7 +33,7 @@ def test_a_request_waits_for_the_seconds_of_the_crawl_s_clock(tmp_path: Path) ->
     """A host that is due in an hour is due in 3.6 ms."""
     simulation = Simulation(topic(tmp_path, SEED, delay_s=3_600.0), {})
     clock = ReplayClock(1e9, time.time(), SPEED)
-    session = SimpleNamespace(crawl=simulation.crawl, now=clock, is_open=True, wake=lambda: None)
+    session = session_of_crawl(simulation.crawl, clock)
     middleware = PolitenessMiddleware(session)
 
     async def send_both() -> None:

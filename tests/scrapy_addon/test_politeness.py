@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from scrapy.exceptions import IgnoreRequest
@@ -22,6 +21,7 @@ from focused.scrapy_addon.request_state import META_KEY, RequestState, state_of
 from tests.support.clocks import ReadClock
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.sessions import session_of_crawl
 from tests.support.simulated import START, Simulation, moved, raw, site, topic
 from tests.support.warm import crawl_warm
 
@@ -37,10 +37,7 @@ def simulation(tmp_path: Path) -> Iterator[Simulation]:
 
 
 def middleware(simulation: Simulation, now: Callable[[], float] = NOW) -> PolitenessMiddleware:
-    session = SimpleNamespace(
-        crawl=simulation.crawl, now=ReadClock(now), is_open=True, wake=lambda: None
-    )
-    return PolitenessMiddleware(session)
+    return PolitenessMiddleware(session_of_crawl(simulation.crawl, ReadClock(now)))
 
 
 def sent_at(simulation: Simulation, now: float) -> float:
@@ -171,7 +168,7 @@ def test_one_that_was_given_the_meta_of_a_fetch_bypasses_the_frontier_as_any(sim
 def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(simulation):
     crawl = simulation.crawl
     crawl.enqueue_url("http://b.test/", 1.0, START)
-    session = SimpleNamespace(crawl=crawl, now=ReadClock(NOW))
+    session = session_of_crawl(crawl, ReadClock(NOW))
     first, second = crawl.next(START), crawl.next(START)
     leased = [handed_out(first), handed_out(second)]
     asyncio.run(claim_address(session, leased[0], "192.0.2.1"))

@@ -23,7 +23,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import sleep
 
-from focused.crawl import FetchPurpose
+from focused.crawl import Crawl, FetchPurpose
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
 from focused.crawl.leases import POLL_INTERVAL_S, DirectRequest
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
@@ -71,8 +71,8 @@ class RobotsMiddleware:
         url = normalize_url(request.url)
         if state_of(request).purpose is FetchPurpose.ROBOTS or url is None:
             return
-        if is_leased(request, self._session.crawl):
-            allowed = self._session.crawl.robots.may_fetch(url, self._session.now())
+        if is_leased(request, self._session):
+            allowed = self._session.crawl_of(url).robots.may_fetch(url, self._session.now())
             if allowed is None:
                 raise FetchPostponed(f"the rules of {url} have just run out")
         else:
@@ -82,7 +82,7 @@ class RobotsMiddleware:
 
     async def _allowed(self, url: str, sent: str) -> bool:
         """Whether the rules allow the URL as ``sent``; fetches them if they are unknown."""
-        crawl, site = self._session.crawl, robots_url(url)
+        crawl, site = self._session.crawl_of(url), robots_url(url)
         allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         shared = False
         while allowed is None and (site in self._asked or crawl.robots.is_fetching(site)):
@@ -92,7 +92,7 @@ class RobotsMiddleware:
         if allowed is None and not shared:
             self._asked.add(site)
             try:
-                outcome = await self._fetch_rules(site)
+                outcome = await self._fetch_rules(crawl, site)
             finally:
                 self._asked.discard(site)
             crawl.record_robots(url, outcome, self._session.now())
@@ -100,7 +100,7 @@ class RobotsMiddleware:
             allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         return bool(allowed)
 
-    async def _fetch_rules(self, url: str) -> Outcome:
+    async def _fetch_rules(self, crawl: Crawl, url: str) -> Outcome:
         state = RequestState(purpose=FetchPurpose.ROBOTS, rules_of=host_of(url))
         for _ in range(MAX_REDIRECTS + 1):
             request = robots_request(url, state)
@@ -115,7 +115,7 @@ class RobotsMiddleware:
             )
             if not isinstance(outcome, Redirected):
                 return outcome
-            self._session.crawl.robots.record(outcome, self._session.now())
+            crawl.robots.record(outcome, self._session.now())
             url = outcome.target
         return Failed(url, FailureKind.BAD_REDIRECT, detail="too many redirects")
 
@@ -141,8 +141,10 @@ class PolitenessMiddleware:
         """Wait until the host is due; record when the request is sent."""
         url = normalize_url(request.url)
         update_state(request, direct_request=None)
-        if url is not None and not is_leased(request, self._session.crawl):
-            direct_request = self._session.crawl.direct_requests.add(url, self._session.now())
+        if url is not None and not is_leased(request, self._session):
+            direct_request = self._session.crawl_of(url).direct_requests.add(
+                url, self._session.now()
+            )
             try:
                 await wait_for_turn(self._session, direct_request)
             except BaseException:
@@ -187,7 +189,8 @@ class PolitenessMiddleware:
 
     def _over(self, direct_request: DirectRequest, outcome: Outcome | None) -> None:
         if self._session.is_open and not direct_request.over:
-            self._session.crawl.direct_requests.finish(direct_request, outcome, self._session.now())
+            crawl = self._session.crawl_of(direct_request.url)
+            crawl.direct_requests.finish(direct_request, outcome, self._session.now())
             self._session.wake()
 
 
@@ -196,7 +199,8 @@ async def wait_for_turn(session: CrawlSession, direct_request: DirectRequest) ->
 
     Raises IgnoreRequest for long waits, which would occupy a slot of the engine.
     """
-    direct_requests, host = session.crawl.direct_requests, direct_request.host
+    direct_requests = session.crawl_of(direct_request.url).direct_requests
+    host = direct_request.host
     # Limited: a request that another request to the same host waits for would deadlock.
     real_s = session.now.real_s
     began_at = session.now()
@@ -219,11 +223,12 @@ async def claim_address(session: CrawlSession, request: Request, address: str) -
     if url is None:
         return
     lease = state.lease if direct_request is None else None
+    direct_requests = session.crawl_of(url).direct_requests
     if direct_request is not None:
-        session.crawl.direct_requests.hold_back(direct_request)
-    if session.crawl.may_connect(lease, url, address, session.now()):
+        direct_requests.hold_back(direct_request)
+    if session.group.may_connect(lease, url, address, session.now()):
         if direct_request is not None:
-            session.crawl.direct_requests.mark_sent(direct_request, session.now())
+            direct_requests.mark_sent(direct_request, session.now())
     elif direct_request is None:
         raise FetchPostponed(f"{address} must not be requested yet")
     else:

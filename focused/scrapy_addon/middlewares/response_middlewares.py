@@ -62,7 +62,7 @@ class SettlingMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Settle with the response; return what the spider should receive."""
         lease = state_of(request).lease
-        if lease is None or not self._session.crawl.is_open(lease):
+        if lease is None or not self._session.is_leased(lease):
             return response
         outcome = outcome_from_scrapy_response(
             request, response, self._session.now(), self._session.now.real_s
@@ -97,7 +97,7 @@ class SettlingMiddleware:
             return None
         if isinstance(exception, FetchPostponed):
             # Not sent: the frontier queues it again.
-            self._session.crawl.put_back(lease, self._session.now())
+            self._session.group.put_back(lease, self._session.now())
             return handled(request)
         outcome = await outcome_from_exception(request, exception)
         if not self._session.is_leased(lease):
