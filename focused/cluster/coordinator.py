@@ -14,6 +14,10 @@ from typing import Annotated, Protocol
 
 import msgspec
 
+LEASE_S = 20.0
+"""How long a lease lasts: longer than Redis Cluster needs to replace a master."""
+ASK_AGAIN_S = 1.0
+"""When to ask again for a host that another partition requests at the moment."""
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -112,15 +116,19 @@ class Coordinator(Protocol):
         """Return the members by name."""
 
     def drain(self, worker: str) -> None:
-        """Ask a worker to give its partitions away and to leave; see :meth:`is_draining`."""
+        """Ask a member to give its partitions away and to leave; see :meth:`is_draining`.
+
+        The request ends with the membership, so a worker of the same name may join later.
+        """
 
     def is_draining(self, worker: str) -> bool:
-        """Whether :meth:`drain` was called for a worker."""
+        """Whether :meth:`drain` was called for a member."""
 
     def claim(self, partition: int, worker: str, *, min_token: int = 0) -> Lease | None:
         """Take a lease that nobody holds, with a token above all earlier ones and ``min_token``.
 
-        Return None if another worker holds it.
+        Return None if another worker holds it. A worker that claims its own lease again, because
+        the answer was lost, gets a new token, and its earlier lease ends.
         """
 
     def renew(self, leases: Iterable[Lease]) -> frozenset[int]:
@@ -144,14 +152,16 @@ class Coordinator(Protocol):
     def grant(self, pages: Mapping[int, int], budget: int) -> Mapping[int, int]:
         """Grant further pages to partitions; return what was granted.
 
-        The pages granted to all partitions never exceed ``budget``.
+        The pages granted to all partitions never exceed ``budget``; partitions that come first in
+        ``pages`` get theirs first. It is safe to call again after an error: pages may then be
+        granted twice, but within the budget.
         """
 
     def granted(self) -> Mapping[int, int]:
         """Return the pages granted to each partition so far."""
 
     def give_back(self, lease: Lease, fetched: int) -> None:
-        """Reduce a partition's grant to the pages that it fetched."""
+        """Reduce a partition's grant to the pages that it fetched, if the lease is still held."""
 
     def command(self) -> Command:
         """Return what all workers are to do."""
@@ -172,8 +182,16 @@ class PaceLeases(Protocol):
     def acquire(self, names: Sequence[str], holder: str, hold_s: float) -> float:
         """Lease all of ``names`` for at most ``hold_s``; return 0.0.
 
-        Or lease none, and return after how many seconds to ask again. Raises CoordinationError.
+        Or lease none, and return after how many seconds to ask again. A holder may acquire again
+        what it holds; after :meth:`finish` it waits for the delay, too. Raises CoordinationError.
         """
 
     def finish(self, names: Sequence[str], holder: str, delay_s: float) -> None:
-        """Let leases that ``holder`` has expire after ``delay_s``; may be sent later in a batch."""
+        """Let leases that ``holder`` has expire after ``delay_s``.
+
+        An implementation may send it with the next :meth:`acquire` or :meth:`flush`; the delay
+        counts from this call.
+        """
+
+    def flush(self) -> None:
+        """Send what :meth:`finish` has not sent. Raises CoordinationError."""
