@@ -15,7 +15,7 @@ from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests, Leases
 from focused.crawl.listeners import FrontierUpdater, QueueReprioritiser, SettledPageListener
 from focused.crawl.loop import Crawl, CrawlState, HostAccess, Learning
-from focused.crawl.online_training import ModelHistory, OnlineTraining
+from focused.crawl.online_training import ModelHistory, OnlineTraining, ShareExample
 from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
@@ -57,6 +57,7 @@ def build_crawl(
     stages: StageTimes | None = None,
     route: Callable[[Frontier, Tables], LinkQueue] | None = None,
     lease_numbers: Iterator[int] | None = None,
+    share_example: ShareExample | None = None,
 ) -> Crawl:
     """Build the crawl of ``topic`` whose state is in ``store``.
 
@@ -65,6 +66,8 @@ def build_crawl(
     ``stages`` collects the time spent by stage. ``route`` returns the queue of the links of pages,
     which may send those of other partitions away; without it they all go to the frontier.
     ``lease_numbers`` are shared by the crawls of one driver.
+    With ``share_example`` the crawl hands its training examples over and leaves it to others to
+    train the scorer.
     """
     tables, scope, politeness = store.tables, topic.scope, topic.politeness
     if not isinstance(classifier, SwappableClassifier):
@@ -111,6 +114,7 @@ def build_crawl(
         frontier,
         tables,
         patience_s=politeness.patience_s if policy.patient else 0.0,
+        share=share_example,
     )
     responses = ResponseProcessor(
         topic,

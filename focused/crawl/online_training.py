@@ -3,7 +3,8 @@
 The scorer learns from each page once, after the page's link was scored. The training example is
 stored with the page. The scorer's state is stored every 2,000 examples, and the examples before it
 are deleted. After a restart the crawl restores the state and trains on the examples since, so the
-scorer is the same as before.
+scorer is the same as before. A crawl that shares its scorer with others hands its examples over
+instead: it neither trains the scorer nor stores anything.
 
 A queued link is scored again when it is offered, and goes back into its queue if its priority fell;
 a link that another page links to is scored again at once. Links whose priority rose would never be
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -50,6 +51,9 @@ _RESCORE_BATCHES = 5
 _EXAMPLES_PER_SNAPSHOT = 2_000
 logger = logging.getLogger(__name__)
 
+ShareExample = Callable[[bytes], object]
+"""Takes the row of a :class:`TrainingExample`, in the transaction of its page."""
+
 _EXAMPLE_KEY = struct.Struct(">Q")
 _SNAPSHOT_KEY = b"state"
 
@@ -58,9 +62,15 @@ class OnlineTraining:
     """Trains an online link scorer and offers links with up-to-date scores."""
 
     def __init__(
-        self, policy: Policy, frontier: Frontier, tables: Tables, *, patience_s: float = 0.0
+        self,
+        policy: Policy,
+        frontier: Frontier,
+        tables: Tables,
+        *,
+        patience_s: float = 0.0,
+        share: ShareExample | None = None,
     ) -> None:
-        """Restore the learner from ``tables``.
+        """Restore the learner from ``tables``, unless others train it: then ``share`` is given.
 
         A link waits up to ``patience_s`` for a clearly better one.
         """
@@ -72,10 +82,11 @@ class OnlineTraining:
         self._features = len(scorer.feature_names)
         self._frontier = frontier
         self._tables = tables
+        self._share = share
         self._examples = 0
         # Hosts whose links were scored again since the classifier was replaced; None: it was not.
         self._rescored_hosts: set[str] | None = None
-        if self._learner is not None:
+        if self._learner is not None and share is None:
             self._restore(self._learner)
 
     def on_settled(self, event: SettledEvent) -> None:
@@ -87,7 +98,10 @@ class OnlineTraining:
             self.refresh(event.offer.host, event.now)
 
     def learn(self, settled: SettledFetch) -> None:
-        """Train on a classified page, unless it is a duplicate or too short to classify."""
+        """Train on a classified page, unless it is a duplicate or too short to classify.
+
+        With ``share`` it only hands the example over.
+        """
         classification, page = settled.classification, settled.page
         if (
             self._learner is None
@@ -105,6 +119,9 @@ class OnlineTraining:
                     settled.link, page, classification.relevance, settled.words
                 )
             )
+            if self._share is not None:
+                self._share(row)
+                return
             self._learner.learn(decode_example(row))
         except Exception:
             # A user's own scorer may raise; that must not stop the crawl.

@@ -18,7 +18,7 @@ from focused.frontier.priorities import Exploration, unproductive_after
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import FEATURE_INDEX
-from focused.link_scoring.protocols import PageContext
+from focused.link_scoring.protocols import PageContext, decode_example
 from focused.storage.state_store import StateStore
 from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
@@ -239,6 +239,52 @@ def test_a_host_that_only_redirects_uses_its_bonus_up(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), answers, scorer=Pupil()).run()
     host = done.crawl.frontier.hosts.get("a.test")
     assert (host.asked, host.fetched) == (2, 1)
+
+
+# Examples handed over
+
+
+def test_a_crawl_that_shares_its_examples_leaves_training_to_others(simulate, tmp_path):
+    pupil, rows = Pupil(), []
+    done = simulate(topic(tmp_path, A), web(), scorer=pupil, share_example=rows.append).run()
+    assert sorted(decode_example(row).url for row in rows) == sorted(
+        [A, A + "end", A + "trade", A + "whale"]
+    )
+    assert pupil.lessons == []
+    tables = done.store.tables
+    assert tables.count("training_examples") == tables.count("scorer_state") == 0
+
+
+def test_a_shared_example_is_the_one_that_a_single_crawl_trains_on(simulate, tmp_path):
+    rows: list[bytes] = []
+    simulate(topic(tmp_path / "a", A), web(), scorer=Pupil(), share_example=rows.append).run()
+    alone = simulate(topic(tmp_path / "b", A), web(), scorer=Pupil()).run()
+    assert rows == [row for _, row in alone.store.tables.scan("training_examples")]
+
+
+def test_a_crawl_that_shares_its_examples_restores_nothing(simulate, tmp_path):
+    """Its folder may have been another owner's, whose scorer learned from less."""
+    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=3)
+    begun.scorer = pupil = Pupil()
+    begun.share_example = lambda row: None
+    begun.restart()
+    assert pupil.lessons == []
+
+
+def test_a_crawl_that_shares_its_examples_scores_links_again(simulate, tmp_path):
+    pupil = Pupil({A + "whale": 0.01})
+    done = simulate(topic(tmp_path, A), web(), scorer=pupil, share_example=lambda row: None).run()
+    assert done.urls[-1] == A + "whale"
+    assert done.rows[A + "whale"]["score"] == 0.01
+
+
+def test_an_example_that_cannot_be_shared_does_not_stop_the_crawl(simulate, tmp_path, caplog):
+    def refuse(row: bytes) -> None:
+        raise ValueError("no room")
+
+    done = simulate(topic(tmp_path, A), web(), scorer=Pupil(), share_example=refuse).run()
+    assert len(set(done.urls)) == 7
+    assert "could not be used for training" in caplog.text
 
 
 # Asked again

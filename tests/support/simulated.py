@@ -15,6 +15,7 @@ from focused.archive.archive import page_rows
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait, build_crawl
 from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.online_training import ShareExample
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.policy import LinkReprioritiser, Policy
 from focused.frontier.priorities import (
@@ -101,6 +102,7 @@ class Simulation:
     stages: StageTimes | None = None
     reads_ahead: bool = False
     confirms_everything: bool = False
+    share_example: ShareExample | None = None
     now: float = START
     asked: list[tuple[float, str]] = field(default_factory=list)
     settled: list[SettledFetch] = field(default_factory=list)
@@ -123,6 +125,7 @@ class Simulation:
             self.store,
             training_urls=self.training_urls,
             stages=self.stages,
+            share_example=self.share_example,
         )
 
     def _ordered_by(self) -> Policy:
