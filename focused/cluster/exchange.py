@@ -1,29 +1,39 @@
-"""The exchange: one stream of batches per partition, from all other partitions.
+"""The exchange: a stream of batches per partition, and one of messages to all workers.
 
 Delivery is at least once, and in order per sender. A batch tells its sender and its number, so that
 a receiver skips what it has (:mod:`focused.cluster.messages`); the effect is exactly once.
+
+What is published to all workers is read by each of them in the same order. Only the last messages
+are kept, so a reader that is too far behind misses some.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 BEGINNING = ""
 """The position before the first batch of a stream."""
+MAX_PUBLISHED = 20_000
+"""Messages to all workers that are kept; 40 MB of training examples."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEntry:
-    """A batch in a stream; reading goes on after ``position``."""
+    """A batch or a message in a stream; reading goes on after ``position``."""
 
     position: str
     batch: bytes
 
 
 class Exchange(Protocol):
-    """Streams of batches by receiving partition. All methods raise ExchangeError."""
+    """Streams of batches by receiving partition, and one that all workers read.
+
+    All methods raise ExchangeError.
+    """
 
     def send(self, to: int, batch: bytes) -> None:
         """Append a batch to a partition's stream."""
@@ -37,11 +47,19 @@ class Exchange(Protocol):
     def waiting(self, partition: int, after: str) -> int:
         """Return how many batches follow a position."""
 
+    def publish(self, messages: Sequence[bytes]) -> None:
+        """Append messages to the stream that all workers read, and trim it to its length."""
+
+    def published(self, after: str, limit: int) -> Sequence[StreamEntry]:
+        """Return the messages to all workers after a position, at most ``limit``."""
+
 
 class MemoryExchange:
     """An :class:`Exchange` within one process, for simulations."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_published: int = MAX_PUBLISHED) -> None:
+        self._published: deque[StreamEntry] = deque(maxlen=max_published)
+        self._last_published = 0
         self._streams: dict[int, list[StreamEntry]] = {}
         self._sent: dict[int, int] = {}
 
@@ -62,6 +80,18 @@ class MemoryExchange:
     def waiting(self, partition: int, after: str) -> int:
         """Return how many batches follow a position."""
         return len(self._streams.get(partition, [])) - self._start(partition, after)
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        """Append messages to the stream that all workers read."""
+        for message in messages:
+            self._last_published += 1
+            self._published.append(StreamEntry(str(self._last_published), message))
+
+    def published(self, after: str, limit: int) -> Sequence[StreamEntry]:
+        """Return the messages to all workers after a position, at most ``limit``."""
+        trimmed = self._last_published - len(self._published)
+        start = max(int(after or 0) - trimmed, 0)
+        return list(islice(self._published, start, start + limit))
 
     def _start(self, partition: int, after: str) -> int:
         trimmed = self._sent.get(partition, 0) - len(self._streams.get(partition, []))

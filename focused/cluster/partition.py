@@ -1,4 +1,4 @@
-"""A partition: the crawl of its hosts, its outbox, and the links that it receives."""
+"""A partition: the crawl of its hosts, what it sends, and the links that it receives."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import Raw
+
 from focused.cluster.exchange import BEGINNING, Exchange, StreamEntry
 from focused.cluster.messages import (
+    ExampleMessage,
     LinkBatch,
     LinkMessage,
     MessageError,
     decode_batch,
     encode_batch,
+    encode_example,
     link_of,
 )
-from focused.cluster.outbox import Outbox
+from focused.cluster.outbox import ExampleOutbox, Outbox
 from focused.cluster.routing import OwnerOf, RoutedLinks
 from focused.crawl.loop import Crawl
 from focused.frontier.queued_link import QueuedLink
@@ -27,6 +31,7 @@ _POSITION = "inbox"
 _SENDERS = "senders"
 _LINKS_AT_ONCE = 1_000
 _BATCHES_AT_ONCE = 100
+_EXAMPLES_AT_ONCE = 500
 
 
 @dataclass(slots=True)
@@ -54,11 +59,14 @@ class Partition:
         outbox: Outbox,
         links: RoutedLinks,
         owner_of: OwnerOf,
+        examples: ExampleOutbox | None = None,
     ) -> None:
+        """Without ``examples`` the partition trains its own scorer."""
         self.number = number
         self.crawl = crawl
         self.links = links
         self.outbox = outbox
+        self.examples = examples
         self.received = ReceivedCounts()
         self._token = token
         self._tables = tables
@@ -74,7 +82,7 @@ class Partition:
         return self._position
 
     def send(self, exchange: Exchange, now: float) -> int:
-        """Send the links in the outbox; return how many.
+        """Send the links in the outbox and the training examples; return how many links.
 
         The driver calls it when the commits that wrote them are durable. Raises ExchangeError.
         """
@@ -88,6 +96,8 @@ class Partition:
             self.outbox.remove(outgoing)
             self.crawl.commit(now)
             total += len(outgoing)
+        if self.examples is not None:
+            self._send_examples(self.examples, exchange, now)
         return total
 
     def receive(self, exchange: Exchange, now: float) -> int:
@@ -97,6 +107,17 @@ class Partition:
             self._deliver(entries, now)
             total += len(entries)
         return total
+
+    def _send_examples(self, examples: ExampleOutbox, exchange: Exchange, now: float) -> None:
+        while rows := examples.first(_EXAMPLES_AT_ONCE):
+            exchange.publish(
+                [
+                    encode_example(ExampleMessage(self.number, self._token, number, Raw(row)))
+                    for number, row in rows
+                ]
+            )
+            examples.remove(number for number, _ in rows)
+            self.crawl.commit(now)
 
     def _deliver(self, entries: Sequence[StreamEntry], now: float) -> None:
         links: list[QueuedLink] = []

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 from redis import Redis, RedisCluster
 from redis.exceptions import RedisError
 
-from focused.cluster.exchange import StreamEntry
+from focused.cluster.exchange import MAX_PUBLISHED, StreamEntry
 from focused.errors import ExchangeError
 
 _P = ParamSpec("_P")
@@ -23,9 +23,12 @@ class RedisExchange:
     The stream of a partition and its other keys share a hash slot: ``{crawl:7}``.
     """
 
-    def __init__(self, redis: Redis | RedisCluster, crawl: str) -> None:
+    def __init__(
+        self, redis: Redis | RedisCluster, crawl: str, *, max_published: int = MAX_PUBLISHED
+    ) -> None:
         self._redis: Any = redis
         self._crawl = crawl
+        self._max_published = max_published
 
     def send(self, to: int, batch: bytes) -> None:
         """Append a batch to a partition's stream."""
@@ -47,6 +50,26 @@ class RedisExchange:
     def waiting(self, partition: int, after: str) -> int:
         """Return how many batches follow a position, at most 10,000."""
         return len(self._after(partition, after, _MAX_COUNTED))
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        """Append messages to the stream that all workers read, and trim it to its length."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for message in messages:
+            fields = {_BATCH: message}
+            pipeline.xadd(self._to_all, fields, maxlen=self._max_published, approximate=True)
+        _translated(pipeline.execute)
+
+    def published(self, after: str, limit: int) -> Sequence[StreamEntry]:
+        """Return the messages to all workers after a position, at most ``limit``."""
+        start = f"({after}" if after else "-"
+        entries = _translated(self._redis.xrange, self._to_all, start, "+", limit)
+        return [
+            StreamEntry(position.decode(), fields.get(_BATCH, b"")) for position, fields in entries
+        ]
+
+    @property
+    def _to_all(self) -> str:
+        return f"focused:{{{self._crawl}}}:examples"
 
     def _after(self, partition: int, after: str, limit: int) -> Any:
         start = f"({after}" if after else "-"

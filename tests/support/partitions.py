@@ -1,0 +1,103 @@
+"""Partitions of a crawl over a dictionary of answers, driven one fetch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from focused.cluster.outbox import ExampleOutbox, Outbox
+from focused.cluster.partition import Partition
+from focused.cluster.routing import RoutedLinks
+from focused.crawl import Done, Fetch, Wait, build_crawl
+from focused.crawl.policy import Policy
+from focused.frontier.interface import Frontier
+from focused.frontier.priorities import highest_score_first
+from focused.link_scoring.protocols import LinkScorer
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.urls import host_of
+from tests.support.keyword_guide import WhaleClassifier
+from tests.support.simulated import FETCH_S, START, topic
+
+
+class DrivenPartition:
+    """One partition; ``urls`` are its hosts' pages that it asked for.
+
+    The hosts whose names begin with a belong to partition 0, with b to partition 1 and so on.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        partitions: int,
+        scorer: LinkScorer,
+        *,
+        token: int = 1,
+        **options: object,
+    ) -> None:
+        self._partitions = partitions
+        self.now = START
+        self.urls: list[str] = []
+        subject = topic(folder / str(number))
+        state = subject.output.folder / "state"
+        self.store = StateStore.open(state, {"partition": str(number)})
+        outbox = Outbox(self.store.tables)
+        self.examples = ExampleOutbox(self.store.tables)
+        routed: list[RoutedLinks] = []
+
+        def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
+            routed.append(RoutedLinks(number, self._owner_of, frontier, outbox))
+            return routed[0]
+
+        self.crawl = build_crawl(
+            subject,
+            WhaleClassifier(),
+            Policy("focused", scorer, highest_score_first),
+            self.store,
+            route=route,
+            share_example=self.examples.add,
+            **options,
+        )
+        self.partition = Partition(
+            number,
+            token,
+            self.crawl,
+            self.store.tables,
+            outbox,
+            routed[0],
+            self._owner_of,
+            self.examples,
+        )
+
+    def _owner_of(self, host: str, key: bytes = b"") -> int:
+        return (ord(host[0]) - ord("a")) % self._partitions
+
+    def seed(self, *urls: str) -> None:
+        """Queue the seeds that are its own."""
+        own = [url for url in urls if self._owner_of(host_of(url)) == self.partition.number]
+        self.crawl.seed(own, self.now)
+
+    def run(self, web: Mapping[str, Outcome]) -> None:
+        """Fetch until nothing is left."""
+        while not isinstance(step := self.crawl.next(self.now), Done):
+            if isinstance(step, Wait):
+                assert step.until is not None, "it waits for a fetch, and none is under way"
+                self.now = max(self.now, step.until)
+                continue
+            assert isinstance(step, Fetch)
+            if not step.url.endswith("/robots.txt"):
+                self.urls.append(step.url)
+            self.now += FETCH_S
+            gone = Failed(step.url, FailureKind.GONE, 404)
+            self.crawl.settle(step.lease, web.get(step.url, gone), self.now)
+
+    def die(self) -> None:
+        """End without a commit, as a killed process."""
+        self.store.abandon()
+        self.crawl.archive.close()
+
+    def close(self) -> None:
+        """Close the folder."""
+        self.crawl.close(self.now)
