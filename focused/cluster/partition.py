@@ -19,7 +19,7 @@ from focused.cluster.messages import (
     encode_example,
     link_of,
 )
-from focused.cluster.outbox import ExampleOutbox, Outbox
+from focused.cluster.outbox import ExampleOutbox, Outbox, OutgoingLink
 from focused.cluster.routing import OwnerOf, RoutedLinks
 from focused.crawl.loop import Crawl
 from focused.frontier.queued_link import QueuedLink
@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 _POSITION = "inbox"
 _SENDERS = "senders"
+_SENT, _RECEIVED = "links_sent", "links_received"
 _LINKS_AT_ONCE = 1_000
 _BATCHES_AT_ONCE = 100
 _EXAMPLES_AT_ONCE = 500
@@ -36,11 +37,37 @@ _EXAMPLES_AT_ONCE = 500
 
 @dataclass(slots=True)
 class ReceivedCounts:
-    """Links received; repeated ones, which are skipped; batches and links that were malformed."""
+    """Links received by all owners so far, and what this owner refused.
+
+    ``repeated`` links are skipped; ``malformed`` are batches, links, and links of other partitions.
+    """
 
     links: int = 0
     repeated: int = 0
     malformed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What a partition sends: ``batches`` with their receivers, and training ``examples``.
+
+    ``links`` and ``numbers`` identify both in the outbox. It is false if it is empty.
+    """
+
+    batches: Sequence[tuple[int, bytes]] = ()
+    examples: Sequence[bytes] = ()
+    links: Sequence[OutgoingLink] = ()
+    numbers: Sequence[int] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.batches or self.examples)
+
+    def send(self, exchange: Exchange) -> None:
+        """Send everything. Raises ExchangeError; some of it may have been sent then."""
+        for to, batch in self.batches:
+            exchange.send(to, batch)
+        if self.examples:
+            exchange.publish(self.examples)
 
 
 class Partition:
@@ -67,7 +94,9 @@ class Partition:
         self.links = links
         self.outbox = outbox
         self.examples = examples
-        self.received = ReceivedCounts()
+        self.sent: int = tables.get_meta(_SENT) or 0
+        """Links sent by all owners so far."""
+        self.received = ReceivedCounts(tables.get_meta(_RECEIVED) or 0)
         self._token = token
         self._tables = tables
         self._owner_of = owner_of
@@ -81,45 +110,59 @@ class Partition:
         """The position in the partition's stream up to which it has received."""
         return self._position
 
-    def send(self, exchange: Exchange, now: float) -> int:
-        """Send the links in the outbox and the training examples; return how many links.
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to send."""
+        return not len(self.outbox) and (self.examples is None or not len(self.examples))
 
-        The driver calls it when the commits that wrote them are durable. Raises ExchangeError.
-        """
-        total = 0
-        while outgoing := self.outbox.first(_LINKS_AT_ONCE):
-            for to in sorted({link.to for link in outgoing}):
-                links = [link for link in outgoing if link.to == to]
-                messages = tuple(link.message for link in links)
-                batch = LinkBatch(self.number, self._token, links[-1].number, messages)
-                exchange.send(to, encode_batch(batch))
-            self.outbox.remove(outgoing)
-            self.crawl.commit(now)
-            total += len(outgoing)
+    def collect(self) -> Outgoing:
+        """Return what is to be sent next, once the commits that wrote it are durable."""
+        links = self.outbox.first(_LINKS_AT_ONCE)
+        batches = []
+        for to in sorted({link.to for link in links}):
+            own = [link for link in links if link.to == to]
+            messages = tuple(link.message for link in own)
+            batch = LinkBatch(self.number, self._token, own[-1].number, messages)
+            batches.append((to, encode_batch(batch)))
+        rows = () if self.examples is None else self.examples.first(_EXAMPLES_AT_ONCE)
+        examples = [
+            encode_example(ExampleMessage(self.number, self._token, number, Raw(row)))
+            for number, row in rows
+        ]
+        return Outgoing(batches, examples, links, tuple(number for number, _ in rows))
+
+    def confirm(self, outgoing: Outgoing, now: float) -> None:
+        """Remove what was sent from the outbox, and commit."""
+        if not outgoing:
+            return
+        self.outbox.remove(outgoing.links)
         if self.examples is not None:
-            self._send_examples(self.examples, exchange, now)
+            self.examples.remove(outgoing.numbers)
+        self.sent += len(outgoing.links)
+        self._tables.put_meta(_SENT, self.sent)
+        self.crawl.commit(now)
+
+    def send(self, exchange: Exchange, now: float) -> int:
+        """Send all links and training examples; return how many links. Raises ExchangeError."""
+        total = 0
+        while outgoing := self.collect():
+            outgoing.send(exchange)
+            self.confirm(outgoing, now)
+            total += len(outgoing.links)
         return total
 
     def receive(self, exchange: Exchange, now: float) -> int:
         """Queue the links that came; return how many batches were read. Raises ExchangeError."""
         total = 0
         while entries := exchange.receive(self.number, self._position, _BATCHES_AT_ONCE):
-            self._deliver(entries, now)
+            self.deliver(entries, now)
             total += len(entries)
         return total
 
-    def _send_examples(self, examples: ExampleOutbox, exchange: Exchange, now: float) -> None:
-        while rows := examples.first(_EXAMPLES_AT_ONCE):
-            exchange.publish(
-                [
-                    encode_example(ExampleMessage(self.number, self._token, number, Raw(row)))
-                    for number, row in rows
-                ]
-            )
-            examples.remove(number for number, _ in rows)
-            self.crawl.commit(now)
-
-    def _deliver(self, entries: Sequence[StreamEntry], now: float) -> None:
+    def deliver(self, entries: Sequence[StreamEntry], now: float) -> None:
+        """Queue the links of batches and commit them with the position of the last one."""
+        if not entries:
+            return
         links: list[QueuedLink] = []
         for entry in entries:
             try:
@@ -132,6 +175,7 @@ class Partition:
         self.received.links += len(links)
         self._position = entries[-1].position
         self._tables.put_meta(_POSITION, self._position)
+        self._tables.put_meta(_RECEIVED, self.received.links)
         self._tables.put_meta(_SENDERS, {str(key): latest for key, latest in self._latest.items()})
         self.crawl.receive(links, now)
 
