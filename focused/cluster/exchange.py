@@ -15,10 +15,22 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from focused.errors import ExchangeError
+
 BEGINNING = ""
 """The position before the first batch of a stream."""
+MAX_BATCH_BYTES = 256_000
+"""A receiver holds some hundred batches in memory."""
 MAX_PUBLISHED = 20_000
 """Messages to all workers that are kept; 40 MB of training examples."""
+
+
+def check_length(batch: bytes) -> None:
+    """Raise ExchangeError for a batch of more than MAX_BATCH_BYTES."""
+    if len(batch) > MAX_BATCH_BYTES:
+        raise ExchangeError(
+            f"a batch of {len(batch)} bytes is too long: divide it, {MAX_BATCH_BYTES} are allowed"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,13 @@ class Exchange(Protocol):
     def send(self, to: int, batch: bytes) -> None:
         """Append a batch to a partition's stream."""
 
+    def send_all(self, batches: Sequence[tuple[int, bytes]]) -> None:
+        """Append batches, each to the stream of its partition.
+
+        After an error it is unknown which were appended: send all of them again. A batch has at
+        most MAX_BATCH_BYTES.
+        """
+
     def receive(self, partition: int, after: str, limit: int) -> Sequence[StreamEntry]:
         """Return the next batches after a position, at most ``limit``."""
 
@@ -46,6 +65,9 @@ class Exchange(Protocol):
 
     def waiting(self, partition: int, after: str) -> int:
         """Return how many batches follow a position."""
+
+    def memory(self, partition: int) -> int:
+        """Return about how many bytes of memory a partition's stream takes."""
 
     def publish(self, messages: Sequence[bytes]) -> None:
         """Append messages to the stream that all workers read, and trim it to its length."""
@@ -65,8 +87,14 @@ class MemoryExchange:
 
     def send(self, to: int, batch: bytes) -> None:
         """Append a batch to a partition's stream."""
+        check_length(batch)
         number = self._sent[to] = self._sent.get(to, 0) + 1
         self._streams.setdefault(to, []).append(StreamEntry(str(number), batch))
+
+    def send_all(self, batches: Sequence[tuple[int, bytes]]) -> None:
+        """Append batches, each to the stream of its partition."""
+        for to, batch in batches:
+            self.send(to, batch)
 
     def receive(self, partition: int, after: str, limit: int) -> Sequence[StreamEntry]:
         """Return the next batches after a position, at most ``limit``."""
@@ -80,6 +108,10 @@ class MemoryExchange:
     def waiting(self, partition: int, after: str) -> int:
         """Return how many batches follow a position."""
         return len(self._streams.get(partition, [])) - self._start(partition, after)
+
+    def memory(self, partition: int) -> int:
+        """Return about how many bytes of memory a partition's stream takes."""
+        return sum(len(entry.batch) for entry in self._streams.get(partition, []))
 
     def publish(self, messages: Sequence[bytes]) -> None:
         """Append messages to the stream that all workers read."""

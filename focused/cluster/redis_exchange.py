@@ -2,85 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
 
-from redis import Redis, RedisCluster
-from redis.exceptions import RedisError
-
-from focused.cluster.exchange import MAX_PUBLISHED, StreamEntry
+from focused.cluster.exchange import MAX_PUBLISHED, StreamEntry, check_length
+from focused.cluster.redis_connection import LuaScript, RedisConnection, crawl_key
 from focused.errors import ExchangeError
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-_BATCH = b"batch"
-_MAX_COUNTED = 10_000
+_BATCH = "batch"
+_WAITING = LuaScript("""
+if ARGV[1] == '' then return redis.call('XLEN', KEYS[1]) end
+return redis.call('XLEN', KEYS[1]) - #redis.call('XRANGE', KEYS[1], '-', ARGV[1])
+""")
 
 
 class RedisExchange:
     """An :class:`focused.cluster.exchange.Exchange` of one crawl in Redis 7 or later.
 
-    The stream of a partition and its other keys share a hash slot: ``{crawl:7}``.
+    The streams of the partitions are spread over the servers of a cluster. Positions grow with the
+    server's clock: the clocks of a master and its replica may differ by less than a failover takes.
     """
 
     def __init__(
-        self, redis: Redis | RedisCluster, crawl: str, *, max_published: int = MAX_PUBLISHED
+        self, connection: RedisConnection, crawl: str, *, max_published: int = MAX_PUBLISHED
     ) -> None:
-        self._redis: Any = redis
+        self._redis = connection.raising(ExchangeError)
         self._crawl = crawl
+        self._to_all = crawl_key(crawl, "all", "messages")
         self._max_published = max_published
 
     def send(self, to: int, batch: bytes) -> None:
         """Append a batch to a partition's stream."""
-        _translated(self._redis.xadd, self._stream(to), {_BATCH: batch})
+        self.send_all([(to, batch)])
+
+    def send_all(self, batches: Sequence[tuple[int, bytes]]) -> None:
+        """Append batches, each to the stream of its partition; replicas have them, too."""
+        commands = []
+        for to, batch in batches:
+            check_length(batch)
+            stream = self._stream(to)
+            commands.append((stream, ("XADD", stream, "*", _BATCH, batch)))
+        self._redis.execute_all(commands)
 
     def receive(self, partition: int, after: str, limit: int) -> Sequence[StreamEntry]:
         """Return the next batches after a position, at most ``limit``."""
-        return [
-            StreamEntry(position.decode(), fields.get(_BATCH, b""))
-            for position, fields in self._after(partition, after, limit)
-        ]
+        return self._entries(self._stream(partition), after, limit)
 
     def trim(self, partition: int, up_to: str) -> None:
         """Remove batches up to and including a position."""
+        if not up_to:
+            return
         milliseconds, _, sequence = up_to.partition("-")
         following = f"{milliseconds}-{int(sequence) + 1}"
-        _translated(self._redis.xtrim, self._stream(partition), minid=following, approximate=False)
+        self._redis.execute("XTRIM", self._stream(partition), "MINID", "=", following)
 
     def waiting(self, partition: int, after: str) -> int:
-        """Return how many batches follow a position, at most 10,000."""
-        return len(self._after(partition, after, _MAX_COUNTED))
+        """Return how many batches follow a position."""
+        return int(self._redis.evaluate(_WAITING, [self._stream(partition)], [after]))
+
+    def memory(self, partition: int) -> int:
+        """Return about how many bytes of memory a partition's stream takes."""
+        return int(self._redis.execute("MEMORY", "USAGE", self._stream(partition)) or 0)
 
     def publish(self, messages: Sequence[bytes]) -> None:
         """Append messages to the stream that all workers read, and trim it to its length."""
-        pipeline = self._redis.pipeline(transaction=False)
-        for message in messages:
-            fields = {_BATCH: message}
-            pipeline.xadd(self._to_all, fields, maxlen=self._max_published, approximate=True)
-        _translated(pipeline.execute)
+        stream, limit = self._to_all, ("MAXLEN", "~", self._max_published)
+        self._redis.execute_all(
+            [(stream, ("XADD", stream, *limit, "*", _BATCH, message)) for message in messages]
+        )
 
     def published(self, after: str, limit: int) -> Sequence[StreamEntry]:
         """Return the messages to all workers after a position, at most ``limit``."""
+        return self._entries(self._to_all, after, limit)
+
+    def _entries(self, stream: str, after: str, limit: int) -> Sequence[StreamEntry]:
         start = f"({after}" if after else "-"
-        entries = _translated(self._redis.xrange, self._to_all, start, "+", limit)
         return [
-            StreamEntry(position.decode(), fields.get(_BATCH, b"")) for position, fields in entries
+            StreamEntry(position.decode(), fields.get(_BATCH.encode(), b""))
+            for position, fields in self._redis.execute(
+                "XRANGE", stream, start, "+", "COUNT", limit
+            )
         ]
 
-    @property
-    def _to_all(self) -> str:
-        return f"focused:{{{self._crawl}}}:examples"
-
-    def _after(self, partition: int, after: str, limit: int) -> Any:
-        start = f"({after}" if after else "-"
-        return _translated(self._redis.xrange, self._stream(partition), start, "+", limit)
-
     def _stream(self, partition: int) -> str:
-        return f"focused:{{{self._crawl}:{partition}}}:links"
-
-
-def _translated(command: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    try:
-        return command(*args, **kwargs)
-    except RedisError as error:
-        raise ExchangeError(f"Redis: {error}") from error
+        return crawl_key(self._crawl, partition, "links")

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from focused.cluster.exchange import BEGINNING, Exchange, MemoryExchange
-from focused.cluster.redis_exchange import RedisExchange
-from tests.support.redis_server import COMMAND, redis_server
+from focused.cluster.exchange import BEGINNING, Exchange
+from tests.support.engines import Engine
 
 NewExchange = Callable[[int], Exchange]
 
 
-@pytest.fixture(
-    params=[
-        "memory",
-        pytest.param("redis", marks=pytest.mark.skipif(COMMAND is None, reason="no redis-server")),
-    ]
-)
-def new_exchange(request: pytest.FixtureRequest) -> Iterator[NewExchange]:
+@pytest.fixture
+def new_exchange(engine: Engine) -> NewExchange:
     """Makes an exchange that keeps about so many published messages."""
-    if request.param == "memory":
-        yield lambda kept: MemoryExchange(max_published=kept)
-        return
-    with redis_server() as redis:
-        yield lambda kept: RedisExchange(redis, "whales", max_published=kept)
+    return engine.exchange
 
 
 def read_all(exchange: Exchange, after: str = BEGINNING, limit: int = 7) -> list[bytes]:
