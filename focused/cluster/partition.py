@@ -22,8 +22,9 @@ from focused.cluster.messages import (
 from focused.cluster.outbox import ExampleOutbox, Outbox, OutgoingLink
 from focused.cluster.routing import OwnerOf, RoutedLinks
 from focused.crawl.loop import Crawl
-from focused.frontier.queued_link import QueuedLink
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.tables import Tables
+from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +110,10 @@ class Partition:
     def position(self) -> str:
         """The position in the partition's stream up to which it has received."""
         return self._position
+
+    def owns(self, url: str) -> bool:
+        """Whether a normalised URL belongs to this partition."""
+        return self._owner_of(host_of(url), link_key(url)) == self.number
 
     @property
     def is_empty(self) -> bool:

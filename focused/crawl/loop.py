@@ -348,11 +348,21 @@ class Crawl:
         host.pace = replace(host.pace, due_at=max(host.pace.due_at, until))
         self.frontier.hosts.refresh(host, now)
 
-    def close(self, now: float) -> None:
-        """Put back open leases, commit, and write the Parquet files."""
+    def stop(self, now: float) -> None:
+        """Put back open leases, commit, and flush to the disk."""
         for lease_id in self._leases.numbers():
             self.put_back(lease_id, now)
         self._commit(now)
+        self.sync()
+
+    def abandon(self) -> None:
+        """Close without writing anything more, as if the process had died."""
+        self.archive.close()
+        self._state.store.abandon()
+
+    def close(self, now: float) -> None:
+        """Put back open leases, commit, and write the Parquet files."""
+        self.stop(now)
         if self.topic.output.parquet:
             from focused.archive.parquet import write_parquet_files  # slow to import
 

@@ -30,6 +30,7 @@ DEFAULT_MAX_WARC_BYTES = 1_000_000_000
 NOINDEX_ACTIONS = ("leave-out", "keep")
 """What happens to pages with a noindex directive; the first is the default."""
 
+_CREDENTIALS = re.compile(r"//[^/@]*@")
 _PORT = re.compile(r":\d+$")
 
 
@@ -212,6 +213,29 @@ class Output:
     parquet: bool = True
 
 
+PARTITION_UNITS = ("domain", "host")
+"""What stays in one partition; the first is the default."""
+
+DEFAULT_PARTITIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where the workers of a crawl meet.
+
+    ``url`` names Redis servers, ``storage`` the shared storage, as a URL of fsspec. ``unit`` is one
+    of :data:`PARTITION_UNITS`. The last three are PEM files for TLS.
+    """
+
+    url: tuple[str, ...]
+    storage: str
+    partitions: int = DEFAULT_PARTITIONS
+    unit: str = PARTITION_UNITS[0]
+    tls_authority: Path | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """The complete description of a crawl. ``path`` is its TOML file."""
@@ -226,6 +250,7 @@ class Topic:
     scope: Scope = field(default_factory=Scope)
     budget: Budget = field(default_factory=Budget)
     revisit: Revisit = field(default_factory=Revisit)
+    cluster: Cluster | None = None
 
     def crawl_folder(self, policy: str) -> Path:
         """Return the folder of a crawl by ``policy``; each baseline policy has its own."""
@@ -249,7 +274,14 @@ def adapt_to_recorded_web(topic: Topic) -> Topic:
 
 
 def topic_to_json(topic: Topic) -> dict[str, object]:
-    """Return the topic as JSON-able data, for the settings of a finished crawl."""
+    """Return the topic as JSON-able data, for the settings of a finished crawl.
+
+    Passwords in URLs are left out.
+    """
+    if topic.cluster is not None:
+        urls = tuple(_CREDENTIALS.sub("//", url) for url in topic.cluster.url)
+        storage = _CREDENTIALS.sub("//", topic.cluster.storage)
+        topic = replace(topic, cluster=replace(topic.cluster, url=urls, storage=storage))
     return {key: _to_json(value) for key, value in asdict(topic).items()}
 
 

@@ -14,11 +14,14 @@ from focused.topic import (
     DEFAULT_CRAWLS_FOLDER,
     DEFAULT_MAX_SAMPLES,
     DEFAULT_MAX_WARC_BYTES,
+    DEFAULT_PARTITIONS,
     ESTIMATORS,
     FOCUS_MODES,
     NOINDEX_ACTIONS,
+    PARTITION_UNITS,
     WARC_MODES,
     Budget,
+    Cluster,
     Output,
     Politeness,
     Revisit,
@@ -62,6 +65,7 @@ def load_topic(path: Path) -> Topic:
         budget=_read_budget(_read_section(head, "budget")),
         revisit=_read_revisit(_read_section(head, "revisit")),
         output=_read_output(_read_section(head, "output"), path.parent, name),
+        cluster=_read_cluster(head, path.parent),
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
         errors.add("scope.max_pages_per_address", "needs politeness.per_address = true")
@@ -336,6 +340,33 @@ def _read_output(section: TomlTable, folder: Path, name: str) -> Output:
         warc=_read_warc_mode(section),
         max_warc_bytes=section.whole("max_warc_bytes", DEFAULT_MAX_WARC_BYTES, at_least=1),
         parquet=section.boolean("parquet", True),
+    )
+
+
+def _read_cluster(head: TomlTable, folder: Path) -> Cluster | None:
+    if "cluster" not in head.values:
+        return None
+    section = _read_section(head, "cluster")
+    several = isinstance(section.values.get("url"), list)
+    urls = section.texts("url") if several else tuple(filter(None, (section.text("url"),)))
+    if not urls:
+        section.add_error("url", 'required; for example url = "redis://127.0.0.1:6379"')
+    storage = section.text("storage")
+    if "://" not in storage:
+        section.add_error("storage", 'required: a URL; for example storage = "file:///mnt/crawls"')
+    files = {
+        key: _resolve_path(folder, named) if (named := section.text(key)) else None
+        for key in ("tls_authority", "tls_certificate", "tls_key")
+    }
+    for key, file in files.items():
+        if file is not None and not file.is_file():
+            section.add_error(key, f"{file}: there is no such file")
+    return Cluster(
+        urls,
+        storage,
+        section.whole("partitions", DEFAULT_PARTITIONS, at_least=1),
+        section.choice("unit", PARTITION_UNITS),
+        **files,
     )
 
 

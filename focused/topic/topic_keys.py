@@ -444,6 +444,41 @@ OUTPUT_KEYS = (
     ),
 )
 
+CLUSTER_KEYS = (
+    TopicKey(
+        "url",
+        "text, or list of texts",
+        REQUIRED,
+        "The Redis server, such as `redis://10.0.0.5:6379`, or some nodes of a Redis Cluster; "
+        "`rediss://` for TLS. Without a password in the URL, the environment variable "
+        "`FOCUSED_REDIS_PASSWORD` counts.",
+    ),
+    TopicKey(
+        "storage",
+        _TEXT,
+        REQUIRED,
+        "The storage that all workers share: a folder such as `file:///mnt/crawls`, or "
+        "`s3://BUCKET/FOLDER` and others of fsspec. The results come there, too.",
+    ),
+    TopicKey(
+        "partitions",
+        _COUNT,
+        "64",
+        "Parts of the crawl; at least one a worker, better four or more. It cannot be changed "
+        "later.",
+    ),
+    TopicKey(
+        "unit",
+        _TEXT,
+        '"domain"',
+        'What stays in one partition: all hosts of a registered domain (`"domain"`), or each host '
+        'by itself (`"host"`). It cannot be changed later.',
+    ),
+    TopicKey("tls_authority", _PATH, "", "PEM file of the authority of the servers' certificates."),
+    TopicKey("tls_certificate", _PATH, "", "PEM file of the workers' own certificate."),
+    TopicKey("tls_key", _PATH, "", "PEM file of that certificate's key."),
+)
+
 TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {
     "": HEAD_KEYS,
     "seeds": SEED_KEYS,
@@ -453,5 +488,6 @@ TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {
     "budget": BUDGET_KEYS,
     "revisit": REVISIT_KEYS,
     "output": OUTPUT_KEYS,
+    "cluster": CLUSTER_KEYS,
 }
 """Keys by section; ``""`` is the head of the file."""

@@ -1,0 +1,147 @@
+"""Open partitions: restore their state from shared storage and build their crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from focused.archive.parquet import write_parquet_files
+from focused.classifier.topic_classifier import TopicClassifier
+from focused.cluster.archive_parts import partition_name
+from focused.cluster.assignment import PartitionMap
+from focused.cluster.coordinator import Lease
+from focused.cluster.outbox import ExampleOutbox, Outbox
+from focused.cluster.partition import Partition
+from focused.cluster.replication import Replica, newest_token, restore
+from focused.cluster.routing import RoutedLinks
+from focused.cluster.storage import SharedStorage
+from focused.crawl.build import build_crawl
+from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.policy import Policy
+from focused.frontier.interface import Frontier
+from focused.link_scoring.protocols import OnlineLinkScorer
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.topic import Topic
+from focused.web.urls import normalize_url
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionModels:
+    """What all partitions of a worker share."""
+
+    classifier: TopicClassifier
+    policy: Policy
+    training_urls: frozenset[str] = frozenset()
+
+
+class PartitionStates:
+    """The partitions' states: in shared storage, and below ``folder`` while they are open.
+
+    Implements :class:`focused.cluster.worker_round.StateReplicas` and
+    :class:`focused.cluster.worker.OpenPartition`.
+    """
+
+    def __init__(
+        self,
+        topic: Topic,
+        models: PartitionModels,
+        partitions: PartitionMap,
+        storage: SharedStorage,
+        folder: Path,
+        *,
+        stages: StageTimes | None = None,
+    ) -> None:
+        self._topic = topic
+        self._models = models
+        self._partitions = partitions
+        self._storage = storage
+        self._folder = folder
+        self._stages = stages or StageTimes()
+        self._lease_numbers = count(1)
+
+    def newest_token(self, partition: int) -> int:
+        """Return the highest fencing token in storage; 0 without any."""
+        return newest_token(self._storage, partition)
+
+    def restore(self, lease: Lease) -> None:
+        """Restore a partition's state into its local folder, for the owner of ``lease``."""
+        restore(self._storage, lease.partition, self._folder_of(lease.partition), lease.token)
+
+    def __call__(self, lease: Lease, now: float) -> tuple[Partition, OpenReplica]:
+        """Open the partition whose state was restored for ``lease``, and queue its seeds."""
+        number, folder = lease.partition, self._folder_of(lease.partition)
+        # The leading worker keeps to the budgets of pages and bytes.
+        budget = replace(self._topic.budget, pages=None, bytes=None)
+        output = replace(self._topic.output, folder=folder)
+        topic = replace(self._topic, output=output, budget=budget)
+        identity = {
+            "topic": topic.name,
+            "policy": self._models.policy.name,
+            "partition": f"{number} of {self._partitions.partitions}",
+        }
+        store = StateStore.open(folder / "state", identity)
+        try:
+            partition = self._build(topic, lease, store)
+            replica = Replica(self._storage, number, lease.token, store, folder)
+            seeds = filter(None, map(normalize_url, topic.seeds.urls))
+            partition.crawl.seed([url for url in seeds if partition.owns(url)], now)
+            replica.begin()
+        except BaseException:
+            store.abandon()
+            raise
+        return partition, OpenReplica(replica)
+
+    def _build(self, topic: Topic, lease: Lease, store: StateStore) -> Partition:
+        outbox = Outbox(store.tables)
+        models, learns = self._models, isinstance(self._models.policy.scorer, OnlineLinkScorer)
+        examples = ExampleOutbox(store.tables) if learns else None
+        routed: list[RoutedLinks] = []
+
+        def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
+            routed.append(RoutedLinks(lease.partition, self._partitions, frontier, outbox))
+            return routed[0]
+
+        crawl = build_crawl(
+            topic,
+            models.classifier,
+            models.policy,
+            store,
+            training_urls=models.training_urls,
+            stages=self._stages,
+            route=route,
+            lease_numbers=self._lease_numbers,
+            share_example=None if examples is None else examples.add,
+            warc_prefix=partition_name(lease.partition),
+        )
+        return Partition(
+            lease.partition,
+            lease.token,
+            crawl,
+            store.tables,
+            outbox,
+            routed[0],
+            self._partitions,
+            examples,
+        )
+
+    def _folder_of(self, partition: int) -> Path:
+        return self._folder / partition_name(partition)
+
+
+class OpenReplica:
+    """The :class:`focused.cluster.worker.PartitionReplica` of an open partition."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    def prepare(self) -> Callable[[], object]:
+        """Return what uploads everything that was committed so far."""
+        prepared = self._replica.prepare()
+        return lambda: self._replica.upload(prepared)
+
+    def finish(self, now: float) -> None:
+        """Write the partition's results; its crawl is closed."""
+        self._replica.finish(results=True)

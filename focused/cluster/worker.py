@@ -1,0 +1,453 @@
+"""A worker: drives the partitions whose leases it holds, as one group of crawls.
+
+About once a second the worker makes a plan of what its partitions have to upload, send and report.
+A round (:mod:`focused.cluster.worker_round`) carries it out, in another thread, and the worker
+applies the result: it queues received links, opens claimed partitions, drops lost ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from focused.cluster.coordinator import (
+    ClusterState,
+    Command,
+    Lease,
+    PaceLeases,
+    PartitionStatus,
+    WorkerState,
+    WorkerStatus,
+)
+from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
+from focused.cluster.partition import Outgoing, Partition
+from focused.cluster.worker_round import PartitionPlan, RoundPlan, RoundResult, WorkerRounds
+from focused.crawl.loop import Crawl
+from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
+from focused.errors import CoordinationError, FocusedError
+from focused.web.page import Failed, Outcome
+from focused.web.urls import host_of
+
+logger = logging.getLogger(__name__)
+
+ROUND_S = 1.0
+_STALLED_S = 30.0
+"""A partition that may fetch nothing for so long gives its grant back."""
+_LEASE_MARGIN = 0.25
+"""Share of a lease's time at its end in which nothing is fetched any more."""
+_PACE_MARGIN_S = 5.0
+_ASK_AGAIN_S = 1.0
+_PAGE_BUDGET_SPENT = "page budget spent"
+
+RunInBackground = Callable[[Callable[[], RoundResult]], "Future[RoundResult]"]
+
+
+class PartitionReplica(Protocol):
+    """The copy of an open partition's state in shared storage. Methods raise StorageError."""
+
+    def prepare(self) -> Callable[[], object]:
+        """Return what uploads everything that was committed so far; it may run in a thread."""
+
+    def finish(self, now: float) -> None:
+        """Write the partition's results; its crawl is closed."""
+
+
+class OpenPartition(Protocol):
+    """Opens restored partitions."""
+
+    def __call__(self, lease: Lease, now: float) -> tuple[Partition, PartitionReplica]:
+        """Open the partition whose state was restored for ``lease``, and queue its seeds."""
+
+
+@dataclass(slots=True)
+class _OwnedPartition:
+    partition: Partition
+    replica: PartitionReplica
+    lease: Lease
+    may_fetch_until: float
+    ask_at: float = 0.0
+    """When to ask for the next fetch; infinite: when something happens."""
+    idle_reason: str | None = None
+    """Why its crawl has nothing to fetch; None while it may have."""
+    stalled_until: float = 0.0
+    leaves: bool = False
+    outgoing: Outgoing = field(default_factory=Outgoing)
+    """What the round under way sends."""
+
+    @property
+    def crawl(self) -> Crawl:
+        return self.partition.crawl
+
+    def wake(self) -> None:
+        """Ask for the next fetch at once."""
+        self.ask_at, self.idle_reason = 0.0, None
+
+
+class ClusterWorker:
+    """The :class:`focused.crawl.crawl_group.CrawlGroup` of a worker's partitions."""
+
+    def __init__(
+        self,
+        status: WorkerStatus,
+        rounds: WorkerRounds,
+        paces: PaceLeases,
+        open_partition: OpenPartition,
+        run_in_background: RunInBackground,
+        *,
+        lease_s: float,
+        request_s: float,
+        has_page_budget: bool,
+        learn: Callable[[], object] = lambda: None,
+    ) -> None:
+        """``request_s`` is the longest time of a request; ``learn`` trains the worker's scorer."""
+        self._status = status
+        self._rounds = rounds
+        self._paces = paces
+        self._open_partition = open_partition
+        self._run_in_background = run_in_background
+        self._lease_s = lease_s
+        self._request_s = request_s
+        self._has_page_budget = has_page_budget
+        self._learn = learn
+        self._owned: dict[int, _OwnedPartition] = {}
+        self._partition_of_lease: dict[int, int] = {}
+        self._paced: dict[int, tuple[str, Sequence[str]]] = {}
+        """URL and names of the pace leases of each fetch that was connected."""
+        self._running: Future[RoundResult] | None = None
+        self._command = Command()
+        self._is_draining = False
+        self._next = 0
+        self._round_at = 0.0
+        self._fetched = 0
+        self.problems: Sequence[str] = ()
+        """What the last round could not do."""
+
+    @property
+    def crawls(self) -> Sequence[Crawl]:
+        """The crawls of the partitions that this worker owns."""
+        return [owned.crawl for owned in self._owned.values()]
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """The numbers of these partitions."""
+        return sorted(self._owned)
+
+    @property
+    def command(self) -> Command:
+        """What all workers are to do, as of the last round."""
+        return self._command
+
+    def of_url(self, url: str) -> Crawl:
+        """Return the crawl for requests to a URL outside the frontier.
+
+        Another partition's URL is requested by any crawl: pace leases keep its host's delay. Raises
+        CoordinationError while this worker owns no partition.
+        """
+        for owned in self._owned.values():
+            if owned.partition.owns(url):
+                return owned.crawl
+        for owned in self._owned.values():
+            return owned.crawl
+        raise CoordinationError(f"{url} cannot be requested: this worker has no partition yet")
+
+    def of_lease(self, lease: int) -> Crawl | None:
+        """Return the crawl of a lease; None if it was settled or its partition was lost."""
+        owned = self._owned.get(self._partition_of_lease.get(lease, -1))
+        return owned.crawl if owned is not None and owned.crawl.is_open(lease) else None
+
+    def next(self, now: float) -> Step:
+        """Return the next fetch of any partition, each in its turn."""
+        if self._is_over:
+            return self._end()
+        may_fetch = self._command.state is ClusterState.RUNNING
+        until = now + ROUND_S
+        owned = list(self._owned.values()) if may_fetch else []
+        for i in range(len(owned)):
+            each = owned[(self._next + i) % len(owned)]
+            step = self._ask(each, now)
+            if isinstance(step, Fetch):
+                self._next = (self._next + i + 1) % len(owned)
+                self._partition_of_lease[step.lease] = each.partition.number
+                return step
+            until = min(until, each.ask_at)
+        return Wait(max(until, now))
+
+    def settle(
+        self, lease: int, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None = None
+    ) -> SettledFetch | None:
+        """Process the outcome of a fetch."""
+        owned = self._owned[self._partition_of_lease.pop(lease)]
+        settled = owned.crawl.settle(lease, outcome, now, parsed)
+        self._finish_pace(lease, owned.crawl, now)
+        owned.wake()
+        return settled
+
+    def put_back(self, lease: int, now: float) -> None:
+        """Close a lease whose request was not sent; its link stays queued."""
+        owned = self._owned[self._partition_of_lease.pop(lease)]
+        owned.crawl.put_back(lease, now)
+        self._finish_pace(lease, owned.crawl, now)
+        owned.wake()
+
+    def may_connect(self, lease: int | None, url: str, address: str, now: float) -> bool:
+        """Whether a request may be sent to the address.
+
+        No other partition may request the host or the address, nor may it have done so less than
+        a delay ago.
+        """
+        owned = None if lease is None else self._owned.get(self._partition_of_lease.get(lease, -1))
+        if lease is not None and (owned is None or now >= owned.may_fetch_until):
+            return False
+        crawl = self.of_url(url) if owned is None else owned.crawl
+        if not crawl.may_connect(lease, url, address, now):
+            return False
+        names = (f"host {host_of(url)}",)
+        if crawl.topic.politeness.per_address:
+            names += (f"address {address}",)
+        wait_s = self._acquire(names, self._holder(lease))
+        if wait_s > 0:
+            crawl.delay_host(url, now + wait_s, now)
+            return False
+        if lease is not None:
+            self._paced[lease] = (url, names)
+        return True
+
+    def page_parser(self) -> PageParser:
+        """Return a parser for the pages of all partitions."""
+        for owned in self._owned.values():
+            return owned.crawl.page_parser().without_records()
+        raise CoordinationError("this worker has no partition yet")
+
+    def is_finished(self, now: float) -> bool:
+        """Whether the crawl is over or this worker is to leave, and no fetch is in flight."""
+        return self._is_over and not any(crawl.in_flight for crawl in self.crawls)
+
+    def maintain(self, now: float) -> None:
+        """Apply the round that has ended, and start the next one."""
+        self._learn()
+        if self._running is not None:
+            if not self._running.done():
+                return
+            result, self._running = self._running.result(), None
+            self._apply(result, now)
+        if not self._is_over:
+            plan = self._plan(now)
+            self._running = self._run_in_background(lambda: self._rounds.run(plan))
+
+    def close(self, now: float) -> None:
+        """Close all partitions, make them durable, and release them for other workers."""
+        if self._running is not None:
+            self._apply(self._running.result(), now, claims=False)
+            self._running = None
+        ends = self._command.state is ClusterState.ENDED
+        plans = []
+        for owned in list(self._owned.values()):
+            owned.crawl.stop(now)
+            owned.outgoing, owned.leaves = owned.partition.collect(), True
+            plans.append(self._partition_plan(owned, now))
+        result = self._rounds.run(RoundPlan(now, self._worker_status(), plans, claims=False))
+        for owned in list(self._owned.values()):
+            done = result.partitions[owned.partition.number]
+            if done.is_sent:
+                owned.partition.confirm(owned.outgoing, now)
+            owned.crawl.close(now)
+            if ends and done.is_held:
+                owned.replica.finish(now)
+        self._owned.clear()
+        self._report_problems(result.problems)
+        self._rounds.leave()
+
+    @property
+    def _is_over(self) -> bool:
+        if self._command.state in (ClusterState.ENDED, ClusterState.STOPPING):
+            return True
+        return self._is_draining and not self._owned
+
+    def _end(self) -> Step:
+        if any(crawl.in_flight for crawl in self.crawls):
+            return Wait(None)
+        if self._command.state is ClusterState.RUNNING:
+            return Done("the worker was drained")
+        return Done(self._command.reason or f"the cluster is {self._command.state}")
+
+    def _ask(self, owned: _OwnedPartition, now: float) -> Step | None:
+        """Return the next step of a partition, or None; note when to ask again."""
+        if owned.leaves or now < owned.ask_at or now >= owned.may_fetch_until:
+            return None
+        step = owned.crawl.next(now)
+        if isinstance(step, Wait):
+            owned.idle_reason = None
+            owned.ask_at = float("inf") if step.until is None else step.until
+            owned.stalled_until = 0.0 if step.until is None else step.until
+        elif isinstance(step, Done):
+            owned.idle_reason, owned.ask_at = step.reason, float("inf")
+        return step
+
+    def _plan(self, now: float) -> RoundPlan:
+        plans = []
+        for owned in self._owned.values():
+            owned.crawl.sync()
+            owned.outgoing = owned.partition.collect()
+            plans.append(self._partition_plan(owned, now))
+        return RoundPlan(now, self._worker_status(now), plans, claims=not self._is_draining)
+
+    def _partition_plan(self, owned: _OwnedPartition, now: float) -> PartitionPlan:
+        partition, crawl = owned.partition, owned.crawl
+        rests = not crawl.in_flight and (
+            owned.idle_reason not in (None, _PAGE_BUDGET_SPENT)
+            or owned.stalled_until > now + _STALLED_S
+        )
+        if rests and self._has_page_budget:
+            crawl.limit_pages(crawl.counters.fetched)
+        leaves = owned.leaves and not crawl.in_flight and partition.is_empty
+        return PartitionPlan(
+            owned.lease,
+            self._partition_status(owned, now, rests=rests),
+            owned.replica.prepare(),
+            owned.outgoing,
+            partition.position,
+            gives_back=rests and self._has_page_budget,
+            leaves=leaves or self._is_over,
+        )
+
+    def _partition_status(
+        self, owned: _OwnedPartition, now: float, *, rests: bool
+    ) -> PartitionStatus:
+        partition, crawl = owned.partition, owned.crawl
+        counters = crawl.counters
+        best = crawl.frontier.best_priorities(MAX_REPORTED_PRIORITIES)
+        has_nothing = owned.idle_reason is not None and not (
+            owned.idle_reason == _PAGE_BUDGET_SPENT and best
+        )
+        return PartitionStatus(
+            partition.number,
+            owned.lease.token,
+            self._status.name,
+            fetched=counters.fetched,
+            classified=counters.classified,
+            on_topic=counters.on_topic,
+            bytes=counters.bytes,
+            frontier=len(crawl.frontier),
+            outbox=len(partition.outbox),
+            sent=partition.sent,
+            received=partition.received.links,
+            is_idle=has_nothing and not crawl.in_flight and partition.is_empty,
+            priorities=() if rests else tuple(best),
+            reported_at=now,
+        )
+
+    def _worker_status(self, now: float | None = None) -> WorkerStatus:
+        from msgspec.structs import replace
+
+        fetched = sum(crawl.counters.fetched for crawl in self.crawls)
+        if now is not None and now > self._round_at:
+            speed = max(fetched - self._fetched, 0) / (now - self._round_at)
+            self._round_at, self._fetched = now, fetched
+            self._status = replace(self._status, pages_per_s=speed)
+        state = WorkerState.DRAINING if self._is_draining else WorkerState.ACTIVE
+        return replace(self._status, state=state)
+
+    def _apply(self, result: RoundResult, now: float, *, claims: bool = True) -> None:
+        self._report_problems(result.problems)
+        for number, done in result.partitions.items():
+            owned = self._owned.get(number)
+            if owned is None:
+                continue
+            if done.is_held is False:
+                self._lose(owned)
+                continue
+            if done.is_held:
+                owned.may_fetch_until = result.started_at + self._lease_s * (1 - _LEASE_MARGIN)
+            if done.is_sent:
+                owned.partition.confirm(owned.outgoing, now)
+            if done.is_released:
+                self._close_released(owned)
+                continue
+            if done.entries:
+                owned.partition.deliver(done.entries, now)
+                owned.wake()
+            if self._has_page_budget and number in result.granted:
+                self._limit(owned, result.granted[number])
+            owned.leaves = owned.leaves or number in result.unwanted
+        if result.command is not None:
+            self._note_command(result.command)
+            self._is_draining = result.is_draining
+        if self._is_draining:
+            for owned in self._owned.values():
+                owned.leaves = True
+        if claims:
+            for lease in result.claimed:
+                self._open(lease, result.started_at, now)
+
+    def _limit(self, owned: _OwnedPartition, pages: int) -> None:
+        owned.crawl.limit_pages(pages)
+        if owned.idle_reason == _PAGE_BUDGET_SPENT and owned.crawl.counters.fetched < pages:
+            owned.wake()
+
+    def _note_command(self, command: Command) -> None:
+        if command.state is not self._command.state:
+            logger.info("the cluster is %s %s", command.state, command.reason)
+        self._command = command
+
+    def _open(self, lease: Lease, claimed_at: float, now: float) -> None:
+        try:
+            partition, replica = self._open_partition(lease, now)
+        except FocusedError as error:
+            # The lease runs out, and another worker tries.
+            logger.error("partition %d cannot be opened: %s", lease.partition, error)
+            return
+        if self._has_page_budget:
+            partition.crawl.limit_pages(partition.crawl.counters.fetched)
+        until = claimed_at + self._lease_s * (1 - _LEASE_MARGIN)
+        self._owned[lease.partition] = _OwnedPartition(partition, replica, lease, until)
+        logger.info("partition %d is crawled here now", lease.partition)
+
+    def _lose(self, owned: _OwnedPartition) -> None:
+        """Drop a partition that another worker may have: nothing more is written."""
+        logger.warning(
+            "partition %d was lost: its lease had run out before it was renewed",
+            owned.partition.number,
+        )
+        self._forget(owned)
+        owned.crawl.abandon()
+
+    def _close_released(self, owned: _OwnedPartition) -> None:
+        logger.info("partition %d was released", owned.partition.number)
+        self._forget(owned)
+        owned.crawl.abandon()
+
+    def _forget(self, owned: _OwnedPartition) -> None:
+        number = owned.partition.number
+        del self._owned[number]
+        for lease in [each for each, at in self._partition_of_lease.items() if at == number]:
+            del self._partition_of_lease[lease]
+            self._paced.pop(lease, None)
+
+    def _acquire(self, names: Sequence[str], holder: str) -> float:
+        try:
+            return self._paces.acquire(names, holder, self._request_s + _PACE_MARGIN_S)
+        except CoordinationError as error:
+            self._report_problems([str(error)])
+            return _ASK_AGAIN_S
+
+    def _finish_pace(self, lease: int, crawl: Crawl, now: float) -> None:
+        url, names = self._paced.pop(lease, ("", ()))
+        if not names:
+            return
+        try:
+            self._paces.finish(names, self._holder(lease), max(crawl.due_at(url) - now, 0.0))
+        except CoordinationError as error:
+            self._report_problems([str(error)])
+
+    def _holder(self, lease: int | None) -> str:
+        return f"{self._status.name} {lease or 0}"
+
+    def _report_problems(self, problems: Sequence[str]) -> None:
+        for problem in problems:
+            if problem not in self.problems:
+                logger.warning("%s", problem)
+        self.problems = tuple(problems)

@@ -1,0 +1,213 @@
+"""What a worker does with coordinator, exchange and shared storage about once a second.
+
+A round touches no crawl: it takes a plan that was made on the crawl's thread and returns what the
+worker is to do, so it may run in another thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from focused.cluster.assignment import assign_partitions
+from focused.cluster.coordinator import (
+    Command,
+    Coordinator,
+    Lease,
+    PartitionStatus,
+    WorkerState,
+    WorkerStatus,
+)
+from focused.cluster.exchange import Exchange, StreamEntry
+from focused.cluster.leadership import Leadership
+from focused.cluster.partition import Outgoing
+from focused.errors import CoordinationError, ExchangeError, StorageError
+
+logger = logging.getLogger(__name__)
+
+_BATCHES_AT_ONCE = 100
+MAX_CLAIMS = 4
+"""Partitions claimed in one round: each has to be restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """What a round is to do for one partition of the worker.
+
+    ``upload`` makes durable what was committed; only then ``outgoing`` is sent, and the stream is
+    trimmed up to ``position``. With ``gives_back`` the unused part of the grant is returned; with
+    ``leaves`` the lease is released at the end, if everything else succeeded.
+    """
+
+    lease: Lease
+    status: PartitionStatus
+    upload: Callable[[], object]
+    outgoing: Outgoing
+    position: str
+    gives_back: bool = False
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPlan:
+    """What a round is to do; ``started_at`` is its time by the worker's clock."""
+
+    started_at: float
+    worker: WorkerStatus
+    partitions: Sequence[PartitionPlan] = ()
+    claims: bool = True
+
+
+@dataclass(slots=True)
+class PartitionResult:
+    """What a round did for a partition; ``is_held`` is None if the coordinator did not answer."""
+
+    is_held: bool | None = None
+    is_sent: bool = False
+    is_released: bool = False
+    entries: Sequence[StreamEntry] = ()
+
+
+@dataclass(slots=True)
+class RoundResult:
+    """What a round found; ``command`` is None if the coordinator did not answer.
+
+    The states of ``claimed`` partitions are restored. ``unwanted`` are partitions of this worker
+    that are assigned to others.
+    """
+
+    started_at: float
+    partitions: dict[int, PartitionResult] = field(default_factory=dict)
+    command: Command | None = None
+    is_draining: bool = False
+    claimed: list[Lease] = field(default_factory=list)
+    unwanted: frozenset[int] = frozenset()
+    granted: Mapping[int, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+class StateReplicas(Protocol):
+    """The states of partitions in shared storage. Methods raise StorageError."""
+
+    def newest_token(self, partition: int) -> int:
+        """Return the highest fencing token in storage; 0 without any."""
+
+    def restore(self, lease: Lease) -> None:
+        """Restore a partition's state into its local folder, for the owner of ``lease``."""
+
+
+class WorkerRounds:
+    """Runs the rounds of one worker, one after the other."""
+
+    def __init__(
+        self,
+        worker: str,
+        partitions: int,
+        coordinator: Coordinator,
+        exchange: Exchange,
+        replicas: StateReplicas,
+        leadership: Leadership,
+        *,
+        max_load: float = 1.25,
+    ) -> None:
+        """``max_load`` as for :func:`assign_partitions`."""
+        self._worker = worker
+        self._partitions = partitions
+        self._coordinator = coordinator
+        self._exchange = exchange
+        self._replicas = replicas
+        self._leadership = leadership
+        self._max_load = max_load
+
+    def run(self, plan: RoundPlan) -> RoundResult:
+        """Run one round. Problems are in the result; nothing is raised for them."""
+        result = RoundResult(plan.started_at)
+        self._renew(plan, result)
+        for partition in plan.partitions:
+            own = result.partitions.setdefault(partition.lease.partition, PartitionResult())
+            if own.is_held is not False:
+                self._run_partition(partition, own, result)
+        try:
+            self._coordinate(plan, result)
+        except CoordinationError as error:
+            result.problems.append(str(error))
+        return result
+
+    def leave(self) -> None:
+        """End the membership. Raises CoordinationError."""
+        self._coordinator.leave(self._worker)
+
+    def _renew(self, plan: RoundPlan, result: RoundResult) -> None:
+        try:
+            self._coordinator.heartbeat(plan.worker)
+            leases = [partition.lease for partition in plan.partitions]
+            held = self._coordinator.renew(leases) if leases else frozenset()
+        except CoordinationError as error:
+            result.problems.append(str(error))
+            return
+        for lease in leases:
+            result.partitions[lease.partition] = PartitionResult(lease.partition in held)
+
+    def _run_partition(
+        self, plan: PartitionPlan, own: PartitionResult, result: RoundResult
+    ) -> None:
+        number = plan.lease.partition
+        try:
+            plan.upload()
+            if not own.is_held:
+                return
+            plan.outgoing.send(self._exchange)
+            own.is_sent = True
+            if plan.position:
+                self._exchange.trim(number, plan.position)
+            if plan.gives_back:
+                self._coordinator.give_back(plan.lease, plan.status.fetched)
+            if plan.leaves:
+                self._coordinator.report([plan.status])
+                self._coordinator.release(plan.lease)
+                own.is_released = True
+            else:
+                own.entries = self._exchange.receive(number, plan.position, _BATCHES_AT_ONCE)
+        except (StorageError, ExchangeError, CoordinationError) as error:
+            result.problems.append(f"partition {number}: {error}")
+
+    def _coordinate(self, plan: RoundPlan, result: RoundResult) -> None:
+        held = [each for each in plan.partitions if result.partitions[each.lease.partition].is_held]
+        if held:
+            self._coordinator.report([each.status for each in held if not each.leaves])
+        if self._coordinator.lead(self._worker):
+            self._leadership.act()
+        result.granted = self._coordinator.granted()
+        result.is_draining = self._coordinator.is_draining(self._worker)
+        if plan.claims:
+            self._assign(plan, result)
+        result.command = self._coordinator.command()
+
+    def _assign(self, plan: RoundPlan, result: RoundResult) -> None:
+        workers = self._coordinator.workers()
+        active = [name for name, each in workers.items() if each.state is WorkerState.ACTIVE]
+        assigned = assign_partitions(self._partitions, active, max_load=self._max_load)
+        own = {each.lease.partition for each in plan.partitions}
+        result.unwanted = frozenset(
+            number for number in own if assigned.get(number, self._worker) != self._worker
+        )
+        owners = self._coordinator.owners()
+        for number, worker in assigned.items():
+            if len(result.claimed) == MAX_CLAIMS:
+                return
+            if worker == self._worker and number not in own and number not in owners:
+                self._claim(number, result)
+
+    def _claim(self, number: int, result: RoundResult) -> None:
+        try:
+            lowest = self._replicas.newest_token(number)
+            lease = self._coordinator.claim(number, self._worker, min_token=lowest)
+            if lease is None:
+                return
+            self._replicas.restore(lease)
+        except StorageError as error:
+            result.problems.append(f"partition {number} cannot be restored: {error}")
+            return
+        result.claimed.append(lease)
