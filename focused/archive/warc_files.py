@@ -28,10 +28,10 @@ from focused.web.warc_writer import (
     warcinfo_record,
 )
 
-WARC_FILE = "pages.warc.gz"
+_PAGES = "pages"
+WARC_FILE = f"{_PAGES}.warc.gz"
 """The first file; the second is ``pages-00002.warc.gz``."""
 
-_NUMBERED_NAME = re.compile(r"pages-(\d{5,})\.warc\.gz")
 _KEY_BYTES = 8  # of a payload's digest; the whole digest is compared with the record's
 _CONTACT = re.compile(r"\(\+?([^()]+)\)")
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
@@ -47,7 +47,7 @@ class WarcPosition(NamedTuple):
 def warc_files(folder: Path) -> list[Path]:
     """Return the WARC files of a crawl in the order they were written."""
     first = folder / WARC_FILE
-    later = {path: _file_number(path.name) for path in folder.glob("pages-*.warc.gz")}
+    later = {path: _file_number(path.name, _PAGES) for path in folder.glob(_pattern(_PAGES))}
     numbered = sorted(
         (path for path, number in later.items() if number), key=lambda path: later[path]
     )
@@ -80,24 +80,26 @@ class WarcFiles:
         records: WarcMode = "full",
         about: Mapping[str, str] | None = None,
         *,
+        prefix: str = _PAGES,
         max_bytes: int = 1_000_000_000,
         new_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
         """``about`` holds the ``warcinfo`` fields; ``new_id`` creates record ids.
 
-        A new file starts after ``max_bytes``.
+        A new file starts after ``max_bytes``. ``prefix`` begins the names of the files.
         """
         self._folder = folder
         self._tables = tables
         self._about = about or {}
+        self._prefix = prefix
         self._max_bytes = max_bytes
         self._new_id = new_id
         self.is_full = records == "full"
         """Whether responses other than fetched pages are recorded too."""
         number, length = tables.get_meta("warc") or (1, 0)
         self._number, self._bytes = int(number), int(length)
-        for path in folder.glob("pages-*.warc.gz"):
-            number = _file_number(path.name)
+        for path in folder.glob(_pattern(prefix)):
+            number = _file_number(path.name, prefix)
             if number > self._number or (number == self._number and not self._bytes):
                 path.unlink()
         self._file = self._opened() if self._number == 1 or self._bytes else None
@@ -154,7 +156,7 @@ class WarcFiles:
 
     @property
     def _file_name(self) -> str:
-        return warc_file_name(self._number)
+        return warc_file_name(self._number, self._prefix)
 
     def _write(self, members: bytes) -> None:
         if self._file is None:
@@ -192,7 +194,7 @@ class WarcFiles:
         if row is None:
             return None
         number, offset = unpack(row)
-        found = read_original_record(self._folder / warc_file_name(number), offset)
+        found = read_original_record(self._folder / warc_file_name(number, self._prefix), offset)
         if found is None or found[1] != format_digest(capture.digest):
             return None
         return found[0]
@@ -207,12 +209,18 @@ class WarcFiles:
             self._tables.put("payloads", capture.digest[:_KEY_BYTES], pack([self._number, offset]))
 
 
-def warc_file_name(number: int) -> str:
+def warc_file_name(number: int, prefix: str = _PAGES) -> str:
     """Return the name of a WARC file by its number, from 1."""
-    return WARC_FILE if number == 1 else f"pages-{number:05}.warc.gz"
+    if number == 1 and prefix == _PAGES:
+        return WARC_FILE
+    return f"{prefix}-{number:05}.warc.gz"
 
 
-def _file_number(name: str) -> int:
+def _pattern(prefix: str) -> str:
+    return f"{prefix}-*.warc.gz"
+
+
+def _file_number(name: str, prefix: str) -> int:
     """The number in a file name; 0 for other names."""
-    numbered = _NUMBERED_NAME.fullmatch(name)
+    numbered = re.fullmatch(rf"{re.escape(prefix)}-(\d{{5,}})\.warc\.gz", name)
     return int(numbered[1]) if numbered else 0

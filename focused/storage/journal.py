@@ -75,12 +75,16 @@ class Journal:
         self.bytes = 0
         self._marked = True
 
-    def append(self, steps: Sequence[JournalEntry]) -> None:
-        """Commit a batch. Raises OSError, and then leaves the file as it was."""
+    def append(self, steps: Sequence[JournalEntry]) -> bytes:
+        """Commit a batch and return it encoded.
+
+        Raises OSError, and then leaves the file as it was.
+        """
         body = _encode(steps)
         self._write(_with_head_checksum(_BATCH.pack(len(body), zlib.crc32(body))) + body)
         self.bytes += len(body)
         self._marked = False
+        return body
 
     def sync(self) -> None:
         """Flush all batches to the disk. Raises OSError."""
@@ -138,6 +142,11 @@ def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Sequence[JournalEntr
         else:
             trusted = len(batches)
     return batches if boot == _boot_id() else batches[:trusted]
+
+
+def decode_batch(body: bytes) -> Sequence[JournalEntry]:
+    """Decode a batch that :meth:`Journal.append` returned. Raises msgspec.MsgspecError."""
+    return _decode(body)
 
 
 def min_tables_bytes(path: Path) -> int | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -30,6 +30,25 @@ _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10
 
 
+class FrozenTables:
+    """The tables as they were at a checkpoint, while the crawl goes on; for backups.
+
+    Pages of the file that the crawl frees stay in use until :meth:`close`.
+    """
+
+    def __init__(self, env: lmdb.Environment) -> None:
+        self._env = env
+        self._txn = env.begin()
+
+    def copy(self, folder: Path) -> None:
+        """Write the tables' file into ``folder``, from any thread. Raises lmdb.Error."""
+        self._env.copy(str(folder), compact=True, txn=self._txn)
+
+    def close(self) -> None:
+        """Release them."""
+        self._txn.abort()
+
+
 class StateStore:
     """A state folder with its :attr:`tables`; use :meth:`open`. Single owner, not thread-safe."""
 
@@ -43,6 +62,7 @@ class StateStore:
         self._commits = 0
         self._syncs = 0
         self._before_sync: list[Callable[[], object]] = []
+        self._on_commit: Callable[[bytes], object] | None = None
         durable = lock is not None and commit_every == 1
         self._write_guard = WriteGuard(folder)
         self.tables = Tables(env, self._write_guard, read_only=lock is None, record_steps=durable)
@@ -145,6 +165,33 @@ class StateStore:
         """Call ``force`` before rows are flushed, to flush the files that they refer to."""
         self._before_sync.append(force)
 
+    def on_commit(self, listener: Callable[[bytes], object]) -> None:
+        """Call ``listener`` with each batch that is committed, as the journal encodes it."""
+        assert self._journal is not None, "only durable states have a journal"
+        self._on_commit = listener
+
+    def freeze(self) -> FrozenTables:
+        """Write a checkpoint and return the tables as of it; not within a transaction.
+
+        Raises StateError.
+        """
+        assert not self.tables.steps, "there are uncommitted changes"
+        self._checkpoint()
+        return FrozenTables(self._env)
+
+    def replay(self, batches: Iterable[bytes]) -> None:
+        """Repeat commits of another copy of this state, then write a checkpoint.
+
+        Raises StateError when they are damaged or of another program.
+        """
+        with self._write_guard.writing():
+            try:
+                for batch in batches:
+                    self.tables.replay(journal.decode_batch(batch))
+            except (msgspec.MsgspecError, IndexError) as error:
+                raise self._write_guard.damaged(f"its journal: {error}") from error
+        self._checkpoint()
+
     def commit(self) -> None:
         """Commit everything since the last commit. Raises StateError, as on a full disk."""
         self._commits += 1
@@ -156,8 +203,10 @@ class StateStore:
         if not steps:
             return
         with self._write_guard.writing():
-            self._journal.append(steps)
+            batch = self._journal.append(steps)
         steps.clear()
+        if self._on_commit is not None:
+            self._on_commit(batch)
         if self._journal.bytes >= _CHECKPOINT_BYTES:
             self._checkpoint()
 
@@ -199,6 +248,11 @@ class StateStore:
             self._journal.close()
         if self._lock is not None:
             self._lock.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store was not closed."""
+        return not self._closed
 
     def _run_before_sync(self) -> None:
         with self._write_guard.writing():

@@ -1,0 +1,195 @@
+"""The archive of a crawl of many partitions: parts in shared storage.
+
+The WARC files of partition 7 are ``warc/partition-0007-00001.warc.gz`` and so on; its owner writes
+them locally under the same names, and rows refer to them by name. A file that is still written to
+is stored in pieces: its records are gzip members, so the pieces are concatenated. Each owner begins
+a new file; what it left unfinished is composed by its successor.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, NamedTuple
+
+from focused.archive.warc_files import warc_file_name
+from focused.cluster.storage import SharedStorage
+from focused.errors import StorageError
+
+TEMPORARY = ".replica-"
+"""Begins the names of temporary files in a partition's local folder."""
+_PIECES = "warc-pieces"
+_PIECE_BYTES = 4_000_000
+
+
+class WarcPart(NamedTuple):
+    """A WARC file of an earlier owner that may be in pieces; None: as long as its pieces."""
+
+    number: int
+    token: int
+    length: int | None
+
+
+class _Piece(NamedTuple):
+    number: int
+    token: int
+    offset: int
+    bytes: int
+
+
+def partition_name(partition: int) -> str:
+    """Return the name of a partition in shared storage."""
+    return f"partition-{partition:04}"
+
+
+def warc_part_name(partition: int, number: int) -> str:
+    """Return the name of a partition's WARC file."""
+    return warc_file_name(number, partition_name(partition))
+
+
+class WarcParts:
+    """Uploads the WARC files of a partition under one owner."""
+
+    def __init__(
+        self, storage: SharedStorage, partition: int, token: int, folder: Path, number: int
+    ) -> None:
+        """``number`` is that of the first file that the owner writes, in ``folder``."""
+        self._storage = storage
+        self._partition = partition
+        self._token = token
+        self._folder = folder
+        self._number = number
+        self._whole = number
+        """The first file that is not stored whole."""
+        self._uploaded = 0
+        """Bytes of the current file that are stored in pieces."""
+
+    def upload_pieces(self) -> None:
+        """Upload what was written since the last call. Raises StorageError."""
+        while (path := self._path(self._number)).exists():
+            with _reading(path) as file:
+                file.seek(self._uploaded)
+                while piece := file.read(_PIECE_BYTES):
+                    self._storage.write(self._piece_name(), piece)
+                    self._uploaded += len(piece)
+            if not self._path(self._number + 1).exists():
+                break
+            self._number, self._uploaded = self._number + 1, 0
+
+    def upload_files(self, below: int) -> None:
+        """Upload the files below a number whole, and delete their pieces.
+
+        The caller knows that the files are complete, and that the state which says so is durable.
+        """
+        while self._whole < below:
+            path = self._path(self._whole)
+            if path.exists():
+                self._storage.upload(f"warc/{path.name}", path)
+                self._delete_pieces(self._whole, self._token)
+            self._whole += 1
+
+    def compose(self, parts: Iterable[WarcPart]) -> None:
+        """Compose the files of earlier owners, and delete all pieces of earlier owners.
+
+        The caller knows that the state which names the parts is durable.
+        """
+        pieces = list_pieces(self._storage, self._partition)
+        for part in parts:
+            own = [each for each in pieces if each[:2] == part[:2]]
+            name = f"warc/{warc_part_name(self._partition, part.number)}"
+            if own and not self._storage.exists(name):
+                with NamedTemporaryFile(prefix=TEMPORARY, dir=self._folder) as file:
+                    self._write_pieces(own, part.length, file)
+                    file.flush()
+                    self._storage.upload(name, Path(file.name))
+        earlier = [each for each in pieces if each.token < self._token]
+        self._storage.delete([self._name_of(each) for each in earlier])
+
+    def _write_pieces(self, pieces: Sequence[_Piece], length: int | None, file: IO[bytes]) -> None:
+        """Write the content of pieces without gaps, and cut it at ``length``."""
+        end = pieces[-1].offset + pieces[-1].bytes if length is None else length
+        at = 0
+        wanted = [each for each in pieces if each.offset < end]
+        contents = self._storage.read_many(map(self._name_of, wanted))
+        for piece, content in zip(wanted, contents, strict=True):
+            if piece.offset != at or len(content) != piece.bytes:
+                break
+            at += file.write(content[: end - at])
+        if at != end:
+            number = pieces[0].number
+            raise StorageError(
+                f"{self._storage.name_of(_PIECES)}: the piece at byte {at} of "
+                f"{warc_part_name(self._partition, number)} is missing or damaged; "
+                "restore it from a copy"
+            )
+
+    def _delete_pieces(self, number: int, token: int) -> None:
+        pieces = list_pieces(self._storage, self._partition)
+        self._storage.delete(
+            [self._name_of(each) for each in pieces if each[:2] == (number, token)]
+        )
+
+    def _path(self, number: int) -> Path:
+        return self._folder / warc_part_name(self._partition, number)
+
+    def _piece_name(self) -> str:
+        return self._name_of(_Piece(self._number, self._token, self._uploaded, 0))
+
+    def _name_of(self, piece: _Piece) -> str:
+        folder = _pieces_folder(self._partition)
+        return f"{folder}/{piece.number:05}-{piece.token:010}-{piece.offset:015}"
+
+
+def unfinished_parts(
+    storage: SharedStorage,
+    partition: int,
+    token: int,
+    earlier: Iterable[WarcPart],
+    end: tuple[int, int],
+) -> Sequence[WarcPart]:
+    """Return the WARC files that may be in pieces after the owner with ``token``.
+
+    ``earlier`` are those that it took over; ``end`` is the number and length of its last file.
+    """
+    found = {each[:2] for each in list_pieces(storage, partition)}
+    number, length = end
+    own = [WarcPart(n, token, None) for n, by in sorted(found) if by == token and n < number]
+    if length:
+        own.append(WarcPart(number, token, length))
+    return [each for each in (*earlier, *own) if each[:2] in found]
+
+
+def list_pieces(storage: SharedStorage, partition: int) -> Sequence[_Piece]:
+    """Return the pieces of a partition's WARC files, by file, owner and offset."""
+    found = storage.entries(_pieces_folder(partition))
+    pieces = []
+    for name, size in found.items():
+        numbers = name.split("-")
+        if size is not None and len(numbers) == 3 and all(map(str.isdecimal, numbers)):
+            number, token, offset = map(int, numbers)
+            pieces.append(_Piece(number, token, offset, size))
+    return sorted(pieces)
+
+
+def remove_local_files(folder: Path, partition: int) -> None:
+    """Remove the state and the WARC files of a partition from a local folder. Raises OSError."""
+    for path in (folder / "state", *folder.glob(f"{TEMPORARY}*")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    for path in folder.glob(f"{partition_name(partition)}-*.warc.gz"):
+        path.unlink()
+
+
+def _pieces_folder(partition: int) -> str:
+    return f"{_PIECES}/{partition_name(partition)}"
+
+
+def _reading(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}; make it readable") from error

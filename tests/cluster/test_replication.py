@@ -1,0 +1,467 @@
+"""A partition's state in shared storage: what a successor restores, whatever happened before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from focused.cluster.replication import FencedError, Replica, newest_token, restore
+from focused.cluster.storage import SharedStorage
+from focused.errors import StorageError
+from focused.storage.state_store import StateStore
+from tests.support.examples import examples
+
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+ROWS, SETS = "content", "queue"
+PARTITION = 7
+
+State = tuple[dict[bytes, bytes], dict[bytes, set[bytes]]]
+
+
+def everything(store: StateStore) -> dict[str, Any]:
+    """All rows of all tables, but for the number of the checkpoint."""
+    from focused.storage.environment import SETS, TABLES
+
+    found: dict[str, Any] = {name: dict(store.tables.scan(name)) for name in TABLES}
+    found["meta"].pop(b"checkpoint", None)
+    for name in SETS:
+        keys = [key for key, _ in store.tables.first_members(name)]
+        found[name] = {key: list(store.tables.members(name, key)) for key in keys}
+    return found
+
+
+@pytest.fixture(params=["file", "memory"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> SharedStorage:
+    url = f"file://{tmp_path}/shared" if request.param == "file" else f"memory://{uuid.uuid4()}"
+    return SharedStorage(url, "whales")
+
+
+class Owner:
+    """An owner of the partition: it restores, and begins."""
+
+    def __init__(self, storage: SharedStorage, folder: Path, token: int, **limits: int) -> None:
+        self.folder, self.token = folder, token
+        restore(storage, PARTITION, folder, token)
+        self.store = StateStore.open(folder / "state", {"topic": "whales"})
+        self.replica = Replica(storage, PARTITION, token, self.store, folder, **limits)
+        self.replica.begin()
+
+    def put(self, *rows: tuple[bytes, bytes]) -> None:
+        for key, value in rows:
+            self.store.tables.put(ROWS, key, value)
+        self.store.commit()
+        self.store.sync()
+
+    def rows(self) -> dict[bytes, bytes]:
+        return dict(self.store.tables.scan(ROWS))
+
+
+@pytest.fixture
+def owners(storage: SharedStorage, tmp_path: Path) -> Iterator[Any]:
+    opened: list[Owner] = []
+
+    def make(token: int, **limits: int) -> Owner:
+        opened.append(Owner(storage, tmp_path / f"owner-{token}", token, **limits))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.store.abandon()
+
+
+def objects(storage: SharedStorage, token: int, begins: str = "") -> Sequence[str]:
+    home = f"state/partition-0007/{token:010}"
+    return [f"{home}/{name}" for name in storage.entries(home) if name.startswith(begins)]
+
+
+def test_an_empty_partition_leaves_the_folder_without_state(storage, tmp_path) -> None:
+    assert newest_token(storage, PARTITION) == 0
+    restore(storage, PARTITION, tmp_path / "new", 1)
+    assert not (tmp_path / "new/state").exists()
+
+
+def test_a_successor_has_every_row_of_the_last_flush(owners, storage) -> None:
+    first = owners(1)
+    first.put((b"a", b"1"), (b"b", b"2"))
+    first.store.tables.add(SETS, b"s", b"abc")
+    first.store.tables.put_meta("inbox", "5-1")
+    first.store.commit()
+    first.replica.flush()
+    flushed = everything(first.store)
+    first.put((b"c", b"lost with the process"))
+    first.store.abandon()
+    assert everything(owners(2).store) == flushed
+    assert newest_token(storage, PARTITION) == 2
+
+
+def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path) -> None:
+    store = StateStore.open(tmp_path / "one/state", {})
+    replica = Replica(storage, PARTITION, 1, store, tmp_path / "one")
+    store.tables.put(ROWS, b"a", b"1")
+    replica.begin()
+    store.abandon()
+    restore(storage, PARTITION, tmp_path / "two", 2)
+    found = StateStore.open(tmp_path / "two/state", {})
+    assert dict(found.tables.scan(ROWS)) == {b"a": b"1"}
+    found.close()
+
+
+def test_an_older_state_in_the_folder_is_replaced(owners, storage, tmp_path) -> None:
+    first = owners(1)
+    first.put((b"a", b"1"))
+    first.replica.flush()
+    first.put((b"b", b"committed here, and never uploaded"))
+    first.store.close()
+    restore(storage, PARTITION, first.folder, 2)
+    found = StateStore.reopen(first.folder / "state")
+    assert dict(found.tables.scan(ROWS)) == {b"a": b"1"}
+    found.close()
+
+
+def test_an_old_owner_that_goes_on_changes_nothing(owners, storage) -> None:
+    asleep = owners(1)
+    asleep.put((b"a", b"1"))
+    asleep.replica.flush()
+    second = owners(2)
+    asleep.put((b"a", b"by the old owner"))
+    with pytest.raises(FencedError, match="partition 7 has another owner"):
+        asleep.replica.flush()
+    with pytest.raises(FencedError):
+        asleep.replica.flush()
+    second.put((b"b", b"2"))
+    second.replica.flush()
+    assert owners(3).rows() == {b"a": b"1", b"b": b"2"}
+
+
+def test_an_old_owner_is_fenced_before_its_successor_wrote_a_snapshot(
+    owners, storage, tmp_path
+) -> None:
+    asleep = owners(1)
+    restore(storage, PARTITION, tmp_path / "two", 2)
+    asleep.put((b"a", b"1"))
+    with pytest.raises(FencedError):
+        asleep.replica.flush()
+
+
+def test_an_old_owner_is_fenced_after_its_successor_cleaned_up(owners, storage) -> None:
+    asleep = owners(1)
+    owners(2)
+    assert objects(storage, 1) == []
+    asleep.put((b"a", b"1"))
+    with pytest.raises(FencedError):
+        asleep.replica.flush()
+    assert owners(3).rows() == {}
+
+
+def test_a_lower_token_can_neither_restore_nor_begin(owners, storage, tmp_path) -> None:
+    owners(5)
+    with pytest.raises(FencedError):
+        restore(storage, PARTITION, tmp_path / "late", 4)
+    late = StateStore.open(tmp_path / "late/state", {})
+    with pytest.raises(FencedError):
+        Replica(storage, PARTITION, 4, late, tmp_path / "late").begin()
+    late.close()
+
+
+def test_a_snapshot_replaces_the_segments_that_outgrew_it(owners, storage) -> None:
+    first = owners(1, min_snapshot_bytes=2_000)
+    rows = {}
+    for number in range(20):
+        key, value = b"%d" % number, os.urandom(500)
+        rows[key] = value
+        first.put((key, value))
+        first.replica.flush()
+    assert len(objects(storage, 1, "segment-")) < 15
+    assert len(objects(storage, 1, "snapshot-")) == 1
+    first.store.abandon()
+    assert owners(2).rows() == rows
+
+
+def test_nothing_is_uploaded_when_nothing_was_committed(owners, storage) -> None:
+    first = owners(1)
+    before = objects(storage, 1)
+    first.replica.flush()
+    assert objects(storage, 1) == before
+
+
+def test_a_truncated_last_segment_was_never_relied_on(owners, storage, caplog) -> None:
+    first = owners(1)
+    for number in b"123":
+        first.put((b"a", b"%c" % number))
+        first.replica.flush()
+    last = objects(storage, 1, "segment-")[-1]
+    content = storage.read(last)
+    for length in (0, 10, len(content) - 1):
+        storage.write(last, content[:length])
+        restore(storage, PARTITION, first.folder.with_name("two"), 2)
+        found = StateStore.reopen(first.folder.with_name("two") / "state")
+        assert dict(found.tables.scan(ROWS)) == {b"a": b"2"}
+        found.close()
+    assert "its upload was interrupted" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["segment-", "snapshot-", "manifest"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "missing"])
+def test_damage_is_reported_with_the_objects_name(owners, storage, kind, damage, tmp_path) -> None:
+    first = owners(1)
+    for number in b"123":
+        first.put((b"a", b"%c" % number))
+        first.replica.flush()
+    if (kind, damage) == ("manifest", "missing"):
+        return  # then the owner never began
+    name = objects(storage, 1, kind)[0]
+    content = storage.read(name)
+    if damage == "missing":
+        storage.delete([name])
+    elif damage == "truncated":
+        storage.write(name, content[: len(content) // 2])
+    else:
+        middle = len(content) // 2
+        flipped = bytes([content[middle] ^ 1])
+        storage.write(name, content[:middle] + flipped + content[middle + 1 :])
+    with pytest.raises(StorageError, match=name):
+        restore(storage, PARTITION, tmp_path / "two", 2)
+
+
+def test_a_flipped_bit_in_the_last_segment_is_damage(owners, storage, tmp_path) -> None:
+    first = owners(1)
+    first.put((b"a", b"1"))
+    first.replica.flush()
+    (name,) = objects(storage, 1, "segment-")
+    content = storage.read(name)
+    storage.write(name, content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(StorageError, match=name):
+        restore(storage, PARTITION, tmp_path / "two", 2)
+
+
+def test_prepared_commits_can_be_uploaded_while_the_crawl_goes_on(owners) -> None:
+    first = owners(1)
+    first.put((b"a", b"1"))
+    prepared = first.replica.prepare()
+    first.put((b"b", b"after"))
+    first.replica.upload(prepared)
+    first.store.abandon()
+    assert owners(2).rows() == {b"a": b"1"}
+
+
+class UnreliableStorage(SharedStorage):
+    """Fails on request, before or after it did what it was asked to do."""
+
+    calls_until_failure: int | None = None
+    fails_after = False
+
+    def _call(self, name: str, *args: Any) -> Any:
+        failing = False
+        if self.calls_until_failure is not None:
+            failing = self.calls_until_failure <= 0
+            self.calls_until_failure -= 1
+        if failing and not self.fails_after:
+            raise StorageError("the storage is gone")
+        result = getattr(super(), name)(*args)
+        if failing:
+            raise StorageError("the answer got lost")
+        return result
+
+    def write(self, *args: Any) -> Any:
+        return self._call("write", *args)
+
+    def upload(self, *args: Any) -> Any:
+        return self._call("upload", *args)
+
+    def exists(self, *args: Any) -> Any:
+        return self._call("exists", *args)
+
+    def delete(self, *args: Any) -> Any:
+        return self._call("delete", *args)
+
+
+def test_the_next_flush_uploads_what_a_failed_one_did_not(tmp_path) -> None:
+    storage = UnreliableStorage(f"file://{tmp_path}/shared", "whales")
+    first = Owner(storage, tmp_path / "one", 1)
+    for value in (b"1", b"2", b"3"):
+        first.put((b"a", value), (value, value))
+        storage.calls_until_failure = 0
+        with pytest.raises(StorageError, match="is gone"):
+            first.replica.flush()
+    storage.calls_until_failure = None
+    first.put((b"a", b"4"))
+    first.replica.flush()
+    first.store.abandon()
+    second = Owner(storage, tmp_path / "two", 2)
+    assert second.rows() == {b"a": b"4", b"1": b"1", b"2": b"2", b"3": b"3"}
+    second.store.close()
+
+
+def test_commits_beyond_the_memory_bound_are_uploaded_by_a_snapshot(tmp_path) -> None:
+    storage = UnreliableStorage(f"file://{tmp_path}/shared", "whales")
+    first = Owner(storage, tmp_path / "one", 1, max_pending_bytes=5_000)
+    storage.calls_until_failure = 0
+    rows = {}
+    for number in range(30):
+        rows[b"%d" % number] = os.urandom(1_000)
+        first.put((b"%d" % number, rows[b"%d" % number]))
+        with pytest.raises(StorageError):
+            first.replica.flush()
+        assert sum(map(len, first.replica._unsent)) <= 5_000
+    storage.calls_until_failure = None
+    first.replica.flush()
+    first.put((b"after", b"it"))
+    first.replica.flush()
+    first.store.abandon()
+    second = Owner(storage, tmp_path / "two", 2)
+    assert second.rows() == {**rows, b"after": b"it"}
+    second.store.close()
+
+
+def test_a_segment_whose_upload_seemed_to_fail_does_not_follow_a_later_snapshot(tmp_path) -> None:
+    storage = UnreliableStorage(f"file://{tmp_path}/shared", "whales")
+    first = Owner(storage, tmp_path / "one", 1, max_pending_bytes=1_000)
+    first.put((b"a", b"old"))
+    storage.calls_until_failure, storage.fails_after = 0, True
+    with pytest.raises(StorageError, match="the answer got lost"):
+        first.replica.flush()
+    storage.calls_until_failure = None
+    first.put((b"a", b"new" * 1_000))
+    first.replica.flush()
+    first.store.abandon()
+    second = Owner(storage, tmp_path / "two", 2)
+    assert second.rows() == {b"a": b"new" * 1_000}
+    second.store.close()
+
+
+keys = st.sampled_from([b"a", b"b", b"c"])
+values = st.binary(max_size=4) | st.just(b"large" * 100)
+members = st.sampled_from([b"abc", b"abd", b"xyz"])
+
+
+class ReplicaMachine(RuleBasedStateMachine):
+    """Owners of one partition against a dictionary: any writes, failures, kills, and sleepers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
+        self.storage = UnreliableStorage(f"file://{self.folder}/shared", "whales")
+        self.now: State = ({}, {})
+        self.committed: State = ({}, {})
+        self.possible: list[State] = []
+        """The states that a successor may restore: that of the last flush, or one that failed."""
+        self.asleep: list[Owner] = []
+        self.token = 0
+
+    @initialize(
+        snapshot=st.sampled_from([1, 300, 2_000_000]), pending=st.sampled_from([100, 2_000_000])
+    )
+    def begin(self, snapshot: int, pending: int) -> None:
+        self.limits = {"min_snapshot_bytes": snapshot, "max_pending_bytes": pending}
+        self._take_over()
+
+    def _take_over(self) -> None:
+        self.token += 1
+        self.owner = Owner(
+            self.storage, self.folder / f"owner-{self.token}", self.token, **self.limits
+        )
+        found = self._held()
+        assert not self.possible or found in self.possible
+        self.now, self.committed, self.possible = found, deepcopy(found), [deepcopy(found)]
+
+    def _held(self) -> State:
+        tables = self.owner.store.tables
+        sets = [key for key, _ in tables.first_members(SETS)]
+        return dict(tables.scan(ROWS)), {key: set(tables.members(SETS, key)) for key in sets}
+
+    @rule(key=keys, value=values)
+    def put(self, key: bytes, value: bytes) -> None:
+        self.owner.store.tables.put(ROWS, key, value)
+        self.now[0][key] = value
+
+    @rule(key=keys)
+    def delete(self, key: bytes) -> None:
+        self.owner.store.tables.delete(ROWS, key)
+        self.now[0].pop(key, None)
+
+    @rule(key=keys, some=st.sets(members, min_size=1, max_size=4))
+    def add(self, key: bytes, some: set[bytes]) -> None:
+        self.owner.store.tables.add_many(SETS, [(key, member) for member in some])
+        self.now[1].setdefault(key, set()).update(some)
+
+    @rule(key=keys, data=st.data())
+    def discard(self, key: bytes, data: st.DataObject) -> None:
+        there = self.now[1].get(key, set())
+        if there:
+            member = data.draw(st.sampled_from(sorted(there)))
+            self.owner.store.tables.discard(SETS, key, member)
+            there.discard(member)
+            if not there:
+                del self.now[1][key]
+
+    @rule(key=keys)
+    def delete_a_set(self, key: bytes) -> None:
+        self.owner.store.tables.delete(SETS, key)
+        self.now[1].pop(key, None)
+
+    @rule()
+    def commit(self) -> None:
+        self.owner.store.commit()
+        self.committed = deepcopy(self.now)
+
+    @rule(times=st.sampled_from([1, 1, 20]))
+    def sync(self, times: int) -> None:
+        for _ in range(times):
+            self.owner.store.sync()
+
+    @rule()
+    def flush(self) -> None:
+        self.commit()
+        self.owner.replica.flush()
+        self.possible = [deepcopy(self.committed)]
+
+    @rule(calls=st.integers(0, 6), after=st.booleans())
+    def flush_with_a_failure(self, calls: int, after: bool) -> None:
+        self.commit()
+        self.storage.calls_until_failure, self.storage.fails_after = calls, after
+        try:
+            self.owner.replica.flush()
+            self.possible = [deepcopy(self.committed)]
+        except StorageError:
+            self.possible.append(deepcopy(self.committed))
+        self.storage.calls_until_failure = None
+
+    @rule()
+    def the_owner_dies(self) -> None:
+        self.owner.store.abandon()
+        self._take_over()
+
+    @rule()
+    def the_owner_falls_asleep(self) -> None:
+        self.asleep.append(self.owner)
+        self._take_over()
+
+    @rule(value=values)
+    def a_sleeper_wakes(self, value: bytes) -> None:
+        for owner in self.asleep:
+            owner.store.tables.put(ROWS, b"by an old owner", value)
+            owner.store.commit()
+            with pytest.raises(FencedError):
+                owner.replica.flush()
+
+    def teardown(self) -> None:
+        for owner in (self.owner, *self.asleep):
+            owner.store.abandon()
+        shutil.rmtree(self.folder)
+
+
+TestReplicaMachine = ReplicaMachine.TestCase
+TestReplicaMachine.settings = settings(
+    max_examples=examples(40), stateful_step_count=30, deadline=None
+)
