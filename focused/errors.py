@@ -95,10 +95,12 @@ _EXTRAS = {
     "label": "label",
 }
 _EXTRA_OF_MODULE = {
+    "fsspec": "cluster",
     "jinja2": "experiments",
     "matplotlib": "report",
     "nh3": "label",
     "pandas": "report",
+    "redis": "cluster",
 }
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from focused.archive.parquet import write_parquet_files
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import PartitionMap

@@ -11,7 +11,10 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from focused.cluster.coordinator import (
     ClusterState,
@@ -23,6 +26,7 @@ from focused.cluster.coordinator import (
     WorkerStatus,
 )
 from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
+from focused.cluster.learning import SharedLearning
 from focused.cluster.partition import Outgoing, Partition
 from focused.cluster.worker_round import PartitionPlan, RoundPlan, RoundResult, WorkerRounds
 from focused.crawl.loop import Crawl
@@ -41,9 +45,11 @@ _LEASE_MARGIN = 0.25
 """Share of a lease's time at its end in which nothing is fetched any more."""
 _PACE_MARGIN_S = 5.0
 _ASK_AGAIN_S = 1.0
+_MAX_READS_PER_ROUND = 10
 _PAGE_BUDGET_SPENT = "page budget spent"
 
 RunInBackground = Callable[[Callable[[], RoundResult]], "Future[RoundResult]"]
+"""Runs a round, as :meth:`concurrent.futures.Executor.submit` does."""
 
 
 class PartitionReplica(Protocol):
@@ -101,9 +107,9 @@ class ClusterWorker:
         lease_s: float,
         request_s: float,
         has_page_budget: bool,
-        learn: Callable[[], object] = lambda: None,
+        learning: SharedLearning | None = None,
     ) -> None:
-        """``request_s`` is the longest time of a request; ``learn`` trains the worker's scorer."""
+        """``request_s`` is the longest time of a request; ``learning`` trains the scorer."""
         self._status = status
         self._rounds = rounds
         self._paces = paces
@@ -112,7 +118,7 @@ class ClusterWorker:
         self._lease_s = lease_s
         self._request_s = request_s
         self._has_page_budget = has_page_budget
-        self._learn = learn
+        self._learning = learning
         self._owned: dict[int, _OwnedPartition] = {}
         self._partition_of_lease: dict[int, int] = {}
         self._paced: dict[int, tuple[str, Sequence[str]]] = {}
@@ -205,7 +211,7 @@ class ClusterWorker:
         crawl = self.of_url(url) if owned is None else owned.crawl
         if not crawl.may_connect(lease, url, address, now):
             return False
-        names = (f"host {host_of(url)}",)
+        names: tuple[str, ...] = (f"host {host_of(url)}",)
         if crawl.topic.politeness.per_address:
             names += (f"address {address}",)
         wait_s = self._acquire(names, self._holder(lease))
@@ -228,15 +234,27 @@ class ClusterWorker:
 
     def maintain(self, now: float) -> None:
         """Apply the round that has ended, and start the next one."""
-        self._learn()
         if self._running is not None:
             if not self._running.done():
                 return
             result, self._running = self._running.result(), None
             self._apply(result, now)
+        self._exchange_knowledge()
         if not self._is_over:
             plan = self._plan(now)
-            self._running = self._run_in_background(lambda: self._rounds.run(plan))
+            self._running = self._run_in_background(partial(self._rounds.run, plan))
+
+    def _exchange_knowledge(self) -> None:
+        if self.problems:
+            return  # each call would wait for its timeout; the next round tries again
+        try:
+            self._paces.flush()
+            if self._learning is not None:
+                for _ in range(_MAX_READS_PER_ROUND):
+                    if not self._learning.learn():
+                        break
+        except FocusedError as error:
+            self._report_problems([str(error)])
 
     def close(self, now: float) -> None:
         """Close all partitions, make them durable, and release them for other workers."""
@@ -341,8 +359,6 @@ class ClusterWorker:
         )
 
     def _worker_status(self, now: float | None = None) -> WorkerStatus:
-        from msgspec.structs import replace
-
         fetched = sum(crawl.counters.fetched for crawl in self.crawls)
         if now is not None and now > self._round_at:
             speed = max(fetched - self._fetched, 0) / (now - self._round_at)

@@ -57,6 +57,7 @@ def build_crawl(
     stages: StageTimes | None = None,
     route: Callable[[Frontier, Tables], LinkQueue] | None = None,
     lease_numbers: Iterator[int] | None = None,
+    warc_prefix: str = "pages",
     share_example: ShareExample | None = None,
 ) -> Crawl:
     """Build the crawl of ``topic`` whose state is in ``store``.
@@ -65,7 +66,8 @@ def build_crawl(
     ``parse`` replaces the HTML parser; ``keep_links`` False leaves link rows out of the archive;
     ``stages`` collects the time spent by stage. ``route`` returns the queue of the links of pages,
     which may send those of other partitions away; without it they all go to the frontier.
-    ``lease_numbers`` are shared by the crawls of one driver.
+    ``lease_numbers`` are shared by the crawls of one driver; ``warc_prefix`` begins the names of
+    its WARC files.
     With ``share_example`` the crawl hands its training examples over and leaves it to others to
     train the scorer.
     """
@@ -84,7 +86,9 @@ def build_crawl(
     state = CrawlState(
         store=store,
         frontier=frontier,
-        archive=Archive(store, warc=_open_warc_files(topic, policy, store), links=keep_links),
+        archive=Archive(
+            store, warc=_open_warc_files(topic, policy, store, warc_prefix), links=keep_links
+        ),
         counters=counters,
         leases=Leases(lease_numbers),
         timer=RunTimer(counters),
@@ -210,7 +214,9 @@ def _build_revisits(
     return Revisits(pacer, detector, processor, policy_records), updater
 
 
-def _open_warc_files(topic: Topic, policy: Policy, store: StateStore) -> WarcFiles | None:
+def _open_warc_files(
+    topic: Topic, policy: Policy, store: StateStore, prefix: str
+) -> WarcFiles | None:
     output = topic.output
     if output.warc == "off":
         return None
@@ -219,5 +225,6 @@ def _open_warc_files(topic: Topic, policy: Policy, store: StateStore) -> WarcFil
         store.tables,
         output.warc,
         warcinfo_fields(topic, policy.name),
+        prefix=prefix,
         max_bytes=output.max_warc_bytes,
     )

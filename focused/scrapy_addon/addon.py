@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.errors import FocusedError, escape_control_characters
+from focused.errors import FocusedError, escape_control_characters, missing_extra
 from focused.scrapy_addon.addon_settings import (
     DEFAULTS,
     check_settings,
@@ -28,7 +28,7 @@ from focused.scrapy_addon.addon_settings import (
     replay_clock,
     topic_from_settings,
 )
-from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.scrapy_addon.crawl_session import CrawlSession, SessionHolder, check_state
 from focused.scrapy_addon.download_handlers import (
     FocusedDownloadHandler,
@@ -116,14 +116,18 @@ class FocusedAddon(SessionHolder):
         replayed = bool(settings["FOCUSED_REPLAY"])
         check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
-        # Check now: Scrapy would print a traceback if the scheduler failed to open the folder.
-        check_state(topic, policy, replayed=replayed)
+        is_worker = bool(settings["FOCUSED_CLUSTER"])
+        if not is_worker:
+            # Check now: Scrapy would print a traceback if the scheduler failed to open the folder.
+            check_state(topic, policy, replayed=replayed)
         if settings["FOCUSED_MODELS"]:
             models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
         else:
             web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
             models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
+        if is_worker:
+            return self._attach_worker(settings, topic, models)
         self.session = CrawlSession(
             topic,
             policy,
@@ -135,6 +139,18 @@ class FocusedAddon(SessionHolder):
             clock=replay_clock(settings),
         )
         return topic
+
+    def _attach_worker(self, settings: BaseSettings, topic: Topic, models: CrawlModels) -> Topic:
+        try:
+            from focused.scrapy_addon.cluster_worker import cluster_of, worker_session
+        except ModuleNotFoundError as error:
+            missing = missing_extra(error, "FOCUSED_CLUSTER")
+            if missing is None:
+                raise
+            raise missing from None
+        cluster = cluster_of(topic, settings)
+        self.session = worker_session(settings, topic, cluster, models)
+        return self.session.topic
 
 
 def _is_crawl(crawler: Crawler) -> bool:

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class CrawlSession:
-    """Opens, runs and closes the :class:`Crawl` of one Scrapy crawler."""
+    """Opens, runs and closes what one Scrapy crawler crawls."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class CrawlSession:
         parser_processes: int | None = None,
         parsing_limits: ParsingLimits | None = None,
         clock: Clock | None = None,
-        open_group: Callable[[], CrawlGroup] | None = None,
+        open_group: Callable[[CrawlSession], CrawlGroup] | None = None,
     ) -> None:
         """``open_group`` opens what the session crawls, by default the crawl of the topic.
 
@@ -88,9 +88,9 @@ class CrawlSession:
             limits=parsing_limits,
             is_idle=lambda: self._batcher.is_idle,
         )
-        self._models = models
-        self._open_group = open_group or self._open_single
-        self._ordering: Policy = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
+        self.models = models
+        self._open_group = open_group or CrawlSession._open_single
+        self.ordering: Policy = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
         self._group: CrawlGroup | None = None
         self._record_builder: WarcRecordBuilder | None = None
         self._stats: StatsCollector
@@ -193,7 +193,7 @@ class CrawlSession:
             self._parser_processes.classifier_swapped()
         self._record_builder = writer
         self._parser_processes.check_load()
-        successor = self._models.watcher.poll() if self._models.watcher else None
+        successor = self.models.watcher.poll() if self.models.watcher else None
         if successor is not None:
             for crawl in self.group.crawls:
                 crawl.swap_model(successor.classifier, successor.name, now)
@@ -220,7 +220,7 @@ class CrawlSession:
 
     def _open_crawl(self, run_settings: Mapping[str, Any]) -> CrawlGroup:
         folder = self.topic.output.folder
-        group = self._group = self._open_group()
+        group = self._group = self._open_group(self)
         self.now.advance_to(max((each.last_activity_at for each in group.crawls), default=0.0))
         self.profile.start(total_counters(group.crawls).fetched)
         described = {"topic": topic_to_json(self.topic), "policy": self.policy, **run_settings}
@@ -233,10 +233,10 @@ class CrawlSession:
         return SingleCrawl(
             build_crawl(
                 self.topic,
-                self._models.classifier,
-                self._ordering,
+                self.models.classifier,
+                self.ordering,
                 store,
-                training_urls=self._models.training_urls,
+                training_urls=self.models.training_urls,
                 follow_links=self.follow_links,
                 stages=self.profile.stages,
             )

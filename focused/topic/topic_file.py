@@ -344,7 +344,7 @@ def _read_output(section: TomlTable, folder: Path, name: str) -> Output:
 
 
 def _read_cluster(head: TomlTable, folder: Path) -> Cluster | None:
-    if "cluster" not in head.values:
+    if not head.values.get("cluster"):
         return None
     section = _read_section(head, "cluster")
     several = isinstance(section.values.get("url"), list)

@@ -17,6 +17,7 @@ from focused.errors import ConfigurationError
 from focused.topic import (
     ESTIMATORS,
     Budget,
+    Cluster,
     Output,
     Politeness,
     Revisit,
@@ -96,6 +97,50 @@ def test_a_topic_without_a_folder_is_crawled_into_one_beside_where_the_command_r
 def test_a_path_upwards_is_written_the_short_way(folder: Path) -> None:
     topic = load_topic(write(folder, SMALLEST + '[output]\nfolder = "../harvest"\n'))
     assert topic.output.folder == folder.parent / "harvest"
+
+
+CLUSTER = (
+    SMALLEST
+    + """
+[cluster]
+url = "redis://:secret@db.example:6379"
+storage = "s3://bucket/crawls"
+"""
+)
+
+
+def test_a_cluster_has_its_servers_and_its_storage(folder: Path) -> None:
+    assert load_topic(write(folder, CLUSTER)).cluster == Cluster(
+        ("redis://:secret@db.example:6379",), "s3://bucket/crawls", 64, "domain"
+    )
+
+
+def test_nodes_of_a_redis_cluster_are_a_list(folder: Path) -> None:
+    nodes = 'url = ["redis://a.example", "redis://b.example"]'
+    text = CLUSTER.replace('url = "redis://:secret@db.example:6379"', nodes)
+    cluster = load_topic(write(folder, text)).cluster
+    assert cluster is not None
+    assert cluster.url == ("redis://a.example", "redis://b.example")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('url = "redis://a"', r"cluster.storage: required: a URL"),
+        ('storage = "file:///x"', r"cluster.url: required"),
+        ('storage = "/mnt/crawls"', r"cluster.storage: required: a URL"),
+        ("partitions = 0", r"cluster.partitions: "),
+        ('unit = "page"', r"cluster.unit: .*there are domain, host"),
+        ('tls_key = "nowhere.pem"', r"cluster.tls_key: .*nowhere.pem: there is no such file"),
+    ],
+)
+def test_an_incomplete_cluster_is_an_error(folder: Path, line: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load_topic(write(folder, f"{SMALLEST}\n[cluster]\n{line}"))
+
+
+def test_a_topic_as_json_has_no_password_of_its_cluster(folder: Path) -> None:
+    assert "secret" not in str(topic_to_json(load_topic(write(folder, CLUSTER))))
 
 
 def test_an_absolute_path_stays_as_it_is(folder: Path) -> None:
@@ -585,6 +630,8 @@ def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -
     directory = EXAMPLE.parent / "example-directory.tsv"
     (tmp_path / directory.name).write_text(directory.read_text())
     (tmp_path / "seeds.txt").write_text("https://www.sqlite.org/\n")
+    for name in ("ca.pem", "worker.pem", "worker.key"):
+        (tmp_path / name).touch()
     (tmp_path / "all.toml").write_text(text)
     topic = load_topic(tmp_path / "all.toml")
     assert topic.scope.max_pages_per_host == 500
@@ -619,7 +666,7 @@ def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
     assert [name for name, *_ in rows] == list(SECTIONS[section])
 
 
-@pytest.mark.parametrize("part", [Training, Scope, Politeness, Budget, Revisit, Output])
+@pytest.mark.parametrize("part", [Training, Scope, Politeness, Budget, Revisit, Output, Cluster])
 def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
     assert SECTIONS[part.__name__.lower()] == tuple(field.name for field in fields(part))
 

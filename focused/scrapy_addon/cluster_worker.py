@@ -1,0 +1,142 @@
+"""Run a Scrapy crawl as a worker of a cluster.
+
+Imported only for workers: it needs the ``cluster`` extra.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from uuid import uuid4
+
+from scrapy.settings import BaseSettings
+
+from focused.cluster.assignment import PartitionMap, SiteUnit
+from focused.cluster.coordinator import WorkerStatus
+from focused.cluster.leadership import Leadership
+from focused.cluster.learning import SharedLearning
+from focused.cluster.open_partition import PartitionModels, PartitionStates
+from focused.cluster.redis_connection import RedisConnection, TlsFiles, connect
+from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
+from focused.cluster.redis_exchange import RedisExchange
+from focused.cluster.storage import SharedStorage
+from focused.cluster.worker import ClusterWorker
+from focused.cluster.worker_round import WorkerRounds
+from focused.crawl.crawl_group import CrawlGroup
+from focused.errors import ConfigurationError
+from focused.link_scoring.protocols import OnlineLinkScorer
+from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits
+from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_session import CrawlSession
+from focused.topic import Cluster, Topic
+
+
+def cluster_of(topic: Topic, settings: BaseSettings) -> Cluster:
+    """Return the cluster of ``FOCUSED_CLUSTER``. Raises ConfigurationError.
+
+    The value ``topic`` stands for the topic file's section.
+    """
+    named, storage = settings["FOCUSED_CLUSTER"], settings["FOCUSED_CLUSTER_STORAGE"]
+    cluster = topic.cluster
+    if named != "topic":
+        urls = tuple(named.replace(",", " ").split())
+        cluster = Cluster(urls, "") if cluster is None else replace(cluster, url=urls)
+    if cluster is None:
+        raise ConfigurationError(
+            f"{topic.path}: has no section [cluster], which names the Redis servers and the "
+            "storage that all workers share"
+        )
+    if storage:
+        cluster = replace(cluster, storage=storage)
+    if "://" not in cluster.storage:
+        raise ConfigurationError(
+            "FOCUSED_CLUSTER_STORAGE: name the storage that all workers share, such as "
+            "file:///mnt/crawls, here or in the topic's section [cluster]"
+        )
+    if topic.revisit.continuous:
+        raise ConfigurationError(
+            f"{topic.path}: revisit.continuous: a crawl of many workers ends with its harvest; set "
+            "it to false, or crawl without [cluster]"
+        )
+    return cluster
+
+
+def connect_to(cluster: Cluster) -> RedisConnection:
+    """Connect to the cluster's servers. Raises ConfigurationError and CoordinationError."""
+    tls = TlsFiles(cluster.tls_authority, cluster.tls_certificate, cluster.tls_key)
+    return connect(cluster.url, tls=tls)
+
+
+def crawl_name(topic: Topic, policy: str) -> str:
+    """Return the name of the crawl in Redis and in the shared storage."""
+    return topic.name if policy == "focused" else f"{topic.name}-{policy}"
+
+
+def default_worker_name() -> str:
+    """Return a name that no other worker has."""
+    return f"{platform.node() or 'worker'}-{os.getpid()}-{uuid4().hex[:4]}"
+
+
+def worker_session(
+    settings: BaseSettings, topic: Topic, cluster: Cluster, models: CrawlModels
+) -> CrawlSession:
+    """Return the session of a worker; its log and statistics go to a folder of its own."""
+    name = settings["FOCUSED_WORKER"] or default_worker_name()
+    folder = topic.output.folder / "workers" / name
+    output = replace(topic.output, folder=folder, parquet=False)
+
+    def open_group(session: CrawlSession) -> CrawlGroup:
+        folder.mkdir(parents=True, exist_ok=True)
+        parts = replace(session.topic, output=replace(topic.output, folder=folder))
+        return _open_worker(parts, cluster, session, name)
+
+    return CrawlSession(
+        replace(topic, output=output),
+        settings["FOCUSED_POLICY"],
+        models,
+        follow_links=settings.getbool("FOCUSED_FOLLOW_LINKS"),
+        replayed=bool(settings["FOCUSED_REPLAY"]),
+        parser_processes=parser_processes(settings),
+        parsing_limits=parsing_limits(settings),
+        open_group=open_group,
+    )
+
+
+def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: str) -> ClusterWorker:
+    connection = connect_to(cluster)
+    crawl = crawl_name(topic, session.policy)
+    coordinator = RedisCoordinator(connection, crawl)
+    exchange = RedisExchange(connection, crawl)
+    storage = SharedStorage(cluster.storage, crawl)
+    models = PartitionModels(
+        session.models.classifier, session.ordering, session.models.training_urls
+    )
+    partitions = PartitionMap(cluster.partitions, SiteUnit(cluster.unit))
+    states = PartitionStates(
+        topic, models, partitions, storage, topic.output.folder, stages=session.profile.stages
+    )
+    learning = None
+    if isinstance(session.ordering.scorer, OnlineLinkScorer):
+        learning = SharedLearning(session.ordering.scorer, exchange, storage)
+        learning.restore()
+    return ClusterWorker(
+        WorkerStatus(name, platform.node() or "unknown", os.getpid(), time.time()),
+        WorkerRounds(
+            name,
+            cluster.partitions,
+            coordinator,
+            exchange,
+            states,
+            Leadership(coordinator, cluster.partitions, topic.budget),
+        ),
+        RedisPaceLeases(connection, crawl),
+        states,
+        ThreadPoolExecutor(1, thread_name_prefix="worker-round").submit,
+        lease_s=coordinator.lease_s,
+        request_s=topic.politeness.timeout_s,
+        has_page_budget=topic.budget.pages is not None,
+        learning=learning,
+    )
