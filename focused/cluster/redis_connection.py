@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -139,6 +140,8 @@ def connect(
         raise ConfigurationError("[cluster] url: name at least one server")
     if len({each.tls for each in servers}) > 1:
         raise ConfigurationError("[cluster] url: use redis:// or rediss:// for all servers")
+    if servers[0].tls:
+        _check_files(tls or TlsFiles())
     name = ", ".join(map(str, servers))
     with _explained(CoordinationError, name):
         about = _first_answer(servers, tls, timeout_s)
@@ -333,6 +336,27 @@ def _options(server: RedisServer, tls: TlsFiles | None, timeout_s: float) -> dic
     }
 
 
+def _check_files(files: TlsFiles) -> None:
+    """Raise ConfigurationError for a file that cannot be used, which Redis's errors don't name."""
+    context = ssl.create_default_context()
+    if files.authority is not None:
+        try:
+            context.load_verify_locations(files.authority)
+        except OSError as error:
+            raise _file_error(files.authority, error) from error
+    if files.certificate is not None:
+        try:
+            context.load_cert_chain(files.certificate, files.key)
+        except OSError as error:
+            shown = f"{files.certificate} with {files.key}" if files.key else files.certificate
+            raise _file_error(shown, error) from error
+
+
+def _file_error(file: Path | str, error: OSError) -> ConfigurationError:
+    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    return ConfigurationError(f"[cluster] TLS: {file}: {reason}: name a readable PEM file")
+
+
 def _first_answer(
     servers: Sequence[RedisServer], tls: TlsFiles | None, timeout_s: float
 ) -> Mapping[str, Any]:
@@ -368,7 +392,8 @@ def _explained(error: type[FocusedError], server: str) -> Iterator[None]:
     try:
         yield
     except (RedisError, RedisClusterException, OSError) as cause:
-        raise error(f"Redis at {server}: {cause}: {_remedy(cause)}") from cause
+        text = str(cause).rstrip(". ")
+        raise error(f"Redis at {server}: {text}: {_remedy(cause)}") from cause
 
 
 def _remedy(error: BaseException) -> str:

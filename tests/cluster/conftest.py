@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from focused.cluster.local_redis import LocalRedis
-from tests.support.engines import Engine, MemoryEngine, RedisEngine
-
-needs_redis = pytest.mark.skipif(
-    shutil.which("redis-server") is None, reason="redis-server is not installed"
-)
+from tests.support.engines import Engine, MemoryEngine, RedisEngine, needs_redis
 
 
 @pytest.fixture(scope="session")

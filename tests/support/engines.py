@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Iterator
 from typing import Protocol
+
+import pytest
 
 from focused.cluster.coordinator import Coordinator, PaceLeases
 from focused.cluster.exchange import MAX_PUBLISHED, Exchange, MemoryExchange
@@ -14,6 +17,9 @@ from focused.cluster.redis_connection import RedisConnection, connect, open_serv
 from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
 from focused.cluster.redis_exchange import RedisExchange
 
+needs_redis = pytest.mark.skipif(
+    shutil.which("redis-server") is None, reason="redis-server is not installed"
+)
 LEASE_S = 1_000.0
 """Longer than any test takes on a loaded machine."""
 
