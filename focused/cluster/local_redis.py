@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import random
+import re
 import secrets
 import shutil
 import signal
@@ -24,6 +25,7 @@ from focused.cluster.redis_connection import RedisConnection, RedisServer, TlsFi
 from focused.errors import CoordinationError
 
 _HOST = "127.0.0.1"
+_CONFIGURATION = "redis.conf"
 _PORTS = range(10_000, 22_000)
 """Below the ports that a system gives to connections, also with the offset of the cluster bus."""
 _BUS_OFFSET = 10_000
@@ -46,6 +48,11 @@ class _Node:
     connection: RedisConnection | None = None
 
     @property
+    def log(self) -> Path:
+        """What it prints."""
+        return self.folder / "log"
+
+    @property
     def is_running(self) -> bool:
         """Whether its process has not ended."""
         return self.process is not None and self.process.poll() is None
@@ -59,8 +66,9 @@ class _Node:
 class LocalRedis:
     """Context manager that runs redis-server in a folder; ``urls`` tell where, with the password.
 
-    One master without replicas is a single server; otherwise a Redis Cluster. The servers end with
-    the context, and with this process however it ends. Entering raises CoordinationError.
+    One master without replicas is a single server; otherwise a Redis Cluster. In a folder that was
+    used before, they go on with their data. The servers end with the context, and with this process
+    however it ends. Entering raises CoordinationError.
     """
 
     def __init__(
@@ -120,11 +128,15 @@ class LocalRedis:
                 "redis-server is not installed: apt-get install redis-server, or name a running "
                 "one in [cluster] url"
             )
+        is_new = not any(node.folder.exists() for node in self._nodes)
         try:
             for node in self._nodes:
+                node.port = _last_port(node.folder)
                 self._start(node)
             if self._is_cluster:
-                self._form_cluster()
+                if is_new:
+                    self._form_cluster()
+                self.wait_for_masters(_START_WITHIN_S)
         except BaseException:
             self._stop()
             raise
@@ -190,33 +202,36 @@ class LocalRedis:
 
     def _start(self, node: _Node) -> None:
         node.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        known = node.port
         for _ in range(_TRIES):
-            port = node.port or _free_port(with_bus=self._is_cluster)
-            self._run(node, port)
+            self._run(node, known or _free_port(with_bus=self._is_cluster))
             if self._answers(node):
                 return
-        log = (node.folder / "log").read_text("utf-8", "replace").strip().splitlines()[-1:]
-        raise CoordinationError(f"redis-server ends at once: {node.folder}/log: {''.join(log)}")
+            reason = node.log.read_text("utf-8", "replace").rstrip().rpartition("\n")[2]
+            if known or "listening" not in reason:  # another process took the port meanwhile
+                break
+        raise CoordinationError(f"redis-server ends at once: {node.log}: {reason}")
 
     def _run(self, node: _Node, port: int) -> None:
         ports = {"port": str(port)} if self._tls is None else {"port": "0", "tls-port": str(port)}
-        options = {**self._options, **ports, "dir": str(node.folder.absolute()), "logfile": "log"}
+        options = {**self._options, **ports, "dir": str(node.folder.absolute())}
         lines = [f'{name} "{value}"' for name, value in options.items()] + ['save ""', ""]
-        configuration = node.folder / "redis.conf"
+        configuration = node.folder / _CONFIGURATION
         configuration.touch(mode=0o600)  # it tells the password
         configuration.write_text("\n".join(lines))
         node.port = port
         node.connection = open_server(
             RedisServer(_HOST, port, self._tls is not None, password=self.password), self._tls
         )
-        node.process = subprocess.Popen(
-            ["redis-server", str(configuration)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the workers, which need Redis to stop cleanly
-            preexec_fn=_die_with_parent,
-        )
+        with node.log.open("ab") as log:
+            node.process = subprocess.Popen(
+                ["redis-server", str(configuration)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the workers, which need Redis to stop
+                preexec_fn=_die_with_parent,
+            )
 
     def _answers(self, node: _Node) -> bool:
         """Wait until a server answers; False if it ended, because its port is taken."""
@@ -227,7 +242,7 @@ class LocalRedis:
                     return node.is_running
             time.sleep(_POLL_S)
         if node.is_running:
-            raise CoordinationError(f"redis-server does not answer: see {node.folder}/log")
+            raise CoordinationError(f"redis-server does not answer: see {node.log}")
         return False
 
     def _form_cluster(self) -> None:
@@ -251,7 +266,6 @@ class LocalRedis:
         for node in self._nodes[self._masters :]:
             master = self._nodes[node.group].execute("CLUSTER MYID")
             node.execute("CLUSTER REPLICATE", master)
-        self.wait_for_masters(_START_WITHIN_S)
 
     def _signal(self, number: int, which: signal.Signals) -> None:
         process = self._nodes[number].process
@@ -290,6 +304,16 @@ def _free_port(*, with_bus: bool) -> int:
         port = random.SystemRandom().choice(_PORTS)
         if _is_free(port) and (not with_bus or _is_free(port + _BUS_OFFSET)):
             return port
+
+
+def _last_port(folder: Path) -> int:
+    """Return the port that the server of a folder had; 0 for a new folder."""
+    try:
+        text = (folder / _CONFIGURATION).read_text()
+    except FileNotFoundError:
+        return 0
+    ports = map(int, re.findall(r'^(?:tls-)?port "(\d+)"$', text, re.MULTILINE))
+    return max(ports, default=0)
 
 
 def _is_free(port: int) -> bool:
