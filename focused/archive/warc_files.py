@@ -28,8 +28,8 @@ from focused.web.warc_writer import (
     warcinfo_record,
 )
 
-_PAGES = "pages"
-WARC_FILE = f"{_PAGES}.warc.gz"
+PAGES_PREFIX = "pages"
+WARC_FILE = f"{PAGES_PREFIX}.warc.gz"
 """The first file; the second is ``pages-00002.warc.gz``."""
 
 _KEY_BYTES = 8  # of a payload's digest; the whole digest is compared with the record's
@@ -47,7 +47,9 @@ class WarcPosition(NamedTuple):
 def warc_files(folder: Path) -> list[Path]:
     """Return the WARC files of a crawl in the order they were written."""
     first = folder / WARC_FILE
-    later = {path: _file_number(path.name, _PAGES) for path in folder.glob(_pattern(_PAGES))}
+    later = {
+        path: _file_number(path.name, PAGES_PREFIX) for path in folder.glob(_pattern(PAGES_PREFIX))
+    }
     numbered = sorted(
         (path for path, number in later.items() if number), key=lambda path: later[path]
     )
@@ -80,7 +82,7 @@ class WarcFiles:
         records: WarcMode = "full",
         about: Mapping[str, str] | None = None,
         *,
-        prefix: str = _PAGES,
+        prefix: str = PAGES_PREFIX,
         max_bytes: int = 1_000_000_000,
         new_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
@@ -209,9 +211,9 @@ class WarcFiles:
             self._tables.put("payloads", capture.digest[:_KEY_BYTES], pack([self._number, offset]))
 
 
-def warc_file_name(number: int, prefix: str = _PAGES) -> str:
+def warc_file_name(number: int, prefix: str = PAGES_PREFIX) -> str:
     """Return the name of a WARC file by its number, from 1."""
-    if number == 1 and prefix == _PAGES:
+    if number == 1 and prefix == PAGES_PREFIX:
         return WARC_FILE
     return f"{prefix}-{number:05}.warc.gz"
 

@@ -9,16 +9,18 @@ a new file; what it left unfinished is composed by its successor.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
 
 from focused.archive.warc_files import warc_file_name
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
+from focused.storage.tables import Tables
 
-TEMPORARY = ".replica-"
+_TEMPORARY = ".replica-"
 """Begins the names of temporary files in a partition's local folder."""
 _PIECES = "warc-pieces"
 _PIECE_BYTES = 4_000_000
@@ -78,12 +80,12 @@ class WarcParts:
                 break
             self._number, self._uploaded = self._number + 1, 0
 
-    def upload_files(self, below: int) -> None:
-        """Upload the files below a number whole, and delete their pieces.
+    def upload_files(self, below: int | None = None) -> None:
+        """Upload the files below a number whole, or all, and delete their pieces.
 
         The caller knows that the files are complete, and that the state which says so is durable.
         """
-        while self._whole < below:
+        while self._whole < (self._number + 1 if below is None else below):
             path = self._path(self._whole)
             if path.exists():
                 self._storage.upload(f"warc/{path.name}", path)
@@ -100,23 +102,24 @@ class WarcParts:
             own = [each for each in pieces if each[:2] == part[:2]]
             name = f"warc/{warc_part_name(self._partition, part.number)}"
             if own and not self._storage.exists(name):
-                with NamedTemporaryFile(prefix=TEMPORARY, dir=self._folder) as file:
-                    self._write_pieces(own, part.length, file)
-                    file.flush()
-                    self._storage.upload(name, Path(file.name))
+                with temporary_folder(self._folder) as folder:
+                    path = folder / "warc"
+                    self._write_pieces(own, part.length, path)
+                    self._storage.upload(name, path)
         earlier = [each for each in pieces if each.token < self._token]
         self._storage.delete([self._name_of(each) for each in earlier])
 
-    def _write_pieces(self, pieces: Sequence[_Piece], length: int | None, file: IO[bytes]) -> None:
+    def _write_pieces(self, pieces: Sequence[_Piece], length: int | None, path: Path) -> None:
         """Write the content of pieces without gaps, and cut it at ``length``."""
         end = pieces[-1].offset + pieces[-1].bytes if length is None else length
         at = 0
         wanted = [each for each in pieces if each.offset < end]
         contents = self._storage.read_many(map(self._name_of, wanted))
-        for piece, content in zip(wanted, contents, strict=True):
-            if piece.offset != at or len(content) != piece.bytes:
-                break
-            at += file.write(content[: end - at])
+        with path.open("wb") as file:
+            for piece, content in zip(wanted, contents, strict=True):
+                if piece.offset != at or len(content) != piece.bytes:
+                    break
+                at += file.write(content[: end - at])
         if at != end:
             number = pieces[0].number
             raise StorageError(
@@ -173,9 +176,41 @@ def list_pieces(storage: SharedStorage, partition: int) -> Sequence[_Piece]:
     return sorted(pieces)
 
 
+def upload_tables(storage: SharedStorage, partition: int, folder: Path, tables: Tables) -> None:
+    """Write the rows of a partition as its parts: ``pages/partition-0007.parquet`` and so on.
+
+    ``folder`` is for temporary files. Raises StorageError.
+    """
+    from focused.archive.parquet import write_parquet_files  # slow to import
+
+    with temporary_folder(folder) as temporary:
+        try:
+            write_parquet_files(tables, temporary)
+        except OSError as error:
+            raise local_error(folder, error) from error
+        for path in sorted(temporary.glob("*.parquet")):
+            storage.upload(f"{path.stem}/{partition_name(partition)}.parquet", path)
+
+
+@contextmanager
+def temporary_folder(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder in a partition's local folder. Raises StorageError."""
+    try:
+        temporary = TemporaryDirectory(prefix=_TEMPORARY, dir=folder)
+    except OSError as error:
+        raise local_error(folder, error) from error
+    with temporary:
+        yield Path(temporary.name)
+
+
+def local_error(folder: Path, error: Exception) -> StorageError:
+    """Return the error for a local folder that cannot be written to."""
+    return StorageError(f"cannot write to {folder}: {error}; free some disk, or make it writable")
+
+
 def remove_local_files(folder: Path, partition: int) -> None:
     """Remove the state and the WARC files of a partition from a local folder. Raises OSError."""
-    for path in (folder / "state", *folder.glob(f"{TEMPORARY}*")):
+    for path in (folder / "state", *folder.glob(f"{_TEMPORARY}*")):
         if path.is_dir():
             shutil.rmtree(path)
         else:

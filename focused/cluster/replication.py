@@ -14,9 +14,7 @@ from __future__ import annotations
 import logging
 import shutil
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -25,14 +23,17 @@ import lmdb
 import msgspec
 import pyarrow as pa
 import xxhash
+from msgspec.structs import replace
 
 from focused.cluster.archive_parts import (
-    TEMPORARY,
     WarcPart,
     WarcParts,
+    local_error,
     partition_name,
     remove_local_files,
+    temporary_folder,
     unfinished_parts,
+    upload_tables,
 )
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
@@ -198,6 +199,25 @@ class Replica:
                 prepared.tables.close()
         self._warc.upload_files(below=prepared.warc_number)
 
+    def finish(self, *, results: bool = True) -> None:
+        """Make everything durable at the end, before or after the store is closed.
+
+        ``results`` writes the partition's parts of the archive: its crawl is over.
+        """
+        if self._store.is_open:
+            self._store.commit()
+        self.flush()
+        assert self._manifest is not None, "begin() was not called"
+        self._write_manifest(replace(self._manifest, promised=self._segment))
+        if not results:
+            return
+        self._warc.upload_files()
+        if self._store.is_open:
+            upload_tables(self._storage, self._partition, self._folder, self._store.tables)
+        else:
+            with StateStore.open_for_reading(self._folder / "state") as (store, _):
+                upload_tables(self._storage, self._partition, self._folder, store.tables)
+
     def _collect(self, batch: bytes) -> None:
         if self._overflowed:
             return
@@ -226,7 +246,7 @@ class Replica:
         """Upload the tables, then the manifest; delete what they supersede."""
         self._snapshots += 1
         name = f"{_SNAPSHOT}{self._snapshots:010}"
-        with _temporary_folder(self._folder) as folder:
+        with temporary_folder(self._folder) as folder:
             path = _compressed_copy(tables, folder)
             size, checksum = path.stat().st_size, _file_checksum(path)
             self._storage.upload(f"{self._home}/{name}", path)
@@ -280,7 +300,7 @@ def restore(storage: SharedStorage, partition: int, folder: Path, token: int) ->
         folder.mkdir(parents=True, exist_ok=True)
         remove_local_files(folder, partition)
     except OSError as error:
-        raise _local_error(folder, error) from error
+        raise local_error(folder, error) from error
     source = _newest_manifest(storage, partition, below=token)
     if source is None:
         return
@@ -310,7 +330,7 @@ def _restored(storage: SharedStorage, partition: int, token: int, folder: Path) 
     state = folder / "state"
     try:
         state.mkdir(parents=True)
-        with _temporary_folder(folder) as temporary:
+        with temporary_folder(folder) as temporary:
             packed = temporary / "snapshot"
             storage.download(f"{home}/{manifest.snapshot}", packed)
             if (packed.stat().st_size, _file_checksum(packed)) != (
@@ -321,7 +341,7 @@ def _restored(storage: SharedStorage, partition: int, token: int, folder: Path) 
             _decompress(packed, state / "data.mdb")
         (state / "journal").touch()
     except OSError as error:
-        raise _local_error(folder, error) from error
+        raise local_error(folder, error) from error
     store = StateStore.reopen(state)
     try:
         group: list[bytes] = []
@@ -458,7 +478,7 @@ def _compressed_copy(tables: FrozenTables, folder: Path) -> Path:
         ):
             shutil.copyfileobj(source, cast(BinaryIO, compressed), _CHUNK_BYTES)
     except (OSError, lmdb.Error) as error:
-        raise _local_error(folder.parent, error) from error
+        raise local_error(folder.parent, error) from error
     return packed
 
 
@@ -475,21 +495,6 @@ def _file_checksum(path: Path) -> int:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.intdigest()
-
-
-@contextmanager
-def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside the state: copies of it need as much disk as it does."""
-    try:
-        temporary = tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=folder)
-    except OSError as error:
-        raise _local_error(folder, error) from error
-    with temporary:
-        yield Path(temporary.name)
-
-
-def _local_error(folder: Path, error: Exception) -> StorageError:
-    return StorageError(f"cannot write to {folder}: {error}; free some disk, or make it writable")
 
 
 def _damaged(storage: SharedStorage, name: str, reason: str) -> StorageError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from focused.archive.archive import Archive
-from focused.archive.warc_files import WarcFiles, warcinfo_fields
+from focused.archive.warc_files import PAGES_PREFIX, WarcFiles, warcinfo_fields
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.dedup.mirrors import MirrorFilter
@@ -57,7 +57,7 @@ def build_crawl(
     stages: StageTimes | None = None,
     route: Callable[[Frontier, Tables], LinkQueue] | None = None,
     lease_numbers: Iterator[int] | None = None,
-    warc_prefix: str = "pages",
+    warc_prefix: str = PAGES_PREFIX,
     share_example: ShareExample | None = None,
 ) -> Crawl:
     """Build the crawl of ``topic`` whose state is in ``store``.

@@ -1,0 +1,254 @@
+"""The archive of a crawl of many partitions: parts that standard readers take as one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from focused.archive.archive import Archive, LinkRow, PageRow
+from focused.archive.warc_files import WarcFiles
+from focused.cluster.archive_parts import list_pieces, partition_name
+from focused.cluster.replication import FencedError, Replica, restore
+from focused.cluster.storage import SharedStorage
+from focused.errors import StorageError
+from focused.storage.state_store import StateStore
+from focused.web.page import Fetched, HttpExchange
+from focused.web.warc_reader import read_response
+from focused.web.warc_writer import format_http_head
+
+AGENT = {"User-Agent": "FocusedTest/0.1"}
+
+
+class Owner:
+    """An owner of a partition that archives pages."""
+
+    def __init__(
+        self, storage: SharedStorage, folder: Path, partition: int, token: int, max_bytes: int
+    ) -> None:
+        self.folder = folder
+        restore(storage, partition, folder, token)
+        self.store = StateStore.open(folder / "state", {})
+        self.replica = Replica(storage, partition, token, self.store, folder)
+        try:
+            self.replica.begin()
+        except StorageError:
+            self.store.abandon()
+            raise
+        prefix = partition_name(partition)
+        self.warc = WarcFiles(folder, self.store.tables, prefix=prefix, max_bytes=max_bytes)
+        self.archive = Archive(self.store, warc=self.warc)
+
+    def fetch(self, *urls: str) -> None:
+        for url in urls:
+            body = f"<p>the page {url}".encode()
+            exchange = HttpExchange(
+                format_http_head("GET / HTTP/1.1", AGENT),
+                format_http_head("HTTP/1.1 200 OK", {"Content-Type": "text/html"}),
+                body,
+            )
+            fetched = Fetched(url, 200, {"content-type": "text/html"}, body, exchange=exchange)
+            seq = len(self.archive)
+            row = PageRow(
+                seq, url, "a.test", "fetched", 0.5, {}, 0, None, "", 0.0, float(seq), "focused"
+            )
+            capture = self.archive.capture(fetched, 0.0)
+            self.archive.append(row, [LinkRow(f"{url}/next", "", 0.0, False, None)], capture)
+            self.store.commit()
+        self.store.sync()
+
+    def die(self) -> None:
+        self.warc.close()
+        self.store.abandon()
+
+
+Owns = Callable[..., Owner]
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    return tmp_path / "shared/whales"
+
+
+@pytest.fixture
+def storage(shared: Path) -> SharedStorage:
+    return SharedStorage(f"file://{shared.parent}", shared.name)
+
+
+@pytest.fixture
+def owns(storage: SharedStorage, tmp_path: Path) -> Iterator[Owns]:
+    opened: list[Owner] = []
+
+    def make(partition: int, token: int, *, max_bytes: int = 1_000_000) -> Owner:
+        folder = tmp_path / f"worker-{len(opened)}"
+        opened.append(Owner(storage, folder, partition, token, max_bytes))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.die()
+
+
+def records(path: Path) -> list[Any]:
+    """Target URLs of the responses in a WARC file, as warcio reads it."""
+    with path.open("rb") as file:
+        found = [
+            (each.rec_type, each.rec_headers.get_header("WARC-Target-URI"))
+            for each in ArchiveIterator(file)
+        ]
+    return [url for kind, url in found if kind == "response"]
+
+
+def assert_rows_point_to_records(shared: Path) -> pd.DataFrame:
+    pages = pd.read_parquet(shared / "pages")
+    for row in pages.itertuples():
+        response = read_response(shared / "warc" / row.warc_file, row.warc_offset)
+        assert response is not None and response.url == row.url
+    return pages
+
+
+def test_the_parts_of_all_partitions_are_one_data_set(owns: Owns, shared: Path) -> None:
+    for partition in (3, 7, 12):
+        owner = owns(partition, 1)
+        owner.fetch(*[f"http://a.test/{partition}/{n}" for n in range(5)])
+        owner.replica.finish()
+    pages = assert_rows_point_to_records(shared)
+    assert len(pages) == 15
+    assert len(pd.read_parquet(shared / "links")) == 15
+    assert not (shared / "visits").exists()
+    table = ds.dataset(shared / "pages").to_table(columns=["url", "__filename"])
+    by_file = {Path(each["__filename"]).stem: each["url"] for each in table.to_pylist()}
+    assert {name: url.split("/")[3] for name, url in by_file.items()} == {
+        "partition-0003": "3",
+        "partition-0007": "7",
+        "partition-0012": "12",
+    }
+    assert sorted(path.name for path in (shared / "warc").iterdir()) == [
+        "partition-0003-00001.warc.gz",
+        "partition-0007-00001.warc.gz",
+        "partition-0012-00001.warc.gz",
+    ]
+
+
+def test_after_takeovers_each_row_points_to_its_record(
+    owns: Owns, shared: Path, storage: SharedStorage
+) -> None:
+    for token in range(1, 6):
+        owner = owns(7, token, max_bytes=3_000)
+        for n in range(7):
+            owner.fetch(f"http://a.test/{token}/{n}")
+            owner.replica.flush()
+        owner.fetch(f"http://a.test/{token}/lost")
+        owner.die()
+    owner = owns(7, 6)
+    owner.replica.finish()
+    pages = assert_rows_point_to_records(shared)
+    wanted = [f"http://a.test/{token}/{n}" for token in range(1, 6) for n in range(7)]
+    assert sorted(pages["url"]) == sorted(wanted)
+    found = [url for path in (shared / "warc").iterdir() for url in records(path)]
+    assert sorted(found) == sorted(wanted)
+    assert list_pieces(storage, 7) == []
+
+
+def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/kept")
+    first.replica.flush()
+    first.fetch("http://a.test/not-in-the-state")
+    first.replica._warc.upload_pieces()
+    first.die()
+    owns(7, 2)
+    assert records(shared / "warc/partition-0007-00001.warc.gz") == ["http://a.test/kept"]
+
+
+def test_the_successor_begins_a_new_file(owns: Owns, shared: Path) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.replica.flush()
+    second = owns(7, 2)
+    second.fetch("http://a.test/2")
+    second.replica.finish()
+    assert records(shared / "warc/partition-0007-00002.warc.gz") == ["http://a.test/2"]
+    assert_rows_point_to_records(shared)
+
+
+def test_a_full_file_is_stored_whole_and_its_pieces_go(
+    owns: Owns, shared: Path, storage: SharedStorage
+) -> None:
+    owner = owns(7, 1, max_bytes=3_000)
+    while not (owner.folder / "partition-0007-00002.warc.gz").exists():
+        owner.fetch(f"http://a.test/{len(owner.archive)}")
+        owner.replica.flush()
+    local = owner.folder / "partition-0007-00001.warc.gz"
+    assert (shared / "warc" / local.name).read_bytes() == local.read_bytes()
+    assert {each.number for each in list_pieces(storage, 7)} == {2}
+
+
+def test_an_old_owner_that_goes_on_adds_no_record(owns: Owns, shared: Path) -> None:
+    asleep = owns(7, 1, max_bytes=3_000)
+    asleep.fetch("http://a.test/1")
+    asleep.replica.flush()
+    second = owns(7, 2, max_bytes=3_000)
+    for n in range(20):
+        asleep.fetch(f"http://a.test/old/{n}")
+        with pytest.raises(FencedError):
+            asleep.replica.flush()
+    with pytest.raises(FencedError):
+        asleep.replica.finish()
+    second.fetch("http://a.test/2")
+    second.replica.finish()
+    found = [url for path in (shared / "warc").iterdir() for url in records(path)]
+    assert sorted(found) == ["http://a.test/1", "http://a.test/2"]
+    assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
+
+
+def test_finishing_works_on_a_closed_store(owns: Owns, shared: Path) -> None:
+    owner = owns(7, 1)
+    owner.fetch("http://a.test/1")
+    owner.warc.close()
+    owner.store.close()
+    owner.replica.finish()
+    assert list(assert_rows_point_to_records(shared)["url"]) == ["http://a.test/1"]
+
+
+def test_a_released_partition_has_no_results_and_nothing_is_lost(owns: Owns, shared: Path) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.warc.close()
+    first.store.close()
+    first.replica.finish(results=False)
+    assert not (shared / "pages").exists()
+    second = owns(7, 2)
+    second.replica.finish()
+    assert list(assert_rows_point_to_records(shared)["url"]) == ["http://a.test/1"]
+
+
+def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.replica.finish()
+    first.die()
+    second = owns(7, 2)
+    second.fetch("http://a.test/2")
+    second.replica.finish()
+    assert sorted(assert_rows_point_to_records(shared)["url"]) == [
+        "http://a.test/1",
+        "http://a.test/2",
+    ]
+
+
+def test_a_missing_piece_is_reported_by_file_and_offset(owns: Owns, storage: SharedStorage) -> None:
+    first = owns(7, 1)
+    for n in range(3):
+        first.fetch(f"http://a.test/{n}")
+        first.replica.flush()
+    (_, second, _) = list_pieces(storage, 7)
+    name = f"warc-pieces/partition-0007/00001-0000000001-{second.offset:015}"
+    storage.delete([name])
+    with pytest.raises(StorageError, match=rf"byte {second.offset} of partition-0007-00001"):
+        owns(7, 2)
