@@ -54,11 +54,14 @@ def sharing_probability(
 class SnapshotStorage(Protocol):
     """The shared storage, as far as snapshots of a scorer need it. Methods raise StorageError."""
 
-    def put(self, name: str, data: bytes) -> None:
+    def write(self, name: str, content: bytes) -> None:
         """Write an object, or replace it as a whole."""
 
-    def get(self, name: str) -> bytes | None:
-        """Return an object, or None."""
+    def read(self, name: str) -> bytes:
+        """Return the content of an object."""
+
+    def exists(self, name: str) -> bool:
+        """Whether there is an object of that name."""
 
 
 @dataclass(slots=True)
@@ -130,7 +133,7 @@ class SharedLearning:
             self._scorer.state(),
         )
         data = msgspec.msgpack.encode(snapshot)
-        self._storage.put(_SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
+        self._storage.write(_SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
         self._since_snapshot = 0
 
     def restore(self) -> bool:
@@ -138,9 +141,9 @@ class SharedLearning:
 
         Raises StorageError.
         """
-        data = self._storage.get(_SNAPSHOT_NAME)
-        if data is None:
+        if not self._storage.exists(_SNAPSHOT_NAME):
             return False
+        data = self._storage.read(_SNAPSHOT_NAME)
         before = self._scorer.state()
         try:
             snapshot = self._decode(data)

@@ -74,7 +74,7 @@ class PartitionStates:
         number, folder = lease.partition, self._folder_of(lease.partition)
         # The leading worker keeps to the budgets of pages and bytes.
         budget = replace(self._topic.budget, pages=None, bytes=None)
-        output = replace(self._topic.output, folder=folder)
+        output = replace(self._topic.output, folder=folder, parquet=False)
         topic = replace(self._topic, output=output, budget=budget)
         identity = {
             "topic": topic.name,
@@ -143,4 +143,4 @@ class OpenReplica:
 
     def finish(self, now: float) -> None:
         """Write the partition's results; its crawl is closed."""
-        self._replica.finish(results=True)
+        self._replica.finish()

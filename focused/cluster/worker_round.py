@@ -23,6 +23,7 @@ from focused.cluster.coordinator import (
 from focused.cluster.exchange import Exchange, StreamEntry
 from focused.cluster.leadership import Leadership
 from focused.cluster.partition import Outgoing
+from focused.cluster.replication import FencedError
 from focused.errors import CoordinationError, ExchangeError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -170,6 +171,9 @@ class WorkerRounds:
                 own.is_released = True
             else:
                 own.entries = self._exchange.receive(number, plan.position, _BATCHES_AT_ONCE)
+        except FencedError as error:
+            own.is_held = False
+            result.problems.append(str(error))
         except (StorageError, ExchangeError, CoordinationError) as error:
             result.problems.append(f"partition {number}: {error}")
 

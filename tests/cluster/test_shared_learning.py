@@ -28,11 +28,14 @@ class MemoryStorage:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
 
-    def put(self, name: str, data: bytes) -> None:
-        self.objects[name] = data
+    def write(self, name: str, content: bytes) -> None:
+        self.objects[name] = content
 
-    def get(self, name: str) -> bytes | None:
-        return self.objects.get(name)
+    def read(self, name: str) -> bytes:
+        return self.objects[name]
+
+    def exists(self, name: str) -> bool:
+        return name in self.objects
 
 
 def publish(
