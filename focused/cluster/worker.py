@@ -88,6 +88,10 @@ class _OwnedPartition:
     def crawl(self) -> Crawl:
         return self.partition.crawl
 
+    def may_fetch(self, now: float) -> bool:
+        """Whether the lease holds, and the partition stays here."""
+        return not self.leaves and now < self.may_fetch_until
+
     def wake(self) -> None:
         """Ask for the next fetch at once."""
         self.ask_at, self.idle_reason = 0.0, None
@@ -171,7 +175,7 @@ class ClusterWorker:
             return self._end()
         may_fetch = self._command.state is ClusterState.RUNNING
         until = now + ROUND_S
-        owned = list(self._owned.values()) if may_fetch else []
+        owned = [each for each in self._owned.values() if may_fetch and each.may_fetch(now)]
         for i in range(len(owned)):
             each = owned[(self._next + i) % len(owned)]
             step = self._ask(each, now)
@@ -294,7 +298,7 @@ class ClusterWorker:
 
     def _ask(self, owned: _OwnedPartition, now: float) -> Step | None:
         """Return the next step of a partition, or None; note when to ask again."""
-        if owned.leaves or now < owned.ask_at or now >= owned.may_fetch_until:
+        if now < owned.ask_at:
             return None
         step = owned.crawl.next(now)
         if isinstance(step, Wait):
