@@ -10,11 +10,11 @@ import hashlib
 import logging
 import os
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from redis import Redis, RedisCluster
@@ -43,6 +43,7 @@ from focused.errors import (
 )
 
 logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 USERNAME_VARIABLE = "FOCUSED_REDIS_USERNAME"
 PASSWORD_VARIABLE = "FOCUSED_REDIS_PASSWORD"  # noqa: S105  # its name
@@ -52,6 +53,17 @@ _RETRIES = 2
 _CONFIRM_WITHIN_MS = 1_000
 """How long a replica may take to confirm a write; below the timeout."""
 _OLDEST_VERSION = 7
+_PREFIX = "focused:"
+_TYPES = {
+    "workers": "set",
+    "tokens": "hash",
+    "statuses": "hash",
+    "granted": "hash",
+    "command": "hash",
+    "links": "stream",
+    "messages": "stream",
+}
+"""Types of values by the last part of their key; all others are strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +219,8 @@ class RedisConnection:
 
     def execute(self, *command: str | bytes | float) -> Any:
         """Run one command and return its result."""
-        with _explained(self._error, self.name):
-            return self._client.execute_command(*command)
+        keys = [each for each in command[1:] if isinstance(each, str)]
+        return self._called(keys, lambda: self._client.execute_command(*command))
 
     def execute_all(
         self, commands: Sequence[tuple[str, Sequence[str | bytes | float]]]
@@ -217,8 +229,9 @@ class RedisConnection:
 
         A server without replicas is enough by itself.
         """
-        with _explained(self._error, self.name):
-            return self._replicated(commands)
+        if not commands:
+            return []
+        return self._called([key for key, _ in commands], lambda: self._replicated(commands))
 
     def evaluate(
         self,
@@ -230,11 +243,33 @@ class RedisConnection:
     ) -> Any:
         """Run a script on keys of one slot, see :meth:`execute_all` for ``replicated``."""
         rest = (len(keys), *keys, *arguments)
-        with _explained(self._error, self.name):
+
+        def call() -> Any:
             try:
                 return self._evaluate(keys[0], ("EVALSHA", script.digest, *rest), replicated)
-            except NoScriptError:  # the server has been started since, or has taken over
+            except NoScriptError:  # the server was started since then, or has taken over
                 return self._evaluate(keys[0], ("EVAL", script.text, *rest), replicated)
+
+        return self._called(keys, call)
+
+    def _called(self, keys: Sequence[str], call: Callable[[], _T]) -> _T:
+        """Call; delete keys with a wrong type of value and call again."""
+        with _explained(self._error, self.name):
+            try:
+                return call()
+            except ResponseError as error:
+                if not str(error).startswith("WRONGTYPE"):
+                    raise
+            for key in keys:
+                if key.startswith(_PREFIX):
+                    self._delete_wrong_type(key)
+            return call()
+
+    def _delete_wrong_type(self, key: str) -> None:
+        found = self._client.execute_command("TYPE", key).decode()
+        if found not in ("none", _TYPES.get(key.rpartition(":")[2], "string")):
+            logger.warning("%s in Redis is a %s, which no crawl writes: deleted", key, found)
+            self._client.execute_command("DEL", key)
 
     def _evaluate(self, key: str, command: Sequence[str | bytes | float], replicated: bool) -> Any:
         if replicated:
@@ -278,6 +313,8 @@ class RedisConnection:
 
     def _ask_for_replica(self, name: str, target: Mapping[str, Any]) -> bool:
         role = self._client.execute_command("ROLE", **target)
+        if role[0] != b"master":
+            raise ConnectionError(f"{name} is no master any more")
         has_replica = self._has_replica[name] = _has_replica(role)
         return has_replica
 
@@ -298,17 +335,12 @@ def crawl_key(crawl: str, part: str | int = "", name: str = "") -> str:
     The part is a partition, or empty for what concerns all partitions.
     """
     tag = quote(crawl, safe="") + (f":{part}" if part != "" else "")
-    return f"focused:{{{tag}}}:{name}"
+    return f"{_PREFIX}{{{tag}}}:{name}"
 
 
 def _has_replica(role: Sequence[Any]) -> bool:
     """Whether the answer to ROLE is that of a master with a replica."""
     return role[0] == b"master" and bool(role[2])
-
-
-def is_wrong_type(error: BaseException | None) -> bool:
-    """Whether a command failed because a key holds another type of value."""
-    return isinstance(error, ResponseError) and str(error).startswith("WRONGTYPE")
 
 
 def _cluster_node(server: RedisServer) -> Any:
@@ -410,7 +442,7 @@ def _remedy(error: BaseException) -> str:
     if isinstance(error, OutOfMemoryError):
         return "raise maxmemory of the server"
     if isinstance(error, ClusterDownError | RedisClusterException):
-        return "wait until a replica has taken over, or start the servers of the cluster"
+        return "a replica takes over within seconds; otherwise start the servers of the cluster"
     if isinstance(error, ConnectionError | TimeoutError | OSError):
-        return "start the server, or correct [cluster] url"
+        return "start the server, or correct [cluster] url; in a cluster a replica takes over"
     return "see the log of the server"

@@ -11,7 +11,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,25 +27,14 @@ from focused.cluster.redis_connection import (
     LuaScript,
     RedisConnection,
     crawl_key,
-    is_wrong_type,
 )
 from focused.errors import CoordinationError
 
 logger = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
 
 _MAX_COUNT = 10**15
 """Above it Lua, which counts in floating point, would soon lose digits."""
-_TYPES = {
-    "workers": "set",
-    "tokens": "hash",
-    "statuses": "hash",
-    "granted": "hash",
-    "command": "hash",
-}
-"""Keys that hold no strings."""
-
 _COUNT = """
 local function count(text)
   if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
@@ -199,24 +187,24 @@ class RedisCoordinator:
         """Join, or renew the membership."""
         name = status.name
         keys = [self._worker(name), self._key("workers"), self._draining(name)]
-        self._evaluate(_HEARTBEAT, keys, [self._lease_ms, name, _encode_worker(status)])
+        self._redis.evaluate(_HEARTBEAT, keys, [self._lease_ms, name, _encode_worker(status)])
 
     def leave(self, worker: str) -> None:
         """End the membership of a worker."""
         keys = [self._worker(worker), self._key("workers"), self._draining(worker)]
-        self._evaluate(_LEAVE, [*keys, self._key("leader")], [worker])
+        self._redis.evaluate(_LEAVE, [*keys, self._key("leader")], [worker])
 
     def workers(self) -> Mapping[str, WorkerStatus]:
         """Return the members by name."""
-        names = sorted(map(_text, self._read("SMEMBERS", self._key("workers"))))
+        names = sorted(map(_text, self._redis.execute("SMEMBERS", self._key("workers"))))
         if not names:
             return {}
         keys = list(map(self._worker, names))
-        values = self._read("MGET", *keys)
+        values = self._redis.execute("MGET", *keys)
         if None in values:
             gone = [n for n, value in enumerate(values) if value is None]
             forgotten = [self._key("workers"), *(keys[n] for n in gone)]
-            self._evaluate(_FORGET, forgotten, [names[n] for n in gone])
+            self._redis.evaluate(_FORGET, forgotten, [names[n] for n in gone])
         return {
             name: status
             for name, value in zip(names, values, strict=True)
@@ -225,16 +213,18 @@ class RedisCoordinator:
 
     def drain(self, worker: str) -> None:
         """Ask a member to give its partitions away and to leave."""
-        self._evaluate(_DRAIN, [self._worker(worker), self._draining(worker)], [self._lease_ms])
+        self._redis.evaluate(
+            _DRAIN, [self._worker(worker), self._draining(worker)], [self._lease_ms]
+        )
 
     def is_draining(self, worker: str) -> bool:
         """Whether :meth:`drain` was called for a member."""
-        return bool(self._read("EXISTS", self._draining(worker)))
+        return bool(self._redis.execute("EXISTS", self._draining(worker)))
 
     def claim(self, partition: int, worker: str, *, min_token: int = 0) -> Lease | None:
         """Take a lease that no other worker holds; None if one does."""
         keys = [self._lease(partition), self._key("tokens")]
-        token = self._evaluate(
+        token = self._redis.evaluate(
             _CLAIM, keys, [partition, worker, min_token, self._lease_ms], replicated=True
         )
         return None if token is None else Lease(partition, int(token), worker)
@@ -244,20 +234,20 @@ class RedisCoordinator:
         if not (leases := list(leases)):
             return frozenset()
         keys = [self._lease(lease.partition) for lease in leases]
-        held = self._evaluate(_RENEW, keys, [self._lease_ms, *map(_held_by, leases)])
+        held = self._redis.evaluate(_RENEW, keys, [self._lease_ms, *map(_held_by, leases)])
         return frozenset(leases[n - 1].partition for n in held)
 
     def release(self, lease: Lease) -> None:
         """End a lease, if it is still held."""
-        self._evaluate(_RELEASE, [self._lease(lease.partition)], [_held_by(lease)])
+        self._redis.evaluate(_RELEASE, [self._lease(lease.partition)], [_held_by(lease)])
 
     def owners(self) -> Mapping[int, Lease]:
         """Return the leases that are held, by partition."""
-        fields = self._read("HKEYS", self._key("tokens"))
+        fields = self._redis.execute("HKEYS", self._key("tokens"))
         partitions = sorted(n for n in map(_number, fields) if n is not None)
         if not partitions:
             return {}
-        values = self._read("MGET", *map(self._lease, partitions))
+        values = self._redis.execute("MGET", *map(self._lease, partitions))
         leases = map(self._lease_of, partitions, values)
         return {lease.partition: lease for lease in leases if lease is not None}
 
@@ -268,30 +258,30 @@ class RedisCoordinator:
         arguments: list[str | bytes | float] = []
         for status in statuses:
             arguments += [status.partition, status.token, _encode_status(status)]
-        self._evaluate(_REPORT, [self._key("statuses")], arguments)
+        self._redis.evaluate(_REPORT, [self._key("statuses")], arguments)
 
     def statuses(self) -> Mapping[int, PartitionStatus]:
         """Return the newest status of each partition; malformed ones are left out."""
-        values = self._read("HGETALL", self._key("statuses"))
+        values = self._redis.execute("HGETALL", self._key("statuses"))
         statuses = (self._status_of(field, value) for field, value in values.items())
         return {each.partition: each for each in statuses if each is not None}
 
     def lead(self, worker: str) -> bool:
         """Whether ``worker`` leads: renew or take the lead if nobody else has it."""
-        return bool(self._evaluate(_LEAD, [self._key("leader")], [worker, self._lease_ms]))
+        return bool(self._redis.evaluate(_LEAD, [self._key("leader")], [worker, self._lease_ms]))
 
     def grant(self, pages: Mapping[int, int], budget: int) -> Mapping[int, int]:
         """Grant further pages, in the order given, until ``budget`` is reached."""
         if not pages:
             return {}
         arguments = [budget, *(number for each in pages.items() for number in each)]
-        shares = self._evaluate(_GRANT, [self._key("granted")], arguments, replicated=True)
+        shares = self._redis.evaluate(_GRANT, [self._key("granted")], arguments, replicated=True)
         return dict(zip(pages, shares, strict=True))
 
     def granted(self) -> Mapping[int, int]:
         """Return the pages granted to each partition so far."""
         granted = {}
-        for field, value in self._read("HGETALL", self._key("granted")).items():
+        for field, value in self._redis.execute("HGETALL", self._key("granted")).items():
             partition, pages = _number(field), _number(value)
             if partition is None or pages is None:
                 self._skip("granted pages", value)
@@ -302,12 +292,12 @@ class RedisCoordinator:
     def give_back(self, lease: Lease, fetched: int) -> None:
         """Reduce a partition's grant to the pages that it fetched, if the lease is still held."""
         keys = [self._lease(lease.partition), self._key("granted")]
-        self._evaluate(_GIVE_BACK, keys, [_held_by(lease), lease.partition, fetched])
+        self._redis.evaluate(_GIVE_BACK, keys, [_held_by(lease), lease.partition, fetched])
 
     def command(self) -> Command:
         """Return what all workers are to do."""
         fields = ["state", "reason", "generation"]
-        state, reason, generation = self._read("HMGET", self._key("command"), *fields)
+        state, reason, generation = self._redis.execute("HMGET", self._key("command"), *fields)
         if state is None:
             state = ClusterState.RUNNING.value.encode()
         elif _text(state) not in {each.value for each in ClusterState}:
@@ -318,11 +308,11 @@ class RedisCoordinator:
     def set_state(self, state: ClusterState, reason: str = "") -> None:
         """Tell all workers what to do. An ended crawl stays ended."""
         arguments = [state.value, reason, ClusterState.ENDED.value]
-        self._evaluate(_SET_STATE, [self._key("command")], arguments, replicated=True)
+        self._redis.evaluate(_SET_STATE, [self._key("command")], arguments, replicated=True)
 
     def rebalance(self) -> None:
         """Ask workers to assign the partitions again, by a new generation."""
-        self._evaluate(_REBALANCE, [self._key("command")])
+        self._redis.evaluate(_REBALANCE, [self._key("command")])
 
     def _worker_of(self, name: str, value: bytes) -> WorkerStatus | None:
         try:
@@ -360,24 +350,6 @@ class RedisCoordinator:
             kind,
             value[:100],
         )
-
-    def _evaluate(
-        self,
-        script: LuaScript,
-        keys: Sequence[str],
-        arguments: Sequence[str | bytes | float] = (),
-        *,
-        replicated: bool = False,
-    ) -> Any:
-        return _repairing(
-            self._redis,
-            keys,
-            lambda: self._redis.evaluate(script, keys, arguments, replicated=replicated),
-        )
-
-    def _read(self, command: str, key: str, *rest: str) -> Any:
-        keys = [key, *rest] if command == "MGET" else [key]
-        return _repairing(self._redis, keys, lambda: self._redis.execute(command, key, *rest))
 
     def _key(self, name: str) -> str:
         return crawl_key(self._crawl, name=name)
@@ -421,7 +393,7 @@ class RedisPaceLeases:
             arguments += [by, _milliseconds(until - now)]
         arguments.append(_milliseconds(ASK_AGAIN_S))
         try:
-            wait_ms = self._redis.evaluate(_PACE, keys, [*arguments, _milliseconds(ASK_AGAIN_S)])
+            wait_ms = self._redis.evaluate(_PACE, keys, arguments)
         except CoordinationError:
             with self._lock:
                 self._finished = finished + self._finished
@@ -440,21 +412,6 @@ class RedisPaceLeases:
 
     def _key(self, name: str) -> str:
         return crawl_key(self._crawl, "pace", name)
-
-
-def _repairing(redis: RedisConnection, keys: Sequence[str], call: Callable[[], _T]) -> _T:
-    """Call; if a key has the type of something else, delete the key and call again."""
-    try:
-        return call()
-    except CoordinationError as error:
-        if not is_wrong_type(error.__cause__):
-            raise
-    for key in keys:
-        found = _text(redis.execute("TYPE", key))
-        if found not in (_TYPES.get(key.rpartition(":")[2], "string"), "none"):
-            logger.warning("Redis holds a %s at %s, which is not the crawl's: deleted", found, key)
-            redis.execute("DEL", key)
-    return call()
 
 
 def decode_status(data: bytes) -> PartitionStatus | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -120,11 +119,12 @@ def test_without_redis_it_tells_what_to_install(
 def test_a_port_that_is_taken_meanwhile_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with LocalRedis(tmp_path / "other") as other:
         find = local_redis._free_port
-        ports = iter([other.getsockname()[1]])
+        taken = int(other.urls[0].rpartition(":")[2])
+        ports = iter([taken])
         monkeypatch.setattr(
             local_redis, "_free_port", lambda **options: next(ports, 0) or find(**options)
         )
-        with LocalRedis(tmp_path) as redis:
+        with LocalRedis(tmp_path / "this") as redis:
             assert opened(redis).execute("PING")
