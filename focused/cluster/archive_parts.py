@@ -193,6 +193,29 @@ def upload_tables(storage: SharedStorage, partition: int, folder: Path, tables: 
 
 
 @contextmanager
+def open_archive_parts(url: str) -> Iterator[Path]:
+    """Yield a local folder with the tables of all partitions, as ``read_crawl`` reads them.
+
+    ``url`` is the crawl's folder in shared storage; from an object store the tables are downloaded.
+    Raises StorageError.
+    """
+    parent, _, crawl = url.rstrip("/").rpartition("/")
+    storage = SharedStorage(parent or ".", crawl)
+    if storage.folder is not None:
+        yield storage.folder
+        return
+    with TemporaryDirectory(prefix="focused-") as temporary:
+        for table in ("pages", "links", "visits"):
+            folder = Path(temporary, table)
+            for name in storage.entries(table):
+                folder.mkdir(exist_ok=True)
+                storage.download(f"{table}/{name}", folder / name)
+        for name in {"settings.json", "stats.json"} & set(storage.entries("")):
+            storage.download(name, Path(temporary, name))
+        yield Path(temporary)
+
+
+@contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder in a partition's local folder. Raises StorageError."""
     try:

@@ -53,6 +53,11 @@ class SharedStorage:
         self._root = f"{root.rstrip('/')}/{crawl}"
         self._is_local = isinstance(self._fs, LocalFileSystem)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder on this machine that holds the objects, or None."""
+        return Path(self._root) if self._is_local else None
+
     def read(self, name: str) -> bytes:
         """Return the content of an object. Raises MissingObjectError."""
         with self._errors("read", name):

@@ -1,4 +1,8 @@
-"""Read a crawl's output folder: pages in memory, links looked up on disk."""
+"""Read a crawl's output folder: pages in memory, links looked up on disk.
+
+The archive of a crawl of many partitions is read likewise: each table has a folder with a file per
+partition.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,9 @@ class CrawlFolder:
 
     ``pages`` has the columns of :data:`PAGES_SCHEMA` except the large ``features``, in the order
     they were settled; ``visits`` those of :data:`VISITS_SCHEMA` in order of time, without rows if
-    no page was visited again. ``settings`` and ``stats`` are empty when their file is missing: a
-    killed crawl leaves no ``stats.json``.
+    no page was visited again. Of many partitions, ``partition`` names the part of each row, and
+    ``seq`` is numbered in the order of ``fetched_at``. ``settings`` and ``stats`` are empty when
+    their file is missing: a killed crawl leaves no ``stats.json``.
     """
 
     path: Path
@@ -54,6 +59,10 @@ def open_tables(folder: Path) -> Iterator[Path]:
     """
     if not folder.is_dir():
         raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
+    if any((folder / "state").glob("partition-*")) and not (folder / "pages").exists():
+        raise StateError(
+            f"{folder}: no partition of this crawl has ended; its tables are written at the end"
+        )
     with ExitStack() as stack:
         own = folder
         if (folder / "state" / "data.mdb").is_file():
@@ -85,27 +94,40 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
         with open_tables(folder) as found:
             return read_crawl(folder, found)
     pages = _read_table(
-        tables / "pages.parquet", PAGES_SCHEMA, columns=_PAGE_COLUMNS, optional=HISTORY_COLUMNS
+        tables, "pages", PAGES_SCHEMA, columns=_PAGE_COLUMNS, optional=HISTORY_COLUMNS
     ).to_pandas()
     for verdict in ("on_topic", "training"):
         pages[verdict] = pages[verdict].eq(True)
+    visits = _read_visits(tables)
+    if "partition" in pages:
+        pages, visits = _renumbered(pages, visits)
     return CrawlFolder(
         path=folder,
         pages=pages.sort_values("seq", kind="stable", ignore_index=True),
         settings=read_settings(folder),
         stats=_read_json(folder / "stats.json"),
-        visits=_read_visits(tables),
+        visits=visits,
     )
 
 
 def _read_visits(tables: Path) -> pd.DataFrame:
-    path = tables / "visits.parquet"
     visits: pd.DataFrame = (
-        _read_table(path, VISITS_SCHEMA, columns=VISITS_SCHEMA.names).to_pandas()
-        if path.exists()
+        _read_table(tables, "visits", VISITS_SCHEMA, columns=VISITS_SCHEMA.names).to_pandas()
+        if any(path.exists() for path in _table_files(tables, "visits"))
         else VISITS_SCHEMA.empty_table().to_pandas()
     )
     return visits
+
+
+def _renumbered(pages: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Number the pages of all partitions as one crawl; each partition numbers its own from 0."""
+    pages = pages.sort_values(["fetched_at", "partition", "seq"], ignore_index=True)
+    if not visits.empty:
+        own = pages[["partition", "seq"]].reset_index(names="whole")
+        visits = visits.merge(own, left_on=["partition", "page"], right_on=["partition", "seq"])
+        visits = visits.assign(page=visits["whole"]).drop(columns=["whole", "seq"])
+        visits = visits.sort_values("at", kind="stable", ignore_index=True)
+    return pages.assign(seq=pages.index), visits
 
 
 def read_settings(folder: Path) -> Mapping[str, Any]:
@@ -116,7 +138,8 @@ def read_settings(folder: Path) -> Mapping[str, Any]:
 def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
     """The features that each settled URL of ``urls`` was scored by."""
     table = _read_table(
-        tables / "pages.parquet",
+        tables,
+        "pages",
         PAGES_SCHEMA,
         columns=["url", "features"],
         filters=[("url", "in", list(urls))],
@@ -126,16 +149,40 @@ def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, fl
 
 def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:
     """The rows of ``links.parquet`` with target ``url``; empty without that file."""
-    path = tables / "links.parquet"
-    if not path.exists():
+    if not any(path.exists() for path in _table_files(tables, "links")):
         return []
     rows: list[dict[str, Any]] = _read_table(
-        path, LINKS_SCHEMA, columns=LINKS_SCHEMA.names, filters=[("target", "==", url)]
+        tables, "links", LINKS_SCHEMA, columns=LINKS_SCHEMA.names, filters=[("target", "==", url)]
     ).to_pylist()
     return rows
 
 
+def _table_files(tables: Path, name: str) -> list[Path]:
+    """Return the Parquet files of a table: one of the crawl, or one of each partition."""
+    return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
+
+
 def _read_table(
+    tables: Path,
+    name: str,
+    schema: pa.Schema,
+    columns: list[str],
+    filters: Any = None,
+    optional: Collection[str] = (),
+) -> pa.Table:
+    """Read columns of a table; of many partitions, with the column ``partition``."""
+    files = _table_files(tables, name)
+    parts = [_read_file(path, schema, columns, filters, optional) for path in files]
+    if files[0].parent == tables:
+        return parts[0]
+    named = zip(files, parts, strict=True)
+    return pa.concat_tables(
+        part.append_column("partition", pa.array([path.stem] * len(part), pa.string()))
+        for path, part in named
+    )
+
+
+def _read_file(
     path: Path,
     schema: pa.Schema,
     columns: list[str],
