@@ -30,7 +30,12 @@ from focused.link_scoring.link_features import (
     has_enough_inlinks,
     merge_features,
 )
-from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer, PageContext
+from focused.link_scoring.protocols import (
+    LinkScorer,
+    OnlineLinkScorer,
+    PageContext,
+    UpdatedScore,
+)
 from focused.topic import Scope, Training
 from focused.web.page import Classification, FailureKind, Link, Page
 from focused.web.scope_filter import ScopeFilter
@@ -243,17 +248,44 @@ class LinkEnqueuer:
         if joined is None:
             self.push(link, now)
             return None
-        again, rank_score = joined
-        priority = self._ordering(rank_score, self._queue.found)
-        self._queue.push(replace(again, priority=priority), now, joined=True)
+        self._queue.push(joined, now, joined=True)
         return None
 
-    def receive(self, link: QueuedLink, now: float) -> bool:
-        """Queue a link that another crawl of the same topic found; False if it is refused."""
-        return self.follow(link, now) is None
+    def receive(self, links: Sequence[QueuedLink], now: float) -> int:
+        """Queue links that other crawls of the same topic found; return how many are accepted.
 
-    def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
-        """The link with its features merged with the queued link's, and its rank score."""
+        They are merged with queued links and scored like those of the crawl's own pages.
+        """
+        accepted = [
+            link for link in links if self.link_filter.refusal_reason(link.url, link.depth) is None
+        ]
+        left: Sequence[QueuedLink] = accepted
+        while left:
+            # Each target once, so that its second link is merged with its first.
+            once = {link.key: link for link in reversed(left)}
+            self._receive([link for link in left if once[link.key] is link], now)
+            left = [link for link in left if once[link.key] is not link]
+        return len(accepted)
+
+    def _receive(self, links: Sequence[QueuedLink], now: float) -> None:
+        known = self._queue.lookup_links([(link.host, link.key) for link in links])
+        left = [link for link in links if link.key not in known.settled]
+        scorer = self._learner if self._merges_features else None
+        merged = []
+        for link in left:
+            if scorer is None or len(link.features) != len(FEATURE_NAMES):
+                self.push(link, now)
+            else:
+                merged.append(_merged(link, known.waiting.get(link.key)))
+        if scorer is not None and merged:
+            links = [
+                self._with_score(link, again)
+                for link, again in zip(merged, scorer.rescore(merged), strict=True)
+            ]
+            self._queue.push_all(links, now, joined=True)
+
+    def _joined(self, link: QueuedLink) -> QueuedLink | None:
+        """The link with its features merged with the queued link's."""
         scorer = self._learner
         if scorer is None or not self._merges_features:
             return None
@@ -262,19 +294,29 @@ class LinkEnqueuer:
             len(waiting.features) == len(link.features) == len(FEATURE_NAMES)
         ):
             return None
-        joined = merge_features(np.array([link.features]), [waiting])
-        kept = link if joined.is_best_inlink[0] else waiting
-        features = tuple(joined.rows[0].tolist())
-        (again,) = scorer.rescore([replace(kept, features=features)])
-        informative = replace(
-            link,
-            score=again.score,
-            features=again.features,
-            parent=kept.parent,
-            anchor=kept.anchor,
-            tag_path_key=kept.tag_path_key,
-        )
-        return informative, again.rank_score
+        merged = _merged(link, waiting)
+        (again,) = scorer.rescore([merged])
+        return self._with_score(merged, again)
+
+    def _with_score(self, link: QueuedLink, again: UpdatedScore) -> QueuedLink:
+        priority = self._ordering(again.rank_score, self._queue.found)
+        return replace(link, score=again.score, features=again.features, priority=priority)
+
+
+def _merged(link: QueuedLink, waiting: QueuedLink | None) -> QueuedLink:
+    """The link with its features merged with the queued link's, and those of the best in-link."""
+    if waiting is None or len(waiting.features) != len(FEATURE_NAMES):
+        return link
+    joined = merge_features(np.array([link.features]), [waiting])
+    kept = link if joined.is_best_inlink[0] else waiting
+    return replace(
+        link,
+        features=tuple(joined.rows[0].tolist()),
+        parent=kept.parent,
+        anchor=kept.anchor,
+        tag_path_key=kept.tag_path_key,
+        found_at=kept.found_at,
+    )
 
 
 def _child_depth(parent: SettledFetch | None) -> int:

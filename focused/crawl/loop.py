@@ -184,9 +184,25 @@ class Crawl:
         """Replace the topic's budget of pages, those fetched so far included."""
         self._stop_conditions.limit_pages(pages)
 
-    def receive(self, links: Iterable[QueuedLink], now: float) -> int:
+    @property
+    def worth_waiting_for(self) -> float:
+        """The difference of priorities for which a link waits; infinite without patience."""
+        return self._training.worth_waiting_for
+
+    def limit_priority(self, floor: float) -> None:
+        """Fetch nothing from hosts whose priority, exploration bonus included, is below."""
+        self._training.floor = floor
+
+    def best_priorities(self, limit: int, now: float) -> Sequence[float]:
+        """Return the priorities of the best links that may be fetched soon, best first.
+
+        At most ``limit``; the exploration bonus of their hosts is included.
+        """
+        return self._training.best_priorities(limit, now)
+
+    def receive(self, links: Sequence[QueuedLink], now: float) -> int:
         """Queue links that other partitions found, and commit; return how many were accepted."""
-        accepted = sum(self._enqueuer.receive(link, now) for link in links)
+        accepted = self._enqueuer.receive(links, now)
         self._commit(now)
         return accepted
 

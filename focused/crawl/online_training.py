@@ -15,6 +15,7 @@ of them once after the classifier was replaced. The frontier is never scanned.
 from __future__ import annotations
 
 import logging
+import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from focused.crawl.listeners import SettledEvent
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, Policy
 from focused.crawl.steps import SettledFetch
 from focused.frontier.host import Host
-from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.interface import NO_FLOOR, Frontier, NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import (
     ClassifierSwapListener,
@@ -78,6 +79,10 @@ class OnlineTraining:
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
         self._swap_listener = scorer if isinstance(scorer, ClassifierSwapListener) else None
+        self.worth_waiting_for = policy.worth_waiting_for if patience_s > 0 else math.inf
+        """The difference of priorities for which a link waits; infinite without patience."""
+        self.floor = NO_FLOOR
+        """No host with a priority below is offered."""
         self._ordering = policy.ordering
         self._features = len(scorer.feature_names)
         self._frontier = frontier
@@ -151,7 +156,7 @@ class OnlineTraining:
 
     def offer(self, now: float) -> Offer | NotYet | None:
         """Return the frontier's offer with its link scored by the current model."""
-        offer = self._frontier.offer(now, self._patience_s)
+        offer = self._frontier.offer(now, self._patience_s, self.floor)
         if self._learner is None:
             return offer
         has_rescored = False
@@ -162,14 +167,18 @@ class OnlineTraining:
                 has_rescored = True
                 self._frontier.put_back(offer, offer.host.pace, now)
                 self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
-                offer = self._frontier.offer(now, self._patience_s)
+                offer = self._frontier.offer(now, self._patience_s, self.floor)
                 continue
             link = self._rescore_link(self._learner, offer.link, offer.found)
             if link.priority >= offer.link.priority - MIN_PRIORITY_CHANGE:
                 return replace(offer, link=link)
             self._frontier.requeue(offer, link, now)
-            offer = self._frontier.offer(now, self._patience_s)
+            offer = self._frontier.offer(now, self._patience_s, self.floor)
         return offer
+
+    def best_priorities(self, limit: int, now: float) -> Sequence[float]:
+        """Return the priorities of the best links that may be fetched soon, best first."""
+        return self._frontier.best_priorities(limit, now, self._patience_s)
 
     def _needs_rescoring(self, host: Host) -> bool:
         """Whether the host's links have scores of the previous classifier; True once per host."""

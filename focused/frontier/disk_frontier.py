@@ -9,13 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappush, heapreplace
+from itertools import islice
 
 from msgspec.structs import replace
 
 from focused.frontier.host import Host, HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.host_table import HostTable
-from focused.frontier.interface import Known, NotYet, Offer, ScoreAgain
+from focused.frontier.interface import NO_FLOOR, Known, NotYet, Offer, ScoreAgain
 from focused.frontier.link_table import LinkTable
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
 from focused.frontier.queued_link import (
@@ -123,9 +124,13 @@ class DiskFrontier:
                 settled.add(key)
         return Known(settled, waiting)
 
-    def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
+    def offer(
+        self, now: float, patience_s: float = 0.0, floor: float = NO_FLOOR
+    ) -> Offer | NotYet | None:
         """Return the best link of a host that is due; None when no link is left."""
         host = self.hosts.best_due(now)
+        if host is not None and self.hosts.worth(host) < floor:
+            return NotYet(self.hosts.next_due_at())
         if host is not None and patience_s > 0:
             enough = self.hosts.worth(host) + self._worth_waiting_for
             better_at = self.hosts.turns.better_host_at(enough, now, patience_s)
@@ -201,21 +206,21 @@ class DiskFrontier:
         host = self.hosts.known(host_name)
         return host is not None and self._links.forget(host, key)
 
-    def best_priorities(self, limit: int) -> Sequence[float]:
-        """Return the priorities of the best queued links, at most ``limit``, best first."""
+    def best_priorities(self, limit: int, now: float, patience_s: float = 0.0) -> Sequence[float]:
+        """Return the priorities of the best links that may be fetched soon."""
         best: list[float] = []
-        hosts = [host for host in self.hosts if host.best is not None]
-        for host in sorted(hosts, key=lambda host: -(host.best or 0.0)):
-            for at in self._links.places(host):
-                priority = priority_in_key(at)
+        for host in self.hosts.turns.best_soon(limit, now, patience_s):
+            if len(best) == limit and self.hosts.worth(host) <= best[0]:
+                break
+            places = (at for at in self._links.places(host) if at != host.leased)
+            for ahead, at in enumerate(islice(places, limit)):
+                priority = priority_in_key(at) + self.hosts.turns.bonus(host, ahead)
                 if len(best) < limit:
                     heappush(best, priority)
                 elif priority > best[0]:
                     heapreplace(best, priority)
                 else:
                     break
-            if len(best) == limit and (host.best or 0.0) <= best[0]:
-                break
         return sorted(best, reverse=True)
 
     def count(self, host: Host) -> int:

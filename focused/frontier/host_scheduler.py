@@ -9,7 +9,7 @@ one.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from focused.frontier.host import Host, Server
@@ -80,7 +80,7 @@ class HostScheduler:
         host.stamp = self._stamp() if in_turn and not (host.leased or host.reserved) else 0
         if not host.stamp:
             return
-        host.bonus = self._exploration.bonus(host.asked, host.unproductive)
+        host.bonus = self.bonus(host)
         if host.pace.due_at > now:
             self._wait(host.pace.due_at, host)
         else:
@@ -129,6 +129,22 @@ class HostScheduler:
         if server is not None:
             server.due_at = max(server.due_at, server_due_at)
             self._schedule_server(server)
+
+    def bonus(self, host: Host, ahead: int = 0) -> float:
+        """Return the host's exploration bonus after ``ahead`` more requests."""
+        return self._exploration.bonus(host.asked + ahead, host.unproductive)
+
+    def best_soon(self, limit: int, now: float, patience_s: float) -> Sequence[Host]:
+        """Return the best hosts that are due or for which a link would wait, best first.
+
+        At most ``limit``. The cost does not depend on the number of hosts.
+        """
+        self.best_due(now)  # moves hosts that became due
+        soon = dict.fromkeys(self._best_of_due(limit, now))
+        waiting = [host for _, host in self._within(now + patience_s)]
+        waiting += [host for host in self._busy if host.leased_at + patience_s > now]
+        soon |= dict.fromkeys(host for host in waiting if host.in_turn and not host.pace.failures)
+        return heapq.nlargest(limit, soon, key=self.worth)
 
     def best_due(self, now: float) -> Host | None:
         """Return the due, free host with the highest priority, or None."""
@@ -247,6 +263,20 @@ class HostScheduler:
                 entry for entry in server.waiting_hosts if entry[3].stamp == entry[2]
             ]
             heapq.heapify(server.waiting_hosts)
+
+    def _best_of_due(self, limit: int, now: float) -> Iterator[Host]:
+        """Yield the best due hosts in order, walking the heap from its top."""
+        due, found = self._due, 0
+        places = [(due[0], 0)] if due else []
+        while places and found < limit:
+            entry, index = heapq.heappop(places)
+            for child in (2 * index + 1, 2 * index + 2):
+                if child < len(due):
+                    heapq.heappush(places, (due[child], child))
+            _, _, stamp, host = entry
+            if host.stamp == stamp and self._may_be_asked(host, now):
+                found += 1
+                yield host
 
     def _within(self, until: float) -> Iterator[tuple[float, Host]]:
         """Yield hosts due by ``until``, walking the heap from its top.

@@ -43,6 +43,7 @@ class Known:
     waiting: Mapping[bytes, QueuedLink]
 
 
+NO_FLOOR = float("-inf")
 ScoreAgain = Callable[[Sequence[QueuedLink], Sequence[int]], Sequence[QueuedLink]]
 """Takes links and their positions in the order of discovery; returns the links with new scores."""
 
@@ -145,14 +146,16 @@ class Frontier(LinkQueue, Protocol):
     def __len__(self) -> int:
         """Return the number of queued links, including those in flight."""
 
-    def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
+    def offer(
+        self, now: float, patience_s: float = 0.0, floor: float = NO_FLOOR
+    ) -> Offer | NotYet | None:
         """Return the best link of a host that is due; None when no link is left.
 
         Hosts are ordered by priority including their bonus, links of a host by priority, then by
         discovery. A host is offered once at a time, when its pace allows, and when no other host at
         its address is being fetched or was just now. With ``patience_s`` a link waits for a clearly
-        better one that is due within that time. The host is taken until :meth:`settle`,
-        :meth:`retry`, :meth:`put_back` or :meth:`requeue`.
+        better one that is due within that time. No host with a priority below ``floor`` is offered.
+        The host is taken until :meth:`settle`, :meth:`retry`, :meth:`put_back` or :meth:`requeue`.
         """
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -182,8 +185,12 @@ class Frontier(LinkQueue, Protocol):
     def forget(self, host_name: str, key: bytes) -> bool:
         """Allow a settled link to be added again; False when it is queued or was never seen."""
 
-    def best_priorities(self, limit: int) -> Sequence[float]:
-        """Return the priorities of the best queued links, at most ``limit``, best first."""
+    def best_priorities(self, limit: int, now: float, patience_s: float = 0.0) -> Sequence[float]:
+        """Return the priorities of the best queued links, at most ``limit``, best first.
+
+        Those are the links of hosts that are due, or for which a link would wait (see
+        :meth:`offer`), with the bonus that their hosts will have then.
+        """
 
     def count(self, host: Host) -> int:
         """Count the host's queued links, including one in flight."""

@@ -158,3 +158,11 @@ def fetch_one_barren(hopeful: Frontier) -> None:
     hopeful.push(link("http://a/1", 1.0), 0)
     hopeful.push(link("http://a/2", 1.0), 0)
     fetch(hopeful, relevance=0.25)
+
+
+def test_the_best_priorities_include_the_bonus_that_falls_with_each_page(life: Life) -> None:
+    frontier = life.begin(exploration=EXPLORATION)
+    for name in ("1", "2"):
+        frontier.push(link(f"http://a/{name}", 0.5), 0)
+    expected = [0.5 + UNKNOWN, 0.5 + UNKNOWN / math.sqrt(2)]
+    assert frontier.best_priorities(9, 0) == pytest.approx(expected)

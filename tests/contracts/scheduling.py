@@ -303,3 +303,45 @@ def test_a_host_that_moves_brings_its_pages_along(life: Life) -> None:
     frontier.hosts.assign_address(frontier.hosts.get("a"), "192.0.2.3")
     assert take(frontier).link.url == "http://b/1"
     assert not [*frontier.hosts.full()]
+
+
+# Best priorities, and a floor
+
+
+def test_no_host_below_the_floor_is_offered(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1", 0.6), 0)
+    frontier.push(link("http://b/1", 0.4), 0)
+    finish(frontier, take(frontier, floor=0.5), 0)
+    assert isinstance(frontier.offer(0, floor=0.5), NotYet)
+    assert take(frontier, floor=0.4).link.url == "http://b/1"
+
+
+def test_the_best_priorities_are_those_of_hosts_that_are_due_or_worth_waiting_for(
+    frontier: Frontier,
+) -> None:
+    for name, priority in (("soon", 0.9), ("late", 0.8), ("now", 0.7)):
+        frontier.push(link(f"http://{name}/1", priority), 0)
+        frontier.push(link(f"http://{name}/2", priority - 0.5), 0)
+    finish(frontier, take(frontier, 0), 0, delay_s=2)
+    finish(frontier, take(frontier, 0), 0, delay_s=9)
+    assert frontier.best_priorities(9, 0) == pytest.approx([0.7, 0.2])
+    assert frontier.best_priorities(9, 0, patience_s=2) == pytest.approx([0.7, 0.4, 0.2])
+    assert frontier.best_priorities(2, 0, patience_s=2) == pytest.approx([0.7, 0.4])
+    assert frontier.best_priorities(9, 9) == pytest.approx([0.7, 0.4, 0.3, 0.2])
+
+
+def test_a_link_in_flight_is_none_of_the_best_but_the_next_of_its_host_is_for_a_moment(
+    frontier: Frontier,
+) -> None:
+    frontier.push(link("http://a/1", 0.9), 0)
+    frontier.push(link("http://a/2", 0.8), 0)
+    take(frontier, 0)
+    assert frontier.best_priorities(9, 1, patience_s=2) == pytest.approx([0.8])
+    assert frontier.best_priorities(9, 3, patience_s=2) == []
+
+
+def test_hosts_that_fail_are_not_worth_waiting_for(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1", 0.9), 0)
+    frontier.retry(take(frontier, 0), HostPace(1.0, failures=1), 0)
+    assert frontier.best_priorities(9, 0, patience_s=2) == []
+    assert frontier.best_priorities(9, 1, patience_s=2) == pytest.approx([0.9])

@@ -11,7 +11,15 @@ from msgspec.structs import replace
 
 from focused.frontier.host import Host, HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import Frontier, Hosts, Known, NotYet, Offer, ScoreAgain
+from focused.frontier.interface import (
+    NO_FLOOR,
+    Frontier,
+    Hosts,
+    Known,
+    NotYet,
+    Offer,
+    ScoreAgain,
+)
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
 from focused.frontier.queued_link import QueuedLink, link_key, priority_in_key, queue_key
 from focused.web.urls import host_of
@@ -77,7 +85,9 @@ class PlainFrontier:
         }
         return Known(settled, {key: found[0] for key, found in waiting.items() if found})
 
-    def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
+    def offer(
+        self, now: float, patience_s: float = 0.0, floor: float = NO_FLOOR
+    ) -> Offer | NotYet | None:
         hosts = self._hosts
         hosts.looked_at = now
         if not hosts.with_links and not hosts.busy:
@@ -86,6 +96,8 @@ class PlainFrontier:
         if not open_to_ask:
             return NotYet(hosts.next_due_at())
         host = max(open_to_ask, key=self._rank)
+        if hosts.worth(host) < floor:
+            return NotYet(hosts.next_due_at())
         better_at = self._better_soon(hosts.worth(host), now, patience_s)
         if better_at is not None:
             return NotYet(better_at)
@@ -152,9 +164,13 @@ class PlainFrontier:
                 if moved.priority != link.priority:
                     self._write(moved)
 
-    def best_priorities(self, limit: int) -> Sequence[float]:
-        links = [link for link, _ in self.memory.queued.values()]
-        return sorted((link.priority for link in links), reverse=True)[:limit]
+    def best_priorities(self, limit: int, now: float, patience_s: float = 0.0) -> Sequence[float]:
+        best = [
+            link.priority + self._hosts.bonus(host, ahead)
+            for host in self._hosts.open_soon(now, patience_s)
+            for ahead, (link, _) in enumerate(self._hosts.in_order(host))
+        ]
+        return sorted(best, reverse=True)[:limit]
 
     def save(self) -> None:
         pass

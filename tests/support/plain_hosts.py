@@ -69,7 +69,11 @@ class PlainHosts:
         best = self.best(host)
         if best is None:
             return float("-inf")
-        return best.priority + self._exploration.bonus(host.asked, host.unproductive)
+        return best.priority + self.bonus(host)
+
+    def bonus(self, host: Host, ahead: int = 0) -> float:
+        """The exploration bonus of the host after ``ahead`` more requests."""
+        return self._exploration.bonus(host.asked + ahead, host.unproductive)
 
     def refresh(self, host: Host, now: float) -> None:
         pass
@@ -123,6 +127,16 @@ class PlainHosts:
             and not self._is_taken(host)
             and self.due_at(host) <= now
         ]
+
+    def open_soon(self, now: float, patience_s: float) -> list[Host]:
+        """The hosts that may be asked now, and those that a link would wait for."""
+        soon = self.open_at(now)
+        for host in self:
+            if self.may_be_asked_some_time(host) and not host.pace.failures and host not in soon:
+                due_at = self.due_at(host)
+                time = due_at if host.leased is None else host.leased_at + patience_s
+                soon += [host] * (now < time <= now + patience_s)
+        return soon
 
     def may_be_asked_some_time(self, host: Host) -> bool:
         """Whether the host has a link, and pages may come from it."""

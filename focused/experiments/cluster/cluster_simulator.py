@@ -1,30 +1,42 @@
 """Simulate a crawl of many partitions over a recorded web, on one clock.
 
-Each partition is a :class:`focused.crawl.loop.Crawl`, with the outbox, routing and budget of a live
-cluster; only the exchange is in memory.
+Each partition is a :class:`focused.crawl.loop.Crawl`, with the outbox, routing, learning and budget
+of a live cluster; only the exchange is in memory. The partitions of a worker share its concurrency
+and its link scorer.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
+
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.assignment import PartitionMap, SiteUnit
-from focused.cluster.budget import share_out
+from focused.cluster.budget import (
+    MIN_PAGES_AHEAD,
+    Demand,
+    next_grants,
+    priority_floors,
+    unused_pages,
+)
 from focused.cluster.exchange import MemoryExchange
-from focused.cluster.outbox import Outbox
+from focused.cluster.learning import SharedLearning
+from focused.cluster.outbox import ExampleOutbox, Outbox
 from focused.cluster.partition import Partition
 from focused.cluster.routing import LinkMode, RoutedLinks
 from focused.crawl import Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
 from focused.crawl.policy import Policy
-from focused.experiments.simulation.simulator import Latency, Network
+from focused.experiments.simulation.simulator import Latency, Network, pages_frame
 from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import link_key
+from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic, adapt_to_recorded_web
@@ -32,49 +44,50 @@ from focused.web.page import Outcome
 from focused.web.urls import normalize_url
 
 _SETTLES_PER_COMMIT = 1_000
+_CROSSED_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
     """How a simulated cluster works.
 
-    Links are exchanged every ``batch_s`` seconds. The budget is shared out in ``rounds`` rounds;
-    None: each partition crawls as fast as it can until the whole budget is spent.
+    Partition n belongs to worker n modulo ``workers``. Links and training examples are exchanged
+    every ``batch_s`` seconds, priorities told and pages granted every ``round_s``. Without
+    ``shares_learning`` each partition trains a scorer of its own; without ``shares_budget`` each
+    has an equal part of the budget. All partitions know the ``replicated`` URLs from the start.
     """
 
     partitions: int
+    workers: int = 1
     mode: LinkMode = LinkMode.EXCHANGE
     unit: SiteUnit = SiteUnit.DOMAIN
     batch_s: float = 1.0
-    rounds: int | None = 100
+    round_s: float = 1.0
+    shares_learning: bool = True
+    shares_budget: bool = True
+    replicated: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRun:
     """The result of a simulated cluster.
 
-    ``asked`` are the requested URLs in order, each with its partition, without robots.txt.
-    ``messages`` counts the links sent, ``suppressed`` those not sent because they were sent lately.
+    ``pages`` has the columns of :attr:`focused.experiments.simulation.simulator.SimulatedRun.pages`
+    and ``partition``. The counts are those of :class:`focused.cluster.routing.RoutingCounts`.
     """
 
-    asked: Sequence[tuple[int, str]]
-    pages: Sequence[int]
-    """Pages fetched by each partition."""
-    messages: int
+    pages: pd.DataFrame
+    partitions: int
+    sent: int
     suppressed: int
+    replicated: int
     dropped: int
     simulated_s: float
 
     @property
-    def overlap(self) -> float:
-        """(N - I) / N, with N pages fetched, I of them distinct (Cho and Garcia-Molina 2002)."""
-        n = len(self.asked)
-        return 0.0 if not n else (n - len({url for _, url in self.asked})) / n
-
-    @property
-    def communication_overhead(self) -> float:
-        """M / N: links exchanged per page fetched."""
-        return self.messages / max(len(self.asked), 1)
+    def fetched(self) -> pd.DataFrame:
+        """The pages that were fetched, by all partitions."""
+        return self.pages[self.pages["outcome"] == "fetched"]
 
 
 def simulate_cluster(
@@ -86,80 +99,133 @@ def simulate_cluster(
     *,
     latency: Latency,
     training_urls: frozenset[str] = frozenset(),
-    watch: Callable[[int, SettledFetch], object] | None = None,
+    seeds: Sequence[str] | None = None,
+    watch: Callable[[SettledFetch], object] = lambda settled: None,
 ) -> ClusterRun:
-    """Crawl ``network`` by many partitions until the topic's page budget is spent.
+    """Crawl ``network`` by many partitions until the budget of pages is spent or no link is left.
 
-    Each partition has a policy of its own, and the topic's concurrency.
+    ``seeds`` replace the topic's own; the budget is the topic's. Each worker has the topic's
+    concurrency. ``watch`` receives each settled fetch.
     """
+    topic = adapt_to_recorded_web(topic)
     with TemporaryDirectory(prefix="focused-cluster-") as folder, ExitStack() as stack:
-        cluster = _Cluster(settings, network, latency, topic, watch)
+        cluster = _Cluster(topic, network, latency, settings, watch)
+        makers = settings.workers if settings.shares_learning else settings.partitions
+        policies = [make_policy() for _ in range(makers)]
+        if settings.shares_learning:
+            for policy in policies:
+                cluster.share_learning(policy)
         for number in range(settings.partitions):
             where = Path(folder) / str(number)
             output = replace(topic.output, folder=where, warc="off", parquet=False)
-            own_topic = replace(adapt_to_recorded_web(topic), output=output)
             identity = {"simulation": str(number)}
             store = StateStore.open(where / "state", identity, commit_every=_SETTLES_PER_COMMIT)
             stack.callback(store.close)
-            cluster.add(number, own_topic, classifier, make_policy(), store, training_urls)
+            cluster.add(
+                replace(topic, output=output),
+                classifier,
+                policies[number % makers],
+                store,
+                training_urls,
+                topic.seeds.urls if seeds is None else seeds,
+            )
         return cluster.run()
 
 
-class _Driver:
-    """One partition with its requests under way."""
+class _NoStorage:
+    """Keeps no snapshot of a scorer: all workers join at the start."""
 
-    def __init__(self, partition: Partition, concurrency: int) -> None:
+    def put(self, name: str, data: bytes) -> None:
+        """Drop it."""
+
+    def get(self, name: str) -> bytes | None:
+        """Return None."""
+
+
+class _Driver:
+    """One partition with its requests in flight."""
+
+    def __init__(self, partition: Partition, tables: Tables) -> None:
         self.partition = partition
-        self.concurrency = concurrency
-        self.under_way = 0
+        self.crawl = partition.crawl
+        self.tables = tables
+        self.granted = 0
+        self.pages_in_flight = 0
         self.ask_at: float | None = 0.0
         """When to ask for the next fetch; None: when something happens."""
-        self.granted = 0
 
-    @property
-    def fetched(self) -> int:
-        return self.partition.crawl.counters.fetched
+    def grant(self, pages: int) -> None:
+        """Give the partition further pages, or take some back."""
+        self.granted += pages
+        self.crawl.limit_pages(self.granted)
+
+    def demand(self, limit: int, now: float) -> Demand:
+        """What the partition tells about its pages and links."""
+        used = self.crawl.counters.fetched + self.pages_in_flight
+        return Demand(self.granted, used, self.crawl.best_priorities(limit, now))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Request:
+    """A request in flight."""
+
+    ends_at: float
+    number: int
+    partition: int
+    lease: int
+    is_page: bool
+    outcome: Outcome
 
 
 class _Cluster:
     def __init__(
         self,
-        settings: ClusterSettings,
+        topic: Topic,
         network: Network,
         latency: Latency,
-        topic: Topic,
-        watch: Callable[[int, SettledFetch], object] | None,
+        settings: ClusterSettings,
+        watch: Callable[[SettledFetch], object],
     ) -> None:
         self._settings = settings
         self._network = network
         self._latency = latency
-        self._topic = topic
         self._watch = watch
+        self._concurrency = topic.politeness.concurrency
+        self._budget = topic.budget.pages
         self._owner_of = PartitionMap(settings.partitions, settings.unit)
+        self._replicated = frozenset(map(link_key, settings.replicated))
         self._exchange = MemoryExchange()
+        self._learning: list[SharedLearning] = []
         self._drivers: list[_Driver] = []
-        self._under_way: list[tuple[float, int, int, int, Outcome]] = []
-        self._asked: list[tuple[int, str]] = []
+        self._requests: list[_Request] = []
+        self._requested = 0
+        self._in_flight: Counter[int] = Counter()
+        """Requests by worker."""
         self._now = 0.0
-        self._budget = topic.budget.pages or 0
+        self._used_before = 0
+
+    def share_learning(self, policy: Policy) -> None:
+        """Train the policy's scorer, that of a worker, on the examples of all partitions."""
+        if isinstance(policy.scorer, OnlineLinkScorer):
+            self._learning.append(SharedLearning(policy.scorer, self._exchange, _NoStorage()))
 
     def add(
         self,
-        number: int,
         topic: Topic,
         classifier: TopicClassifier,
         policy: Policy,
         store: StateStore,
         training_urls: frozenset[str],
+        seeds: Sequence[str],
     ) -> None:
-        """Add a partition, and seed it."""
-        outbox = Outbox(store.tables)
+        """Add the next partition, with its seeds."""
+        number, outbox = len(self._drivers), Outbox(store.tables)
+        examples = ExampleOutbox(store.tables) if self._learning else None
         routed: list[RoutedLinks] = []
 
         def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
-            routed.append(
-                RoutedLinks(number, self._owner_of, frontier, outbox, self._settings.mode)
-            )
+            mode, replicated = self._settings.mode, self._replicated
+            routed.append(RoutedLinks(number, self._owner_of, frontier, outbox, mode, replicated))
             return routed[0]
 
         crawl = build_crawl(
@@ -171,104 +237,158 @@ class _Cluster:
             parse=self._network.parse,
             keep_links=False,
             route=route,
+            share_example=None if examples is None else examples.add,
         )
-        seeds = filter(None, map(normalize_url, topic.seeds.urls))
-        crawl.seed([url for url in seeds if self._owner_of.of_url(url) == number], 0.0)
-        partition = Partition(number, 1, crawl, store.tables, outbox, routed[0], self._owner_of)
-        self._drivers.append(_Driver(partition, topic.politeness.concurrency))
+        crawl.seed(self._own(seeds, number), 0.0)
+        for url in self._own(self._settings.replicated, number):
+            crawl.enqueue_url(url, 0.0, 0.0)
+        partition = Partition(
+            number, 1, crawl, store.tables, outbox, routed[0], self._owner_of, examples
+        )
+        self._drivers.append(_Driver(partition, store.tables))
+
+    def _own(self, urls: Sequence[str], partition: int) -> Sequence[str]:
+        normalized = filter(None, map(normalize_url, urls))
+        return [url for url in normalized if self._owner_of.of_url(url) == partition]
 
     def run(self) -> ClusterRun:
         """Drive all partitions until the budget is spent or no link is left."""
-        exchange_at = self._settings.batch_s
-        self._share_out()
+        self._divide_budget()
+        exchange_at = round_at = 0.0
         while True:
+            if self._now >= exchange_at:
+                self._exchange_all()
+                exchange_at = self._now + self._settings.batch_s
+            if self._now >= round_at:
+                self._share_out()
+                round_at = self._now + self._settings.round_s
             self._ask_all()
             times = [driver.ask_at for driver in self._drivers if driver.ask_at is not None]
-            if self._under_way:
-                times.append(self._under_way[0][0])
-            if not times and not self._go_on():
+            if self._requests:
+                times.append(self._requests[0].ends_at)
+            elif not times and not self._is_waiting():
                 break
-            until = min([*times, exchange_at], default=exchange_at)
-            self._now = max(self._now, until)
-            if self._now >= exchange_at:
-                self._exchange_links()
-                exchange_at = self._now + self._settings.batch_s
-            if self._under_way and self._under_way[0][0] <= self._now:
-                self._settle()
+            if times or self._has_outgoing():
+                self._now = max(self._now, min([*times, exchange_at, round_at]))
+            else:
+                round_at = self._now = self._next_due_at(round_at)
+            if self._requests and self._requests[0].ends_at <= self._now:
+                self._settle(heapq.heappop(self._requests))
         return self._result()
 
-    def _go_on(self) -> bool:
-        """Whether links under way between partitions or a new round wake a partition."""
-        self._exchange_links()
-        if any(driver.ask_at is not None for driver in self._drivers):
+    def _divide_budget(self) -> None:
+        """Grant each partition an equal part, unless the budget is shared out later."""
+        if self._budget is not None:
+            budget = 0 if self._settings.shares_budget else self._budget
+            part, left = divmod(budget, len(self._drivers))
+            for number, driver in enumerate(self._drivers):
+                driver.grant(part + (number < left))
+
+    def _is_waiting(self) -> bool:
+        """Whether anything is left to do, though nothing is in flight."""
+        if self._has_outgoing():
             return True
-        return self._share_out()
+        if self._shares_budget and self._used() < (self._budget or 0):
+            return any(driver.crawl.frontier.hosts.with_links for driver in self._drivers)
+        return False
+
+    def _has_outgoing(self) -> bool:
+        return any(len(driver.partition.outbox) for driver in self._drivers)
+
+    def _next_due_at(self, round_at: float) -> float:
+        """When to share out again: in the next round, or later if no host is due before."""
+        if any(driver.crawl.best_priorities(1, self._now) for driver in self._drivers):
+            return round_at
+        due = [driver.crawl.frontier.hosts.next_due_at() for driver in self._drivers]
+        return max(round_at, min((at for at in due if at is not None), default=round_at))
+
+    @property
+    def _shares_budget(self) -> bool:
+        return self._budget is not None and self._settings.shares_budget
+
+    def _used(self) -> int:
+        return sum(each.crawl.counters.fetched + each.pages_in_flight for each in self._drivers)
+
+    def _share_out(self) -> None:
+        """Grant the next pages of the budget, and exchange the best priorities."""
+        if not self._shares_budget or self._budget is None:
+            return
+        used = self._used()
+        ahead = max(MIN_PAGES_AHEAD, 2 * (used - self._used_before))
+        self._used_before = used
+        patience = self._drivers[0].crawl.worth_waiting_for
+        demands = self._demands(ahead)
+        for number, pages in unused_pages(demands, patience).items():
+            self._drivers[number].grant(-pages)
+        grants = next_grants(self._budget, self._demands(ahead), patience, ahead)
+        for number, pages in grants.items():
+            self._drivers[number].grant(pages)
+        priorities = {number: demand.priorities for number, demand in demands.items()}
+        for number, floor in priority_floors(priorities, patience).items():
+            driver = self._drivers[number]
+            driver.crawl.limit_priority(floor)
+            driver.ask_at = self._now
+
+    def _demands(self, limit: int) -> dict[int, Demand]:
+        return {
+            number: driver.demand(limit, self._now) for number, driver in enumerate(self._drivers)
+        }
 
     def _ask_all(self) -> None:
         for number, driver in enumerate(self._drivers):
             if driver.ask_at is not None and driver.ask_at <= self._now:
-                self._ask(number, driver)
+                driver.ask_at = self._ask(number, driver)
 
-    def _ask(self, number: int, driver: _Driver) -> None:
-        driver.ask_at = None
-        while driver.under_way < driver.concurrency:
-            step = driver.partition.crawl.next(self._now)
+    def _ask(self, number: int, driver: _Driver) -> float | None:
+        """Send the requests that are ready; return when to ask again."""
+        worker = number % self._settings.workers
+        while self._in_flight[worker] < self._concurrency:
+            step = driver.crawl.next(self._now)
+            if isinstance(step, Done) and self._crosses_over(driver):
+                continue
             if isinstance(step, Done):
-                return
+                return None
             if isinstance(step, Wait):
-                driver.ask_at = step.until
-                return
+                return step.until
             assert isinstance(step, Fetch), "no driver's own requests are queued here"
-            if step.purpose is FetchPurpose.PAGE:
-                self._asked.append((number, step.url))
-            elapsed_s = self._latency(step.url)
-            outcome = self._network.answer(step.url, self._now, elapsed_s)
-            entry = (self._now + elapsed_s, len(self._asked), number, step.lease, outcome)
-            heapq.heappush(self._under_way, entry)
-            driver.under_way += 1
+            self._send(number, driver, step)
+            self._in_flight[worker] += 1
+        return None
 
-    def _settle(self) -> None:
-        self._now, _, number, lease, outcome = heapq.heappop(self._under_way)
-        driver = self._drivers[number]
-        driver.under_way -= 1
-        settled = driver.partition.crawl.settle(lease, outcome, self._now)
-        if self._watch is not None and settled is not None:
-            self._watch(number, settled)
-        driver.ask_at = self._now
-        if self._settings.rounds is not None and self._left_of_round() <= 0:
-            self._share_out()
-
-    def _left_of_round(self) -> int:
-        return sum(max(driver.granted - driver.fetched, 0) for driver in self._drivers)
-
-    def _share_out(self) -> bool:
-        """Give each partition its pages of the next round; False when nothing is to be given."""
-        fetched = sum(driver.fetched + driver.under_way for driver in self._drivers)
-        left = self._budget - fetched
-        if left <= 0:
+    def _crosses_over(self, driver: _Driver) -> bool:
+        """Whether the partition, which has no own link left, takes links of others."""
+        if self._settings.mode is not LinkMode.CROSSOVER or len(driver.crawl.frontier):
             return False
-        if self._settings.rounds is None:
-            shares = dict.fromkeys(range(len(self._drivers)), left)
-        else:
-            pages = min(left, math.ceil(self._budget / self._settings.rounds))
-            shares = dict(
-                share_out(
-                    pages,
-                    {
-                        number: driver.partition.crawl.frontier.best_priorities(pages)
-                        for number, driver in enumerate(self._drivers)
-                    },
-                )
-            )
-        for number, share in shares.items():
-            driver = self._drivers[number]
-            driver.granted = driver.fetched + driver.under_way + share
-            driver.partition.crawl.limit_pages(driver.granted)
-            if share:
-                driver.ask_at = self._now
-        return any(shares.values())
+        return driver.partition.links.cross_over(self._now, _CROSSED_AT_ONCE) > 0
 
-    def _exchange_links(self) -> None:
+    def _send(self, number: int, driver: _Driver, fetch: Fetch) -> None:
+        is_page = fetch.purpose is FetchPurpose.PAGE
+        elapsed_s = self._latency(fetch.url)
+        outcome = self._network.answer(fetch.url, self._now, elapsed_s)
+        self._requested += 1
+        request = _Request(
+            self._now + elapsed_s, self._requested, number, fetch.lease, is_page, outcome
+        )
+        heapq.heappush(self._requests, request)
+        driver.pages_in_flight += is_page
+
+    def _settle(self, request: _Request) -> None:
+        driver, worker = (
+            self._drivers[request.partition],
+            request.partition % self._settings.workers,
+        )
+        driver.pages_in_flight -= request.is_page
+        settled = driver.crawl.settle(request.lease, request.outcome, self._now)
+        if settled is not None:
+            self._watch(settled)
+        driver.ask_at = self._now
+        if self._in_flight[worker] == self._concurrency:
+            for each in self._drivers[worker :: self._settings.workers]:
+                each.ask_at = self._now
+        self._in_flight[worker] -= 1
+
+    def _exchange_all(self) -> None:
+        """Deliver the links and training examples of all partitions."""
         for driver in self._drivers:
             driver.partition.send(self._exchange, self._now)
         for driver in self._drivers:
@@ -276,14 +396,22 @@ class _Cluster:
             if partition.receive(self._exchange, self._now):
                 self._exchange.trim(partition.number, partition.position)
                 driver.ask_at = self._now
+        for learning in self._learning:
+            while learning.learn():
+                pass
 
     def _result(self) -> ClusterRun:
         counts = [driver.partition.links.counts for driver in self._drivers]
+        frames = [
+            pages_frame(driver.tables).assign(partition=number)
+            for number, driver in enumerate(self._drivers)
+        ]
         return ClusterRun(
-            self._asked,
-            [driver.fetched for driver in self._drivers],
+            pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True),
+            len(self._drivers),
             sum(each.sent for each in counts),
             sum(each.suppressed for each in counts),
+            sum(each.replicated for each in counts),
             sum(each.dropped for each in counts),
             self._now,
         )

@@ -185,7 +185,7 @@ def simulate(
             crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
             driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
             ended = driver.run(pages)
-            rows = _pages_frame(store.tables)
+            rows = pages_frame(store.tables)
             mirrors = dict(crawl.mirrors)
         finally:
             store.close()
@@ -198,7 +198,8 @@ def _without_output(topic: Topic, folder: Path) -> Topic:
     return replace(adapt_to_recorded_web(topic), output=output)
 
 
-def _pages_frame(tables: Tables) -> pd.DataFrame:
+def pages_frame(tables: Tables) -> pd.DataFrame:
+    """Return the archived pages, in the order they were settled, without their features."""
     columns = [name for name in PAGES_SCHEMA.names if name != "features"]
     values = zip(*page_values(tables), strict=True)
     by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled
