@@ -8,6 +8,7 @@ from focused.archive.archive import Archive
 from focused.archive.warc_files import PAGES_PREFIX, WarcFiles, warcinfo_fields
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.crawl.crawl_stats import Counters, StageTimes
+from focused.crawl.dedup.duplicates import SharedContents
 from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.hosts.host_policy import HostPolicy, host_limits
@@ -59,6 +60,7 @@ def build_crawl(
     lease_numbers: Iterator[int] | None = None,
     warc_prefix: str = PAGES_PREFIX,
     share_example: ShareExample | None = None,
+    shared_contents: SharedContents | None = None,
 ) -> Crawl:
     """Build the crawl of ``topic`` whose state is in ``store``.
 
@@ -69,7 +71,7 @@ def build_crawl(
     ``lease_numbers`` are shared by the crawls of one driver; ``warc_prefix`` begins the names of
     its WARC files.
     With ``share_example`` the crawl hands its training examples over and leaves it to others to
-    train the scorer.
+    train the scorer. With ``shared_contents`` pages of other partitions are originals, too.
     """
     tables, scope, politeness = store.tables, topic.scope, topic.politeness
     if not isinstance(classifier, SwappableClassifier):
@@ -95,7 +97,11 @@ def build_crawl(
         stages=stages or StageTimes(),
     )
     mirrors = MirrorFilter(
-        tables, frontier.lookup_links, state.leases.has_url, skip_links=scope.mirrors
+        tables,
+        frontier.lookup_links,
+        state.leases.has_url,
+        skip_links=scope.mirrors,
+        shared=shared_contents,
     )
     traps = TrapFilter(tables, on=scope.traps, keeps=compile_parameter_names(scope.keep_parameters))
     host_policy = HostPolicy(topic, counters, tables, frontier)
@@ -137,6 +143,7 @@ def build_crawl(
         training_urls=training_urls,
         follow_links=follow_links,
         stages=state.stages,
+        shared_contents=shared_contents,
     )
     listeners: list[SettledPageListener] = [
         host_policy,

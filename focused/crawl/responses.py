@@ -16,7 +16,12 @@ from msgspec import structs
 from focused.archive.archive import Archive, PageRow
 from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
-from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
+from focused.crawl.dedup.duplicates import (
+    DuplicateDetector,
+    DuplicateKind,
+    DuplicateMatch,
+    SharedContents,
+)
 from focused.crawl.enqueue import HARD_FOCUS, LinkEnqueuer, archive_links, follows_links
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.crawl.page_parser import ParsedPage, ResponseParser, is_seed_feed
@@ -64,10 +69,13 @@ class ResponseProcessor:
         training_urls: frozenset[str],
         follow_links: bool,
         stages: StageTimes,
+        shared_contents: SharedContents | None = None,
     ) -> None:
         self._topic = topic
         self.parser = parser
-        self._duplicates = DuplicateDetector(tables, near=topic.scope.near_duplicates)
+        self._duplicates = DuplicateDetector(
+            tables, near=topic.scope.near_duplicates, shared=shared_contents
+        )
         self._archive_writer = rows
         self._counters = counters
         self._enqueuer = enqueuer
@@ -185,7 +193,7 @@ class ResponseProcessor:
         *,
         is_known: bool,
     ) -> ClassifiedPage | Failed:
-        """Parse, deduplicate and score the links; writes nothing.
+        """Parse, deduplicate and score the links; writes nothing but a claim of the content.
 
         A page that ``is_known`` is compared with no other.
         """
@@ -194,12 +202,14 @@ class ResponseProcessor:
             return page_result
         page, classification = page_result.page, page_result.classification
         feed = is_seed_feed(link, fetched)
+        asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
+        is_noindex = asked_to and not feed
         with self._stages(Stage.DEDUPLICATING):
             content = None
             if is_known:
                 content = DuplicateMatch(page_result.content)
             elif not feed:
-                content = self._duplicates.find_duplicate(page_result)
+                content = self._duplicates.find_duplicate(page_result, is_kept=not is_noindex)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = PageContext(
@@ -208,8 +218,6 @@ class ResponseProcessor:
         new = content is None or content.of is None
         with self._stages(Stage.SCORING):
             scored = self._enqueuer.score(visit, depth) if new and self._leads_on(visit) else {}
-        asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
-        is_noindex = asked_to and not feed
         return ClassifiedPage(
             page,
             classification,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from focused.cluster.outbox import ExampleOutbox, Outbox
 from focused.cluster.partition import Partition
-from focused.cluster.routing import RoutedLinks
+from focused.cluster.routing import OwnerOf, RoutedLinks
 from focused.crawl import Done, Fetch, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.frontier.interface import Frontier
@@ -21,10 +22,15 @@ from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import FETCH_S, START, topic
 
 
+def partition_of_host(partitions: int) -> OwnerOf:
+    """Hosts whose names begin with a belong to partition 0, with b to partition 1, and so on."""
+    return lambda host, key: (ord(host[0]) - ord("a")) % partitions
+
+
 class DrivenPartition:
     """One partition; ``urls`` are its hosts' pages that it asked for.
 
-    The hosts whose names begin with a belong to partition 0, with b to partition 1 and so on.
+    ``options`` are those of :func:`build_crawl`.
     """
 
     def __init__(
@@ -35,9 +41,9 @@ class DrivenPartition:
         scorer: LinkScorer,
         *,
         token: int = 1,
-        **options: object,
+        **options: Any,
     ) -> None:
-        self._partitions = partitions
+        self._owner_of = partition_of_host(partitions)
         self.now = START
         self.urls: list[str] = []
         subject = topic(folder / str(number))
@@ -71,12 +77,9 @@ class DrivenPartition:
             self.examples,
         )
 
-    def _owner_of(self, host: str, key: bytes = b"") -> int:
-        return (ord(host[0]) - ord("a")) % self._partitions
-
     def seed(self, *urls: str) -> None:
         """Queue the seeds that are its own."""
-        own = [url for url in urls if self._owner_of(host_of(url)) == self.partition.number]
+        own = [url for url in urls if self._owner_of(host_of(url), b"") == self.partition.number]
         self.crawl.seed(own, self.now)
 
     def run(self, web: Mapping[str, Outcome]) -> None:

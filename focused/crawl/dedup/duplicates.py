@@ -8,6 +8,9 @@ and its applications") and don't count on either side.
 Pages of one host are near-duplicates only with the same title, except for numbers, and only once
 the host's boilerplate is known, because short pages of one template look alike. Pages that are too
 short are never near-duplicates.
+
+A crawl of many partitions shares the contents of its pages on topic: a page that is new to its own
+partition may be known to another.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -65,16 +69,41 @@ class DuplicateMatch:
     exact_duplicate_of: str | None = None
 
 
+class SharedContents(Protocol):
+    """The contents of the pages of all partitions of a crawl.
+
+    No method raises: without an answer nothing is known of other partitions.
+    """
+
+    def claim(self, key: bytes, url: str, sketch: PageSketch | None) -> DuplicateMatch | None:
+        """Return the page of another URL with this content, or nearly; None makes it ours."""
+
+    def is_original(self, url: str) -> bool:
+        """Whether another partition fetched ``url`` and its page was new."""
+
+
 class DuplicateDetector:
     """The contents of all fetched pages; persistent, the caller commits."""
 
-    def __init__(self, tables: Tables, *, near: bool) -> None:
+    def __init__(self, tables: Tables, *, near: bool, shared: SharedContents | None = None) -> None:
         """With ``near`` False only exact duplicates are detected."""
         self._tables = tables
         self._near = NearDuplicateIndex(tables) if near else None
+        self._shared = shared
 
-    def find_duplicate(self, reading: ParsedPage) -> DuplicateMatch:
-        """Find the original that a page duplicates; writes nothing."""
+    def find_duplicate(self, reading: ParsedPage, *, is_kept: bool = True) -> DuplicateMatch:
+        """Find the original that a page duplicates; writes nothing into the tables.
+
+        A page on topic that is new here is looked up in the shared contents, and claimed there,
+        if it ``is_kept``.
+        """
+        match = self._find_own(reading)
+        shares = is_kept and reading.classification.on_topic
+        if self._shared is None or match.of is not None or not shares:
+            return match
+        return self._shared.claim(match.key, reading.page.url, match.page_sketch) or match
+
+    def _find_own(self, reading: ParsedPage) -> DuplicateMatch:
         page, key = reading.page, reading.content
         same = self._tables.get("content", key)
         if same is not None:
@@ -110,7 +139,7 @@ class DuplicateDetector:
 
     def keep(self, page: Page, looked: DuplicateMatch) -> None:
         """Store the content of a page that was looked up."""
-        if looked.kind is DuplicateKind.EXACT:
+        if looked.kind is DuplicateKind.EXACT and self._tables.get("content", looked.key):
             return
         first = page.url if looked.of is None else f"{looked.of} {page.url}"
         self._tables.put("content", looked.key, first.encode())

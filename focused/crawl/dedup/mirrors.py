@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 import xxhash
 
+from focused.crawl.dedup.duplicates import SharedContents
 from focused.crawl.listeners import SettledEvent
 from focused.frontier.interface import Known
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -61,11 +62,14 @@ class MirrorFilter:
         in_flight: Callable[[str], bool],
         *,
         skip_links: bool = True,
+        shared: SharedContents | None = None,
     ) -> None:
         """``in_flight`` tells whether a URL is being fetched.
 
         With ``skip_links`` False mirrors are detected, and their links are fetched all the same.
+        ``shared`` knows the pages of other partitions.
         """
+        self._shared = shared
         self._skips_links = skip_links
         self._tables = tables
         self._lookup_links = lookup_links
@@ -186,7 +190,8 @@ class MirrorFilter:
         """The key of the original of the URL's page; None when it brought none."""
         key = link_key(url)
         if key not in self._lookup_links([(host_of(url), key)]).settled:
-            return None
+            is_elsewhere = self._shared is not None and self._shared.is_original(url)
+            return key if is_elsewhere else None
         content = self._tables.get(_TABLE, _CONTENT_PREFIX + key)
         return key if content is None else content or None
 

@@ -1,0 +1,284 @@
+"""The contents of the pages on topic of all partitions, to detect duplicates across them.
+
+A page that is new to its own partition claims its content. The first claim makes it the original;
+whoever claims the same content for another URL has a duplicate.
+
+Near-duplicates: as in :mod:`focused.crawl.dedup.duplicates`, but with smaller sketches. The two
+smallest shingle hashes of an original are indexed, and the four smallest of a new page are looked
+up. Of two pages with a resemblance of 0.85, the smallest hash of one is also the other's with a
+probability of 0.92, so one pair in a hundred is missed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.cluster.routing import OwnerOf
+from focused.crawl.dedup.duplicates import (
+    MIN_RESEMBLANCE,
+    MIN_SHINGLES,
+    DuplicateKind,
+    DuplicateMatch,
+    PageSketch,
+)
+from focused.errors import ExchangeError
+from focused.frontier.queued_link import link_key
+from focused.storage.rows import pack
+from focused.text.content_signatures import ShingleHashes, Sketch, estimate_resemblance
+from focused.web.urls import host_of
+
+logger = logging.getLogger(__name__)
+
+KEY_BYTES = 8
+"""Bytes of a content's key, enough for a hundred million pages."""
+SHORT_KEY_BYTES = 6
+"""Bytes of the key of a shingle hash or a URL."""
+INDEXED_HASHES = 2
+"""The smallest shingle hashes of a page that are indexed."""
+_QUERIED_HASHES = 4
+_SKETCH_HASHES = 40
+_MAX_COMPARED_PAGES = 4
+_MAX_SKIPPED_CLAIMS = 255
+# The smallest hashes of a page begin with zeros, so its larger bits distinguish them.
+_STORED_HASH = np.dtype(">u4")
+_DROPPED_BITS = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a page claims: its content's key and record, and the key of its URL.
+
+    The first of its ``hashes`` are indexed, all of them are looked up.
+    """
+
+    key: bytes
+    record: bytes
+    hashes: Sequence[bytes]
+    url_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAnswer:
+    """The record of the original; None if the claim made it.
+
+    ``similar`` has the keys of the contents that were indexed under the hashes; ``indexed`` are the
+    hashes that the claim added to the index.
+    """
+
+    original: bytes | None
+    similar: Sequence[bytes]
+    indexed: Sequence[bytes]
+
+
+class ContentStore(Protocol):
+    """Records of contents, an index of them, and a set of URLs. Methods raise ExchangeError."""
+
+    def claim(self, claim: Claim) -> ClaimAnswer:
+        """Store record, index entries and URL, unless they are taken; look up all hashes before."""
+
+    def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
+        """Remove the URL and index entries of a claim: its page is a duplicate."""
+
+    def records(self, keys: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the records of those keys that have one."""
+
+    def has_url(self, url_key: bytes) -> bool:
+        """Whether an original has the URL."""
+
+
+class MemoryContentStore:
+    """A :class:`ContentStore` within one process, for simulations."""
+
+    def __init__(self) -> None:
+        self._records: dict[bytes, bytes] = {}
+        self._index: dict[bytes, bytes] = {}
+        self._urls: set[bytes] = set()
+
+    def claim(self, claim: Claim) -> ClaimAnswer:
+        """Store record, index entries and URL, unless they are taken; look up all hashes before."""
+        original = self._records.get(claim.key)
+        self._records.setdefault(claim.key, claim.record)
+        similar = [self._index[each] for each in claim.hashes if each in self._index]
+        new = [each for each in claim.hashes[:INDEXED_HASHES] if each not in self._index]
+        self._index.update(dict.fromkeys(new, claim.key))
+        self._urls.add(claim.url_key)
+        return ClaimAnswer(original, similar, new)
+
+    def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
+        """Remove the URL and index entries of a claim: its page is a duplicate."""
+        self._urls.discard(url_key)
+        for each in indexed:
+            self._index.pop(each, None)
+
+    def records(self, keys: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the records of those keys that have one."""
+        return [self._records[key] for key in keys if key in self._records]
+
+    def has_url(self, url_key: bytes) -> bool:
+        """Whether an original has the URL."""
+        return url_key in self._urls
+
+
+@dataclass(slots=True)
+class ContentCounts:
+    """Pages that claimed their content, duplicates found, and claims that were not answered."""
+
+    claims: int = 0
+    duplicates: int = 0
+    near_duplicates: int = 0
+    unanswered: int = 0
+
+
+class _Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    url: Annotated[str, msgspec.Meta(max_length=8_192)]
+    up_to: Annotated[int, msgspec.Meta(ge=0)] = 0
+    hashes: Annotated[bytes, msgspec.Meta(max_length=_SKETCH_HASHES * _STORED_HASH.itemsize)] = b""
+
+    @property
+    def sketch(self) -> Sketch:
+        return Sketch(np.frombuffer(self.hashes, _STORED_HASH).astype(np.uint64), self.up_to)
+
+
+_decoder = msgspec.msgpack.Decoder(_Record)
+
+
+def _decode_record(raw: bytes) -> _Record:
+    try:
+        record = _decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ExchangeError(f"the record of a content is malformed: {error}") from error
+    if len(record.hashes) % _STORED_HASH.itemsize:
+        raise ExchangeError(f"{record.url}: the sketch in the record of its content is malformed")
+    return record
+
+
+class ContentRegistry:
+    """The :class:`focused.crawl.dedup.duplicates.SharedContents` of one partition.
+
+    While the store is unreachable nothing is known of other partitions. After each failure in a row
+    the registry leaves out twice as many claims before it asks again, because each would wait for a
+    timeout.
+    """
+
+    def __init__(self, store: ContentStore, partition: int, owner_of: OwnerOf) -> None:
+        self.counts = ContentCounts()
+        self._store = store
+        self._partition = partition
+        self._owner_of = owner_of
+        self._to_skip = 0
+        self._skipped_next = 1
+
+    def claim(self, key: bytes, url: str, sketch: PageSketch | None) -> DuplicateMatch | None:
+        """Return the page of another URL with this content, or nearly; None makes it ours."""
+        self.counts.claims += 1
+        if self._to_skip:
+            self._to_skip -= 1
+            self.counts.unanswered += 1
+            return None
+        try:
+            match = self._claim(key, url, sketch)
+        except ExchangeError as error:
+            self._note_failure(error)
+            return None
+        self._skipped_next = 1
+        if match is not None:
+            self.counts.duplicates += match.kind is DuplicateKind.EXACT
+            self.counts.near_duplicates += match.kind is DuplicateKind.NEAR
+        return match
+
+    def is_original(self, url: str) -> bool:
+        """Whether another partition fetched ``url`` and its page was new."""
+        key = link_key(url)
+        if self._to_skip or self._owner_of(host_of(url), key) == self._partition:
+            return False
+        try:
+            return self._store.has_url(key[:SHORT_KEY_BYTES])
+        except ExchangeError as error:
+            self._note_failure(error)
+            return False
+
+    def _claim(self, key: bytes, url: str, sketch: PageSketch | None) -> DuplicateMatch | None:
+        hashes = sketch.own.hashes if sketch is not None else np.empty(0, np.uint64)
+        if len(hashes) < MIN_SHINGLES:
+            sketch, hashes = None, hashes[:0]
+        record = _Record(url) if sketch is None else _record_of(url, sketch.own)
+        claim = Claim(
+            key[:KEY_BYTES],
+            pack(record),
+            _hash_keys(hashes[:_QUERIED_HASHES]),
+            link_key(url)[:SHORT_KEY_BYTES],
+        )
+        answer = self._store.claim(claim)
+        match = self._match(key, url, sketch, answer)
+        if match is not None:
+            self._store.retract(claim.url_key, answer.indexed)
+        return match
+
+    def _match(
+        self, key: bytes, url: str, sketch: PageSketch | None, answer: ClaimAnswer
+    ) -> DuplicateMatch | None:
+        original = None if answer.original is None else _decode_record(answer.original).url
+        if original not in (None, url):
+            exact = DuplicateKind.EXACT
+            return DuplicateMatch(key, original, exact, sketch, exact_duplicate_of=original)
+        if sketch is None or not answer.similar:
+            return None
+        similar = self._nearest(url, sketch, answer.similar)
+        return None if similar is None else DuplicateMatch(key, similar, DuplicateKind.NEAR, sketch)
+
+    def _nearest(self, url: str, sketch: PageSketch, keys: Sequence[bytes]) -> str | None:
+        """Return the URL of the page that is most similar, or None."""
+        candidates = [key for key, _ in Counter(keys).most_common(_MAX_COMPARED_PAGES)]
+        best = (0.0, "")
+        for raw in self._store.records(candidates):
+            record = _decode_record(raw)
+            # The rules for pages of one host need its boilerplate: they are the partition's own.
+            if record.url != url and host_of(record.url) != host_of(url):
+                best = max(best, (_resemblance(sketch, record), record.url))
+        return best[1] if best[0] >= MIN_RESEMBLANCE else None
+
+    def _note_failure(self, error: ExchangeError) -> None:
+        self.counts.unanswered += 1
+        self._to_skip, self._skipped_next = (
+            self._skipped_next,
+            min(2 * self._skipped_next, _MAX_SKIPPED_CLAIMS),
+        )
+        logger.warning(
+            "partition %d: duplicates of other partitions are not detected for the next %d pages: "
+            "%s",
+            self._partition,
+            self._to_skip,
+            error,
+        )
+
+
+def _record_of(url: str, own: Sketch) -> _Record:
+    hashes = own.hashes[:_SKETCH_HASHES]
+    up_to = own.up_to if len(own.hashes) <= _SKETCH_HASHES else int(hashes[-1])
+    stored = _shortened(hashes).astype(_STORED_HASH).tobytes()
+    return _Record(url, up_to >> int(_DROPPED_BITS), stored)
+
+
+def _resemblance(page: PageSketch, record: _Record) -> float:
+    """The resemblance of a page to a stored one, without the boilerplate of the page's host."""
+    own = Sketch(_shortened(page.own.hashes), page.own.up_to >> int(_DROPPED_BITS))
+    filed = record.sketch.without(_shortened(page.boilerplate))
+    share, number = estimate_resemblance(own, filed)
+    return share if number >= MIN_SHINGLES else 0.0
+
+
+def _shortened(hashes: ShingleHashes) -> NDArray[np.uint64]:
+    return hashes >> _DROPPED_BITS
+
+
+def _hash_keys(hashes: ShingleHashes) -> list[bytes]:
+    """The last bytes of each hash: the first ones are zero in small hashes."""
+    return [int(each).to_bytes(8, "big")[-SHORT_KEY_BYTES:] for each in hashes]
