@@ -51,17 +51,17 @@ def sharing_probability(
     return 1.0 if pages_per_s <= max_examples_per_s else max_examples_per_s / pages_per_s
 
 
-class SnapshotStorage(Protocol):
-    """The shared storage, as far as snapshots of a scorer need it. Methods raise StorageError."""
+class ObjectStore(Protocol):
+    """The shared storage, as far as scorers and models need it. Methods raise StorageError."""
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write an object, or replace it as a whole."""
+    def exists(self, name: str) -> bool:
+        """Whether there is an object."""
 
     def read(self, name: str) -> bytes:
         """Return the content of an object."""
 
-    def exists(self, name: str) -> bool:
-        """Whether there is an object of that name."""
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, or replace it as a whole."""
 
 
 @dataclass(slots=True)
@@ -90,9 +90,7 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
 class SharedLearning:
     """Trains the scorer of a worker on the published examples of all partitions."""
 
-    def __init__(
-        self, scorer: OnlineLinkScorer, exchange: Exchange, storage: SnapshotStorage
-    ) -> None:
+    def __init__(self, scorer: OnlineLinkScorer, exchange: Exchange, storage: ObjectStore) -> None:
         self.counts = LearningCounts()
         self._scorer = scorer
         self._exchange = exchange

@@ -223,9 +223,9 @@ class Apprentice:
         """Note that links found until ``at`` have scores of an earlier model.
 
         :meth:`rescore` updates the scores of anchor and URL. Contexts and parents are no longer
-        available: their scores stay.
+        available: their scores stay. Crawls that share this scorer may be notified in any order.
         """
-        self._classifier_since = at
+        self._classifier_since = max(self._classifier_since, at)
 
     def make_example(
         self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None

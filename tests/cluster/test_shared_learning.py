@@ -19,23 +19,10 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.storage.rows import pack
 from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
+from tests.support.memory_storage import MemoryStorage
 from tests.support.partitions import DrivenPartition
 from tests.support.pupil import Pupil
 from tests.support.simulated import page, site
-
-
-class MemoryStorage:
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-
-    def write(self, name: str, content: bytes) -> None:
-        self.objects[name] = content
-
-    def read(self, name: str) -> bytes:
-        return self.objects[name]
-
-    def exists(self, name: str) -> bool:
-        return name in self.objects
 
 
 def publish(

@@ -193,3 +193,19 @@ def test_scoring_alone_is_scoring_with_nothing_that_waits(apprentice):
     apprentice.learn(example(0.9, anchor="whale"))
     alone, joined = apprentice.score(seen(), LINKS), queued(apprentice, seen(), LINKS)
     assert alone.scores.tolist() == [each.score for each in joined]
+
+
+# The classifier was replaced
+
+
+def test_an_earlier_swap_that_is_reported_later_changes_nothing():
+    """Crawls that share a scorer report theirs in any order: those of a restored one are old."""
+    classifier = KeywordClassifier()
+    pupil = Apprentice(classifier, PRIOR)
+    (link,) = queued(pupil, seen(), [replace(PLAIN, anchor="good")])
+    outdated = replace(link, found_at=15.0)
+    pupil.classifier_swapped(20.0)
+    pupil.classifier_swapped(10.0)
+    classifier.asked.clear()
+    pupil.rescore([outdated])
+    assert "good" in classifier.asked
