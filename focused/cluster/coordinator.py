@@ -53,15 +53,16 @@ class WorkerStatus(msgspec.Struct, frozen=True):
 class PartitionStatus(msgspec.Struct, frozen=True):
     """What the owner of a partition tells about it, about once a second.
 
-    ``sent`` and ``received`` count links over all owners, ``received`` those of new batches only.
-    ``priorities`` are those of its best links, highest first. An idle partition has nothing in
-    flight, nothing in its outbox, and no link that it may fetch.
+    ``in_flight`` counts pages. ``sent`` and ``received`` count links over all owners, ``received``
+    those of new batches only. ``priorities`` are those of its best links, highest first. An idle
+    partition has nothing in flight, nothing in its outbox, and no link that it may fetch.
     """
 
     partition: _Count
     token: _Count
     worker: _Name
     fetched: _Count = 0
+    in_flight: _Count = 0
     classified: _Count = 0
     on_topic: _Count = 0
     bytes: _Count = 0

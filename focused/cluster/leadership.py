@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-from focused.cluster.budget import share_out
+from focused.cluster.budget import MIN_PAGES_AHEAD, Demand, next_grants
 from focused.cluster.coordinator import ClusterState, Coordinator, PartitionStatus
 from focused.topic import Budget
 
 MAX_REPORTED_PRIORITIES = 100
 """Priorities that a partition reports: its best links compete for the next pages."""
-_MIN_ROUND_PAGES, _MAX_ROUND_PAGES = 10, 500
-_ROUNDS = 100
+_ROUNDS_AHEAD = 4
+"""A grant is used two or three rounds after the status that it follows from was reported."""
 
 
 class Leadership:
@@ -20,16 +21,24 @@ class Leadership:
     It holds nothing that a successor needs.
     """
 
-    def __init__(self, coordinator: Coordinator, partitions: int, budget: Budget) -> None:
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        partitions: int,
+        budget: Budget,
+        worth_waiting_for: float = math.inf,
+    ) -> None:
+        """``worth_waiting_for`` as for :func:`focused.cluster.budget.next_grants`."""
+        self._worth_waiting_for = worth_waiting_for
+        self._fetched = 0
         self._coordinator = coordinator
         self._partitions = partitions
         self._budget = budget
         self._quiet: Mapping[int, PartitionStatus] | None = None
         """The statuses when all partitions were idle for the first time."""
 
-    def act(self) -> None:
+    def act(self, statuses: Mapping[int, PartitionStatus]) -> None:
         """Grant pages to partitions, or end the crawl. Raises CoordinationError."""
-        statuses = self._coordinator.statuses()
         reason = self._end_reason(statuses)
         if reason is not None:
             self._coordinator.set_state(ClusterState.ENDED, reason)
@@ -71,18 +80,15 @@ class Leadership:
         )
 
     def _grant(self, statuses: Mapping[int, PartitionStatus], budget: int) -> None:
-        """Top up each partition's grant to its share of the next round."""
+        """Grant the next pages, for the best links of all partitions."""
         granted = self._coordinator.granted()
-        pages = min(max(budget // _ROUNDS, _MIN_ROUND_PAGES), _MAX_ROUND_PAGES)
-        priorities = {
-            number: each.priorities for number, each in statuses.items() if each.priorities
+        fetched = sum(each.fetched for each in statuses.values())
+        ahead = max(MIN_PAGES_AHEAD, _ROUNDS_AHEAD * (fetched - self._fetched))
+        self._fetched = fetched
+        demands = {
+            number: Demand(granted.get(number, 0), each.fetched + each.in_flight, each.priorities)
+            for number, each in statuses.items()
         }
-        if not priorities:
-            return
-        missing = {}
-        for number, share in share_out(pages, priorities).items():
-            unused = granted.get(number, 0) - statuses[number].fetched
-            if share > unused:
-                missing[number] = share - max(unused, 0)
-        if missing:
-            self._coordinator.grant(missing, budget)
+        grants = next_grants(budget, demands, self._worth_waiting_for, ahead)
+        if grants:
+            self._coordinator.grant(grants, budget)

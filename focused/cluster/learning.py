@@ -90,7 +90,10 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
 class SharedLearning:
     """Trains the scorer of a worker on the published examples of all partitions."""
 
-    def __init__(self, scorer: OnlineLinkScorer, exchange: Exchange, storage: ObjectStore) -> None:
+    def __init__(
+        self, scorer: OnlineLinkScorer, exchange: Exchange, storage: ObjectStore | None = None
+    ) -> None:
+        """Without ``storage`` there are no snapshots: all workers start together."""
         self.counts = LearningCounts()
         self._scorer = scorer
         self._exchange = exchange
@@ -103,7 +106,7 @@ class SharedLearning:
     @property
     def is_snapshot_due(self) -> bool:
         """Whether one worker, the leading one, is to call :meth:`save`."""
-        return self._since_snapshot >= EXAMPLES_PER_SNAPSHOT
+        return self._storage is not None and self._since_snapshot >= EXAMPLES_PER_SNAPSHOT
 
     def learn(self, limit: int = _MESSAGES_AT_ONCE) -> int:
         """Train on the next examples; return how many messages were read, 0 at the end.
@@ -131,6 +134,8 @@ class SharedLearning:
             self._scorer.state(),
         )
         data = msgspec.msgpack.encode(snapshot)
+        if self._storage is None:
+            return
         self._storage.write(_SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
         self._since_snapshot = 0
 
@@ -139,7 +144,7 @@ class SharedLearning:
 
         Raises StorageError.
         """
-        if not self._storage.exists(_SNAPSHOT_NAME):
+        if self._storage is None or not self._storage.exists(_SNAPSHOT_NAME):
             return False
         data = self._storage.read(_SNAPSHOT_NAME)
         before = self._scorer.state()

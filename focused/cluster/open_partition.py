@@ -15,6 +15,7 @@ from focused.cluster.outbox import ExampleOutbox, Outbox
 from focused.cluster.partition import Partition
 from focused.cluster.replication import Replica, newest_token, restore
 from focused.cluster.routing import RoutedLinks
+from focused.cluster.shared_contents import ContentRegistry, ContentStore
 from focused.cluster.storage import SharedStorage
 from focused.crawl.build import build_crawl
 from focused.crawl.crawl_stats import StageTimes
@@ -29,11 +30,15 @@ from focused.web.urls import normalize_url
 
 @dataclass(frozen=True, slots=True)
 class PartitionModels:
-    """What all partitions of a worker share."""
+    """What all partitions of a worker share.
+
+    With ``contents`` duplicates are detected across partitions.
+    """
 
     classifier: TopicClassifier
     policy: Policy
     training_urls: frozenset[str] = frozenset()
+    contents: ContentStore | None = None
 
 
 class PartitionStates:
@@ -113,6 +118,11 @@ class PartitionStates:
             route=route,
             lease_numbers=self._lease_numbers,
             share_example=None if examples is None else examples.add,
+            shared_contents=(
+                None
+                if models.contents is None
+                else ContentRegistry(models.contents, lease.partition, self._partitions)
+            ),
             warc_prefix=partition_name(lease.partition),
         )
         return Partition(

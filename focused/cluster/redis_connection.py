@@ -213,6 +213,12 @@ class RedisConnection:
         other._has_replica = self._has_replica
         return other
 
+    @property
+    def client(self) -> Redis | RedisCluster:
+        """The client, for pipelines of one's own."""
+        client: Redis | RedisCluster = self._client
+        return client
+
     def close(self) -> None:
         """Close all sockets."""
         self._client.close()

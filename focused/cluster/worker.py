@@ -8,7 +8,8 @@ applies the result: it queues received links, opens claimed partitions, drops lo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from focused.cluster.budget import priority_floors
 from focused.cluster.coordinator import (
     ClusterState,
     Command,
@@ -39,8 +41,6 @@ from focused.web.urls import host_of
 logger = logging.getLogger(__name__)
 
 ROUND_S = 1.0
-_STALLED_S = 30.0
-"""A partition that may fetch nothing for so long gives its grant back."""
 _LEASE_MARGIN = 0.25
 """Share of a lease's time at its end in which nothing is fetched any more."""
 _PACE_MARGIN_S = 5.0
@@ -79,7 +79,8 @@ class _OwnedPartition:
     """When to ask for the next fetch; infinite: when something happens."""
     idle_reason: str | None = None
     """Why its crawl has nothing to fetch; None while it may have."""
-    stalled_until: float = 0.0
+    floor: float = -math.inf
+    """The priority below which it fetches nothing, because other partitions have better links."""
     leaves: bool = False
     outgoing: Outgoing = field(default_factory=Outgoing)
     """What the round under way sends."""
@@ -304,7 +305,6 @@ class ClusterWorker:
         if isinstance(step, Wait):
             owned.idle_reason = None
             owned.ask_at = float("inf") if step.until is None else step.until
-            owned.stalled_until = 0.0 if step.until is None else step.until
         elif isinstance(step, Done):
             owned.idle_reason, owned.ask_at = step.reason, float("inf")
         return step
@@ -319,37 +319,34 @@ class ClusterWorker:
 
     def _partition_plan(self, owned: _OwnedPartition, now: float) -> PartitionPlan:
         partition, crawl = owned.partition, owned.crawl
-        rests = not crawl.in_flight and (
-            owned.idle_reason not in (None, _PAGE_BUDGET_SPENT)
-            or owned.stalled_until > now + _STALLED_S
-        )
-        if rests and self._has_page_budget:
-            crawl.limit_pages(crawl.counters.fetched)
+        status = self._partition_status(owned, now)
+        best = status.priorities
+        gives_back = self._has_page_budget and not (best and best[0] >= owned.floor)
+        if gives_back:
+            crawl.limit_pages(status.fetched + status.in_flight)
         leaves = owned.leaves and not crawl.in_flight and partition.is_empty
         return PartitionPlan(
             owned.lease,
-            self._partition_status(owned, now, rests=rests),
+            status,
             owned.replica.prepare(),
             owned.outgoing,
             partition.position,
-            gives_back=rests and self._has_page_budget,
+            gives_back=gives_back,
             leaves=leaves or self._is_over,
         )
 
-    def _partition_status(
-        self, owned: _OwnedPartition, now: float, *, rests: bool
-    ) -> PartitionStatus:
+    def _partition_status(self, owned: _OwnedPartition, now: float) -> PartitionStatus:
         partition, crawl = owned.partition, owned.crawl
         counters = crawl.counters
-        best = crawl.frontier.best_priorities(MAX_REPORTED_PRIORITIES)
         has_nothing = owned.idle_reason is not None and not (
-            owned.idle_reason == _PAGE_BUDGET_SPENT and best
+            owned.idle_reason == _PAGE_BUDGET_SPENT and crawl.frontier.hosts.with_links
         )
         return PartitionStatus(
             partition.number,
             owned.lease.token,
             self._status.name,
             fetched=counters.fetched,
+            in_flight=crawl.in_flight_pages,
             classified=counters.classified,
             on_topic=counters.on_topic,
             bytes=counters.bytes,
@@ -358,7 +355,7 @@ class ClusterWorker:
             sent=partition.sent,
             received=partition.received.links,
             is_idle=has_nothing and not crawl.in_flight and partition.is_empty,
-            priorities=() if rests else tuple(best),
+            priorities=tuple(crawl.best_priorities(MAX_REPORTED_PRIORITIES, now)),
             reported_at=now,
         )
 
@@ -393,6 +390,7 @@ class ClusterWorker:
             if self._has_page_budget and number in result.granted:
                 self._limit(owned, result.granted[number])
             owned.leaves = owned.leaves or number in result.unwanted
+        self._hold_back(result.statuses)
         if result.command is not None:
             self._note_command(result.command)
             self._is_draining = result.is_draining
@@ -402,6 +400,16 @@ class ClusterWorker:
         if claims:
             for lease in result.claimed:
                 self._open(lease, result.started_at, now)
+
+    def _hold_back(self, statuses: Mapping[int, PartitionStatus]) -> None:
+        """Let partitions wait while others have clearly better links."""
+        priorities = {number: each.priorities for number, each in statuses.items()}
+        for number, owned in self._owned.items():
+            floors = priority_floors(priorities, owned.crawl.worth_waiting_for)
+            owned.floor = floors.get(number, -math.inf)
+            owned.crawl.limit_priority(owned.floor)
+            if owned.idle_reason is None:
+                owned.ask_at = 0.0
 
     def _limit(self, owned: _OwnedPartition, pages: int) -> None:
         owned.crawl.limit_pages(pages)

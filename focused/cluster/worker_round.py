@@ -29,6 +29,7 @@ from focused.errors import CoordinationError, ExchangeError, StorageError
 logger = logging.getLogger(__name__)
 
 _BATCHES_AT_ONCE = 100
+_CURRENT_S = 5.0
 MAX_CLAIMS = 4
 """Partitions claimed in one round: each has to be restored."""
 
@@ -86,6 +87,7 @@ class RoundResult:
     claimed: list[Lease] = field(default_factory=list)
     unwanted: frozenset[int] = frozenset()
     granted: Mapping[int, int] = field(default_factory=dict)
+    statuses: Mapping[int, PartitionStatus] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
@@ -121,6 +123,8 @@ class WorkerRounds:
         self._replicas = replicas
         self._leadership = leadership
         self._max_load = max_load
+        self._heard: dict[int, tuple[tuple[int, float], float]] = {}
+        """Token and time of each partition's last report, and when it was first seen."""
 
     def run(self, plan: RoundPlan) -> RoundResult:
         """Run one round. Problems are in the result; nothing is raised for them."""
@@ -164,7 +168,8 @@ class WorkerRounds:
             if plan.position:
                 self._exchange.trim(number, plan.position)
             if plan.gives_back:
-                self._coordinator.give_back(plan.lease, plan.status.fetched)
+                used = plan.status.fetched + plan.status.in_flight
+                self._coordinator.give_back(plan.lease, used)
             if plan.leaves:
                 self._coordinator.report([plan.status])
                 self._coordinator.release(plan.lease)
@@ -181,13 +186,29 @@ class WorkerRounds:
         held = [each for each in plan.partitions if result.partitions[each.lease.partition].is_held]
         if held:
             self._coordinator.report([each.status for each in held if not each.leaves])
+        statuses = self._coordinator.statuses()
+        result.statuses = self._current(statuses, plan.started_at)
         if self._coordinator.lead(self._worker):
-            self._leadership.act()
+            self._leadership.act(statuses)
         result.granted = self._coordinator.granted()
         result.is_draining = self._coordinator.is_draining(self._worker)
         if plan.claims:
             self._assign(plan, result)
         result.command = self._coordinator.command()
+
+    def _current(
+        self, statuses: Mapping[int, PartitionStatus], now: float
+    ) -> Mapping[int, PartitionStatus]:
+        """Return the statuses that were reported lately; nobody waits for a dead owner's links."""
+        for number, status in statuses.items():
+            reported = (status.token, status.reported_at)
+            if self._heard.get(number, (None, 0.0))[0] != reported:
+                self._heard[number] = (reported, now)
+        return {
+            number: status
+            for number, status in statuses.items()
+            if now - self._heard[number][1] < _CURRENT_S
+        }
 
     def _assign(self, plan: RoundPlan, result: RoundResult) -> None:
         workers = self._coordinator.workers()

@@ -152,6 +152,11 @@ class Crawl:
         """The number of open leases."""
         return len(self._leases)
 
+    @property
+    def in_flight_pages(self) -> int:
+        """The number of open leases of pages."""
+        return self._leases.pages
+
     def seed(self, urls: Iterable[str], now: float) -> int:
         """Queue the seeds at the highest score; return how many are new."""
         seeds = [url for url in map(normalize_url, urls) if url is not None]

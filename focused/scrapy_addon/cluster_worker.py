@@ -5,6 +5,7 @@ Imported only for workers: it needs the ``cluster`` extra.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -22,6 +23,7 @@ from focused.cluster.open_partition import PartitionModels, PartitionStates
 from focused.cluster.redis_connection import RedisConnection, TlsFiles, connect
 from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
 from focused.cluster.redis_exchange import RedisExchange
+from focused.cluster.redis_shared_contents import RedisContentStore
 from focused.cluster.storage import SharedStorage
 from focused.cluster.worker import ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
@@ -107,12 +109,16 @@ def worker_session(
 
 def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: str) -> ClusterWorker:
     connection = connect_to(cluster)
+    is_patient = session.ordering.patient and topic.politeness.patience_s > 0
     crawl = crawl_name(topic, session.policy)
     coordinator = RedisCoordinator(connection, crawl)
     exchange = RedisExchange(connection, crawl)
     storage = SharedStorage(cluster.storage, crawl)
     models = PartitionModels(
-        session.models.classifier, session.ordering, session.models.training_urls
+        session.models.classifier,
+        session.ordering,
+        session.models.training_urls,
+        RedisContentStore(connection.client, crawl),
     )
     partitions = PartitionMap(cluster.partitions, SiteUnit(cluster.unit))
     states = PartitionStates(
@@ -130,7 +136,12 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
             coordinator,
             exchange,
             states,
-            Leadership(coordinator, cluster.partitions, topic.budget),
+            Leadership(
+                coordinator,
+                cluster.partitions,
+                topic.budget,
+                session.ordering.worth_waiting_for if is_patient else math.inf,
+            ),
         ),
         RedisPaceLeases(connection, crawl),
         states,

@@ -132,16 +132,6 @@ def simulate_cluster(
         return cluster.run()
 
 
-class _NoStorage:
-    """Keeps no snapshot of a scorer: all workers join at the start."""
-
-    def put(self, name: str, data: bytes) -> None:
-        """Drop it."""
-
-    def get(self, name: str) -> bytes | None:
-        """Return None."""
-
-
 class _Driver:
     """One partition with its requests in flight."""
 
@@ -207,7 +197,7 @@ class _Cluster:
     def share_learning(self, policy: Policy) -> None:
         """Train the policy's scorer, that of a worker, on the examples of all partitions."""
         if isinstance(policy.scorer, OnlineLinkScorer):
-            self._learning.append(SharedLearning(policy.scorer, self._exchange, _NoStorage()))
+            self._learning.append(SharedLearning(policy.scorer, self._exchange))
 
     def add(
         self,
