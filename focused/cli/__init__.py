@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from focused.cli.cluster_commands import cluster, worker
 from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, changing_web_options, finite
 from focused.cli.frontier_commands import frontier
 from focused.cli.report_commands import changes, history, report, why
@@ -351,6 +352,8 @@ def compare_revisits(
 
 
 main.add_command(frontier)
+main.add_command(worker)
+main.add_command(cluster)
 main.add_command(web)
 for _command in (report, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

@@ -61,12 +61,13 @@ class PartitionMap:
 
 
 def assign_partitions(
-    partitions: int, workers: Collection[str], *, max_load: float = 1.25
+    partitions: int, workers: Collection[str], *, max_load: float = 1.25, generation: int = 0
 ) -> Mapping[int, str]:
     """Return the worker of each partition; empty without workers.
 
     No worker gets more than ``max_load`` times the mean, rounded up. When a worker leaves, its
-    partitions move, and a few more to keep to that bound. ``max_load`` is at least 1.
+    partitions move, and a few more to keep to that bound. ``max_load`` is at least 1. Another
+    ``generation`` is another assignment.
     """
     if not workers:
         return {}
@@ -75,8 +76,10 @@ def assign_partitions(
     loads: Counter[str] = Counter()
     assigned: dict[int, str] = {}
     # In the order of their hashes, as on the circle, and not of their numbers.
-    for _, partition in sorted((_hash(f"partition {n}"), n) for n in range(partitions)):
-        place = bisect(points, (_hash(f"partition {partition}"), ""))
+    for point, partition in sorted(
+        (_hash(f"partition {n} {generation}"), n) for n in range(partitions)
+    ):
+        place = bisect(points, (point, ""))
         while loads[name := points[place % len(points)][1]] >= capacity:
             place += 1
         loads[name] += 1

@@ -168,7 +168,7 @@ class Coordinator(Protocol):
         """Return what all workers are to do."""
 
     def set_state(self, state: ClusterState, reason: str = "") -> None:
-        """Tell all workers what to do. An ended crawl stays ended."""
+        """Tell all workers what to do. An ended crawl can only be set running again."""
 
     def rebalance(self) -> None:
         """Ask workers to assign the partitions again, by a new generation."""

@@ -135,8 +135,8 @@ class MemoryCoordinator:
         return self._command
 
     def set_state(self, state: ClusterState, reason: str = "") -> None:
-        """Tell all workers what to do. An ended crawl stays ended."""
-        if self._command.state is not ClusterState.ENDED:
+        """Tell all workers what to do. An ended crawl can only be set running again."""
+        if self._command.state is not ClusterState.ENDED or state is ClusterState.RUNNING:
             self._command = replace(self._command, state=state, reason=reason)
 
     def rebalance(self) -> None:

@@ -129,7 +129,7 @@ end
 """
 )
 _SET_STATE = LuaScript("""
-if redis.call('HGET', KEYS[1], 'state') ~= ARGV[3] then
+if redis.call('HGET', KEYS[1], 'state') ~= ARGV[3] or ARGV[1] == ARGV[4] then
   redis.call('HSET', KEYS[1], 'state', ARGV[1], 'reason', ARGV[2])
 end
 """)
@@ -306,8 +306,8 @@ class RedisCoordinator:
         return Command(ClusterState(_text(state)), _text(reason or b""), _number(generation) or 0)
 
     def set_state(self, state: ClusterState, reason: str = "") -> None:
-        """Tell all workers what to do. An ended crawl stays ended."""
-        arguments = [state.value, reason, ClusterState.ENDED.value]
+        """Tell all workers what to do. An ended crawl can only be set running again."""
+        arguments = [state.value, reason, ClusterState.ENDED.value, ClusterState.RUNNING.value]
         self._redis.evaluate(_SET_STATE, [self._key("command")], arguments, replicated=True)
 
     def rebalance(self) -> None:

@@ -28,7 +28,7 @@ from focused.cluster.coordinator import (
     WorkerStatus,
 )
 from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
-from focused.cluster.learning import SharedLearning
+from focused.cluster.learning import SharedLearning, sharing_probability
 from focused.cluster.partition import Outgoing, Partition
 from focused.cluster.worker_round import PartitionPlan, RoundPlan, RoundResult, WorkerRounds
 from focused.crawl.loop import Crawl
@@ -131,6 +131,7 @@ class ClusterWorker:
         self._running: Future[RoundResult] | None = None
         self._command = Command()
         self._is_draining = False
+        self._leads = False
         self._next = 0
         self._round_at = 0.0
         self._fetched = 0
@@ -244,6 +245,7 @@ class ClusterWorker:
                 return
             result, self._running = self._running.result(), None
             self._apply(result, now)
+            self._leads = result.leads
         self._exchange_knowledge()
         if not self._is_over:
             plan = self._plan(now)
@@ -258,6 +260,8 @@ class ClusterWorker:
                 for _ in range(_MAX_READS_PER_ROUND):
                     if not self._learning.learn():
                         break
+                if self._leads and self._learning.is_snapshot_due:
+                    self._learning.save()
         except FocusedError as error:
             self._report_problems([str(error)])
 
@@ -391,6 +395,10 @@ class ClusterWorker:
                 self._limit(owned, result.granted[number])
             owned.leaves = owned.leaves or number in result.unwanted
         self._hold_back(result.statuses)
+        probability = sharing_probability(result.pages_per_s)
+        for owned in self._owned.values():
+            if owned.partition.examples is not None:
+                owned.partition.examples.probability = probability
         if result.command is not None:
             self._note_command(result.command)
             self._is_draining = result.is_draining

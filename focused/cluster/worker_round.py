@@ -77,7 +77,7 @@ class RoundResult:
     """What a round found; ``command`` is None if the coordinator did not answer.
 
     The states of ``claimed`` partitions are restored. ``unwanted`` are partitions of this worker
-    that are assigned to others.
+    that are assigned to others. ``pages_per_s`` is the speed of all workers together.
     """
 
     started_at: float
@@ -88,6 +88,8 @@ class RoundResult:
     unwanted: frozenset[int] = frozenset()
     granted: Mapping[int, int] = field(default_factory=dict)
     statuses: Mapping[int, PartitionStatus] = field(default_factory=dict)
+    leads: bool = False
+    pages_per_s: float = 0.0
     problems: list[str] = field(default_factory=list)
 
 
@@ -188,13 +190,14 @@ class WorkerRounds:
             self._coordinator.report([each.status for each in held if not each.leaves])
         statuses = self._coordinator.statuses()
         result.statuses = self._current(statuses, plan.started_at)
-        if self._coordinator.lead(self._worker):
+        result.leads = self._coordinator.lead(self._worker)
+        if result.leads:
             self._leadership.act(statuses)
         result.granted = self._coordinator.granted()
+        result.command = self._coordinator.command()
         result.is_draining = self._coordinator.is_draining(self._worker)
         if plan.claims:
             self._assign(plan, result)
-        result.command = self._coordinator.command()
 
     def _current(
         self, statuses: Mapping[int, PartitionStatus], now: float
@@ -212,8 +215,12 @@ class WorkerRounds:
 
     def _assign(self, plan: RoundPlan, result: RoundResult) -> None:
         workers = self._coordinator.workers()
+        result.pages_per_s = sum(each.pages_per_s for each in workers.values())
         active = [name for name, each in workers.items() if each.state is WorkerState.ACTIVE]
-        assigned = assign_partitions(self._partitions, active, max_load=self._max_load)
+        generation = 0 if result.command is None else result.command.generation
+        assigned = assign_partitions(
+            self._partitions, active, max_load=self._max_load, generation=generation
+        )
         own = {each.lease.partition for each in plan.partitions}
         result.unwanted = frozenset(
             number for number in own if assigned.get(number, self._worker) != self._worker

@@ -5,12 +5,15 @@ Imported only for workers: it needs the ``cluster`` extra.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import platform
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from uuid import uuid4
 
 from scrapy.settings import BaseSettings
@@ -19,6 +22,7 @@ from focused.cluster.assignment import PartitionMap, SiteUnit
 from focused.cluster.coordinator import WorkerStatus
 from focused.cluster.leadership import Leadership
 from focused.cluster.learning import SharedLearning
+from focused.cluster.model_distribution import ModelDistribution
 from focused.cluster.open_partition import PartitionModels, PartitionStates
 from focused.cluster.redis_connection import RedisConnection, TlsFiles, connect
 from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
@@ -28,12 +32,16 @@ from focused.cluster.storage import SharedStorage
 from focused.cluster.worker import ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
 from focused.crawl.crawl_group import CrawlGroup
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, FocusedError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits
-from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels, ModelWatcher, NamedClassifier
 from focused.scrapy_addon.crawl_session import CrawlSession
 from focused.topic import Cluster, Topic
+
+logger = logging.getLogger(__name__)
+
+_MODEL_POLL_S = 5.0
 
 
 def cluster_of(topic: Topic, settings: BaseSettings) -> Cluster:
@@ -82,6 +90,35 @@ def default_worker_name() -> str:
     return f"{platform.node() or 'worker'}-{os.getpid()}-{uuid4().hex[:4]}"
 
 
+class SharedModelWatcher:
+    """Publishes a model file that was retrained here, and finds those published elsewhere."""
+
+    def __init__(
+        self, path: Path, distribution: ModelDistribution, clock: Callable[[], float]
+    ) -> None:
+        self._path = path
+        self._local = ModelWatcher(path)
+        self._distribution = distribution
+        self._clock = clock
+        self._due_at = clock()
+
+    def poll(self) -> NamedClassifier | None:
+        """Return a classifier that was published since the last call."""
+        if self._local.poll() is not None:
+            self._publish()
+        elif self._clock() < self._due_at:
+            return None
+        self._due_at = self._clock() + _MODEL_POLL_S
+        found = self._distribution.poll()
+        return None if found is None else NamedClassifier(found.classifier, found.name)
+
+    def _publish(self) -> None:
+        try:
+            self._distribution.publish(self._path)
+        except FocusedError as error:
+            logger.warning("%s was not published to the other workers: %s", self._path, error)
+
+
 def worker_session(
     settings: BaseSettings, topic: Topic, cluster: Cluster, models: CrawlModels
 ) -> CrawlSession:
@@ -95,9 +132,15 @@ def worker_session(
         parts = replace(session.topic, output=replace(topic.output, folder=folder))
         return _open_worker(parts, cluster, session, name)
 
+    policy = settings["FOCUSED_POLICY"]
+    if models.watcher is not None:
+        storage = SharedStorage(cluster.storage, crawl_name(topic, policy))
+        distribution = ModelDistribution(storage, folder)
+        watcher = SharedModelWatcher(topic.training.model, distribution, time.monotonic)
+        models = replace(models, watcher=watcher)
     return CrawlSession(
         replace(topic, output=output),
-        settings["FOCUSED_POLICY"],
+        policy,
         models,
         follow_links=settings.getbool("FOCUSED_FOLLOW_LINKS"),
         replayed=bool(settings["FOCUSED_REPLAY"]),

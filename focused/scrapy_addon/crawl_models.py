@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from focused.classifier.model_file import load_named_model, stale_reason, training_urls_path
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
@@ -26,6 +27,13 @@ logger = logging.getLogger(__name__)
 PrintLine = Callable[[str], None]
 
 
+class ClassifierWatcher(Protocol):
+    """Tells of a classifier that replaces the crawl's."""
+
+    def poll(self) -> NamedClassifier | None:
+        """Return the new classifier, once; it is called about once a second."""
+
+
 @dataclass(frozen=True, slots=True)
 class CrawlModels:
     """The models that guide a crawl, and the normalised URLs of the classifier's samples.
@@ -36,7 +44,7 @@ class CrawlModels:
     classifier: TopicClassifier
     scorer: LinkScorer
     training_urls: frozenset[str]
-    watcher: ModelWatcher | None = None
+    watcher: ClassifierWatcher | None = None
 
 
 def load_crawl_models(

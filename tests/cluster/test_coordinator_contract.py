@@ -314,10 +314,12 @@ def test_commands_reach_all_workers(engine: Engine, coordinator: Coordinator) ->
     assert engine.coordinator().command() == Command()
 
 
-def test_an_ended_crawl_stays_ended(coordinator: Coordinator) -> None:
+def test_an_ended_crawl_stays_ended_until_it_is_resumed(coordinator: Coordinator) -> None:
     coordinator.set_state(ClusterState.ENDED, "1,000 pages")
-    coordinator.set_state(ClusterState.RUNNING, "again")
+    coordinator.set_state(ClusterState.STOPPING, "by hand")
     assert coordinator.command() == Command(ClusterState.ENDED, "1,000 pages")
+    coordinator.set_state(ClusterState.RUNNING)
+    assert coordinator.command() == Command()
 
 
 def test_a_rebalance_is_a_new_generation(coordinator: Coordinator) -> None:
