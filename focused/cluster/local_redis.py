@@ -33,6 +33,7 @@ _TRIES = 20
 _SLOTS = 16_384
 _START_WITHIN_S = 20.0
 _STOP_WITHIN_S = 5.0
+_ANSWER_WITHIN_S = 1.0
 _POLL_S = 0.02
 _PR_SET_PDEATHSIG = 1
 
@@ -46,6 +47,7 @@ class _Node:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     connection: RedisConnection | None = None
+    is_suspended: bool = False
 
     @property
     def log(self) -> Path:
@@ -93,6 +95,7 @@ class LocalRedis:
             "requirepass": self.password,
             "masterauth": self.password,
             "repl-diskless-sync-delay": "0",
+            "shutdown-timeout": "0",
         }
         if self._is_cluster:
             self._options |= {
@@ -151,7 +154,7 @@ class LocalRedis:
         Raises CoordinationError if there is none.
         """
         for number, node in enumerate(self._nodes):
-            if node.group == group and node.is_running:
+            if node.group == group and node.is_running and not node.is_suspended:
                 with contextlib.suppress(CoordinationError):
                     if node.execute("ROLE")[0] == b"master":
                         return number
@@ -169,10 +172,12 @@ class LocalRedis:
     def suspend(self, number: int) -> None:
         """Stop a server's process with SIGSTOP."""
         self._signal(number, signal.SIGSTOP)
+        self._nodes[number].is_suspended = True
 
     def resume(self, number: int) -> None:
         """Continue a suspended server."""
         self._signal(number, signal.SIGCONT)
+        self._nodes[number].is_suspended = False
 
     def restart_killed(self) -> None:
         """Start killed servers again with their data; those of a cluster become replicas."""
@@ -221,7 +226,9 @@ class LocalRedis:
         configuration.write_text("\n".join(lines))
         node.port = port
         node.connection = open_server(
-            RedisServer(_HOST, port, self._tls is not None, password=self.password), self._tls
+            RedisServer(_HOST, port, self._tls is not None, password=self.password),
+            self._tls,
+            _ANSWER_WITHIN_S,
         )
         with node.log.open("ab") as log:
             node.process = subprocess.Popen(

@@ -25,12 +25,15 @@ from redis.exceptions import (
     AuthorizationError,
     ClusterDownError,
     ConnectionError,
+    MovedError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
+    ReadOnlyError,
     RedisClusterException,
     RedisError,
     ResponseError,
+    SlotNotCoveredError,
     TimeoutError,
 )
 from redis.retry import Retry
@@ -134,6 +137,17 @@ def parse_redis_url(url: str, environ: Mapping[str, str] | None = None) -> Redis
     )
 
 
+_TOPOLOGY_ERRORS = (
+    ConnectionError,
+    TimeoutError,
+    MovedError,
+    ClusterDownError,
+    ReadOnlyError,
+    SlotNotCoveredError,
+)
+"""After them another server may be the master."""
+
+
 def connect(
     url: str | Sequence[str],
     *,
@@ -175,16 +189,20 @@ def connect(
         return RedisConnection(cluster, name)
 
 
-def open_server(server: RedisServer, tls: TlsFiles | None = None) -> RedisConnection:
+def open_server(
+    server: RedisServer, tls: TlsFiles | None = None, timeout_s: float = _TIMEOUT_S
+) -> RedisConnection:
     """Return a connection to this one server, which is made with the first command."""
-    return RedisConnection(_client(server, tls, _TIMEOUT_S), str(server))
+    return RedisConnection(_client(server, tls, timeout_s, retries=0), str(server))
 
 
-def _client(server: RedisServer, tls: TlsFiles | None, timeout_s: float) -> Redis:
+def _client(
+    server: RedisServer, tls: TlsFiles | None, timeout_s: float, retries: int = _RETRIES
+) -> Redis:
     return Redis(
         server.host,
         server.port,
-        retry=Retry(ExponentialWithJitterBackoff(cap=0.5, base=0.05), _RETRIES),
+        retry=Retry(ExponentialWithJitterBackoff(cap=0.5, base=0.05), retries),
         **_options(server, tls, timeout_s),
     )
 
@@ -285,54 +303,53 @@ class RedisConnection:
     def _replicated(
         self, commands: Sequence[tuple[str, Sequence[str | bytes | float]]]
     ) -> list[Any]:
-        servers = self._servers_of(commands)
-        for name in servers.keys() - self._has_replica.keys():
-            self._ask_for_replica(name, servers[name])
-        waiting = [name for name in servers if self._has_replica[name]]
-        others = [name for name in servers if not self._has_replica[name]]
-        pipeline = self._client.pipeline(transaction=False)
-        for _, command in commands:
+        if not isinstance(self._client, RedisCluster):
+            return self._confirmed(self.name, self._client, [each for _, each in commands])
+        cluster: Any = self._client
+        numbers: dict[Any, list[int]] = {}
+        results: list[Any] = [None] * len(commands)
+        try:
+            for number, (key, _) in enumerate(commands):
+                numbers.setdefault(cluster.get_node_from_key(key), []).append(number)
+            for node, of_node in numbers.items():
+                client = cluster.get_redis_connection(node)
+                some = self._confirmed(node.name, client, [commands[n][1] for n in of_node])
+                for number, result in zip(of_node, some, strict=True):
+                    results[number] = result
+        except _TOPOLOGY_ERRORS:
+            cluster.nodes_manager.initialize()  # the next call finds the new master
+            raise
+        return results
+
+    def _confirmed(
+        self, name: str, client: Any, commands: Sequence[Sequence[str | bytes | float]]
+    ) -> list[Any]:
+        """Run commands on one server; return when one of its replicas has confirmed them."""
+        if name not in self._has_replica:
+            self._ask_for_replica(name, client)
+        waits = self._has_replica[name]
+        # WAIT concerns the writes of its own connection, so all are one pipeline.
+        pipeline = client.pipeline(transaction=False)
+        for command in commands:
             pipeline.execute_command(*command)
-        for name in waiting:
-            # WAIT concerns the writes of its own connection, so it is in the pipeline.
-            pipeline.execute_command("WAIT", 1, _CONFIRM_WITHIN_MS, **servers[name])
-        for name in others:
-            pipeline.execute_command("ROLE", **servers[name])
+        pipeline.execute_command(*(("WAIT", 1, _CONFIRM_WITHIN_MS) if waits else ("ROLE",)))
         results: list[Any] = pipeline.execute(raise_on_error=False)
         for result in results:
             if isinstance(result, Exception):
                 raise result
-        if self._servers_of(commands).keys() != servers.keys():
-            raise ConnectionError("a replica became the master meanwhile")
-        count = len(commands)
-        self._check_confirmed(waiting, servers, results[count : count + len(waiting)])
-        for name, role in zip(others, results[count + len(waiting) :], strict=True):
-            self._has_replica[name] = _has_replica(role)
-        return results[:count]
+        last = results.pop()
+        if not waits:
+            self._has_replica[name] = _has_replica(last)
+        elif not last and self._ask_for_replica(name, client):
+            raise TimeoutError(f"the replica of {name} has not confirmed a write")
+        return results
 
-    def _check_confirmed(
-        self, names: Sequence[str], servers: Mapping[str, Mapping[str, Any]], counts: Sequence[int]
-    ) -> None:
-        for name, count in zip(names, counts, strict=True):
-            if not count and self._ask_for_replica(name, servers[name]):
-                raise TimeoutError(f"the replica of {name} has not confirmed a write")
-
-    def _ask_for_replica(self, name: str, target: Mapping[str, Any]) -> bool:
-        role = self._client.execute_command("ROLE", **target)
+    def _ask_for_replica(self, name: str, client: Any) -> bool:
+        role = client.execute_command("ROLE")
         if role[0] != b"master":
             raise ConnectionError(f"{name} is no master any more")
         has_replica = self._has_replica[name] = _has_replica(role)
         return has_replica
-
-    def _servers_of(
-        self, commands: Sequence[tuple[str, Sequence[str | bytes | float]]]
-    ) -> dict[str, dict[str, Any]]:
-        """Return the options that send a command to each server of the keys, by its name."""
-        if not isinstance(self._client, RedisCluster):
-            return {self.name: {}}
-        cluster: Any = self._client
-        nodes = [cluster.get_node_from_key(key) for key, _ in commands]
-        return {node.name: {"target_nodes": node} for node in nodes}
 
 
 def crawl_key(crawl: str, part: str | int = "", name: str = "") -> str:

@@ -94,7 +94,7 @@ class RedisEngine:
                 if left_ms >= 0:
                     server.execute("PEXPIRE", key, max(round(left_ms - duration_s * 1_000), 0))
 
-    def keys(self) -> list[str]:
+    def all_keys(self) -> list[str]:
         """All keys of the crawl."""
         return sorted(key.decode() for _, keys in self._keys() for key in keys)
 
