@@ -6,6 +6,7 @@ A message is an array in MessagePack. Nothing in it can run code.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -57,6 +58,25 @@ _decoder = msgspec.msgpack.Decoder(LinkBatch)
 def encode_batch(batch: LinkBatch) -> bytes:
     """Return a batch as bytes."""
     return _encoder.encode(batch)
+
+
+def encode_batches(
+    sender: int, token: int, links: Sequence[tuple[int, LinkMessage]], max_bytes: int
+) -> Sequence[bytes]:
+    """Return numbered links as one batch, or as several of at most ``max_bytes`` if it is longer.
+
+    A single link always fits.
+    """
+    messages = tuple(message for _, message in links)
+    data = encode_batch(LinkBatch(sender, token, links[-1][0], messages))
+    if len(data) <= max_bytes or len(links) == 1:
+        return [data]
+    half = len(links) // 2
+    return [
+        batch
+        for part in (links[:half], links[half:])
+        for batch in encode_batches(sender, token, part, max_bytes)
+    ]
 
 
 def decode_batch(data: bytes) -> LinkBatch:

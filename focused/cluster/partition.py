@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from focused.cluster.exchange import BEGINNING, Exchange, StreamEntry
+from focused.cluster.exchange import BEGINNING, MAX_BATCH_BYTES, Exchange, StreamEntry
 from focused.cluster.messages import (
     ExampleMessage,
     LinkBatch,
     LinkMessage,
     MessageError,
     decode_batch,
-    encode_batch,
+    encode_batches,
     encode_example,
     link_of,
 )
@@ -65,8 +65,7 @@ class Outgoing:
 
     def send(self, exchange: Exchange) -> None:
         """Send everything. Raises ExchangeError; some of it may have been sent then."""
-        for to, batch in self.batches:
-            exchange.send(to, batch)
+        exchange.send_all(self.batches)
         if self.examples:
             exchange.publish(self.examples)
 
@@ -125,10 +124,9 @@ class Partition:
         links = self.outbox.first(_LINKS_AT_ONCE)
         batches = []
         for to in sorted({link.to for link in links}):
-            own = [link for link in links if link.to == to]
-            messages = tuple(link.message for link in own)
-            batch = LinkBatch(self.number, self._token, own[-1].number, messages)
-            batches.append((to, encode_batch(batch)))
+            own = [(link.number, link.message) for link in links if link.to == to]
+            encoded = encode_batches(self.number, self._token, own, MAX_BATCH_BYTES)
+            batches += [(to, batch) for batch in encoded]
         rows = () if self.examples is None else self.examples.first(_EXAMPLES_AT_ONCE)
         examples = [
             encode_example(ExampleMessage(self.number, self._token, number, Raw(row)))
