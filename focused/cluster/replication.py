@@ -50,6 +50,8 @@ _REPLAYED_AT_ONCE = 16_000_000
 _CHUNK_BYTES = 1 << 20
 _FORMAT = 1
 _MANIFEST, _CLAIM, _CLOSED = "manifest.json", "claim", "closed-"
+_MARK = b"\n"
+"""The content of objects whose existence says it all."""
 _SEGMENT, _SNAPSHOT = "segment-", "snapshot-"
 _MAGIC = b"focused segment 1\n"
 _HEAD = struct.Struct(">18sQQQQ")
@@ -418,14 +420,14 @@ def _claim(storage: SharedStorage, partition: int, token: int) -> None:
 
     Of two that claim at a time at least one sees the other: each writes before it lists.
     """
-    storage.write(f"{_token_folder(partition, token)}/{_CLAIM}", b"")
+    storage.write(f"{_token_folder(partition, token)}/{_CLAIM}", _MARK)
     entries = storage.entries(_partition_folder(partition))
     tokens = _tokens(entries)
     if max(tokens) > token or _closed_name(token) in entries:
         raise _fenced(partition, token)
     for other in tokens:
         if other < token and _closed_name(other) not in entries:
-            storage.write(f"{_partition_folder(partition)}/{_closed_name(other)}", b"")
+            storage.write(f"{_partition_folder(partition)}/{_closed_name(other)}", _MARK)
 
 
 def _newest_manifest(storage: SharedStorage, partition: int, below: int) -> int | None:

@@ -97,9 +97,14 @@ class SharedStorage:
             self._fs.get_file(self._path(name), str(path))
 
     def exists(self, name: str) -> bool:
-        """Whether the object exists."""
+        """Whether an object exists that is not empty."""
         with self._errors("read", name):
-            return bool(self._fs.exists(self._path(name)))
+            try:
+                # One request in any object store; exists() of s3fs also lists.
+                self._fs.cat_file(self._path(name), start=0, end=1)
+            except FileNotFoundError:
+                return False
+        return True
 
     def entries(self, folder: str) -> Mapping[str, int | None]:
         """Return what is directly in a folder: sizes of objects by name, None for folders."""
@@ -141,13 +146,13 @@ class SharedStorage:
             yield
         except StorageError:
             raise
-        except FileNotFoundError as error:
-            raise MissingObjectError(
-                f"{self.name_of(name)} is missing from the shared storage; "
-                "check [cluster] storage, or restore the object from a copy"
-            ) from error
         except Exception as error:  # each of fsspec's file systems raises errors of its own
-            reason = str(error) or type(error).__name__
+            if verb == "read" and isinstance(error, FileNotFoundError):
+                raise MissingObjectError(
+                    f"{self.name_of(name)} is missing from the shared storage; "
+                    "check [cluster] storage, or restore the object from a copy"
+                ) from error
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise StorageError(
                 f"cannot {verb} {self.name_of(name)}: {reason}; {_advice(error)}"
             ) from error

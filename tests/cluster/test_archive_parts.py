@@ -135,6 +135,22 @@ def test_the_parts_of_all_partitions_are_one_data_set(owns: Owns, shared: Path) 
     ]
 
 
+def test_duckdb_reads_the_parts_as_one_table(owns: Owns, shared: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    for partition in (3, 7):
+        owner = owns(partition, 1)
+        owner.fetch(*[f"http://a.test/{partition}/{n}" for n in range(partition)])
+        owner.replica.finish()
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            "SELECT parse_filename(pages.filename, true), count(*), count(DISTINCT target)"
+            " FROM read_parquet(?, filename = true) AS pages"
+            " JOIN read_parquet(?) AS links ON links.source = pages.url GROUP BY 1 ORDER BY 1",
+            [f"{shared}/pages/*.parquet", f"{shared}/links/*.parquet"],
+        ).fetchall()
+    assert found == [("partition-0003", 3, 3), ("partition-0007", 7, 7)]
+
+
 def test_after_takeovers_each_row_points_to_its_record(
     owns: Owns, shared: Path, storage: SharedStorage
 ) -> None:

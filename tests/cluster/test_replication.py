@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from focused.cluster.replication import FencedError, Replica, newest_token, rest
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
 from focused.storage.state_store import StateStore
+from tests.support import shared_storages
 from tests.support.examples import examples
 
+s3_server, storage_url = shared_storages.s3_server, shared_storages.storage_url
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 ROWS, SETS = "content", "queue"
 PARTITION = 7
@@ -41,10 +43,9 @@ def everything(store: StateStore) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(params=["file", "memory"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> SharedStorage:
-    url = f"file://{tmp_path}/shared" if request.param == "file" else f"memory://{uuid.uuid4()}"
-    return SharedStorage(url, "whales")
+@pytest.fixture
+def storage(storage_url: str) -> SharedStorage:
+    return SharedStorage(storage_url, "whales")
 
 
 class Owner:
@@ -253,6 +254,22 @@ def test_prepared_commits_can_be_uploaded_while_the_crawl_goes_on(owners) -> Non
     first.replica.upload(prepared)
     first.store.abandon()
     assert owners(2).rows() == {b"a": b"1"}
+
+
+def test_uploads_in_a_thread_have_all_that_was_committed_before_them(owners) -> None:
+    first = owners(1, min_snapshot_bytes=5_000)
+    rows = []
+    with ThreadPoolExecutor(1) as pool:
+        for flush in range(20):
+            uploading = pool.submit(first.replica.upload, first.replica.prepare())
+            durable = len(rows)
+            while len(rows) < 20 * (flush + 1) or not uploading.done():
+                rows.append((b"%d" % len(rows), os.urandom(100)))
+                first.put(rows[-1])
+            uploading.result()
+    first.store.abandon()
+    found = owners(2).rows()
+    assert found == dict(rows[:durable])
 
 
 class UnreliableStorage(SharedStorage):

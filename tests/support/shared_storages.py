@@ -1,0 +1,52 @@
+"""Each kind of shared storage: a folder, memory, and an S3 server on loopback.
+
+A test module imports the fixtures ``storage_url`` and ``s3_server``. Tests on S3 are skipped unless
+the libraries are installed: ``pip install s3fs 'moto[s3]' flask-cors``. They are no development
+dependencies because botocore needs an older python-dateutil than the others.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of a server that speaks S3 over HTTP."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(params=["file", "memory", pytest.param("s3", marks=pytest.mark.long)])
+def storage_url(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The URL of an empty shared storage."""
+    if request.param == "file":
+        return f"file://{tmp_path}/shared"
+    if request.param == "memory":
+        return f"memory://{uuid.uuid4()}"
+    return new_bucket(request.getfixturevalue("s3_server"), monkeypatch)
+
+
+def new_bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Set the environment as users do, and return the URL of a new bucket."""
+    s3fs = pytest.importorskip("s3fs")
+    for name, value in {
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    bucket = f"bucket-{uuid.uuid4()}"
+    s3fs.S3FileSystem().mkdir(bucket)
+    return f"s3://{bucket}"
