@@ -193,6 +193,52 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
 @click.option(
     "--from", "document", type=FILE, help="Run nothing; report the runs of this comparison.json."
 )
+@click.option(
+    "--workers",
+    help="Simulate clusters of so many workers instead, such as 1,4,16, and compare them with a "
+    "single crawl. The following options are for clusters.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    help="Partitions of each cluster; at least one for each worker, which is the default.",
+)
+@click.option(
+    "--mode",
+    "modes",
+    default="exchange",
+    show_default=True,
+    help="Links of other partitions: exchange, firewall, crossover; separated by commas.",
+)
+@click.option(
+    "--unit",
+    "units",
+    default="domain",
+    show_default=True,
+    help="What a partition is a hash of: domain, host, url; separated by commas.",
+)
+@click.option(
+    "--batch-s",
+    "batches_s",
+    default="1",
+    show_default=True,
+    help="Seconds between two exchanges of links, separated by commas.",
+)
+@click.option(
+    "--replicate",
+    "replicates",
+    default="0",
+    show_default=True,
+    help="URLs with the most in-links that all partitions know and never send, separated by "
+    "commas.",
+)
+@click.option(
+    "--share",
+    "sharings",
+    default="all",
+    show_default=True,
+    help="Besides links: all, no-learning, no-budget, nothing; separated by commas.",
+)
 def compare(
     webs: tuple[Path, ...],
     labels: Path | None,
@@ -211,13 +257,21 @@ def compare(
     live: bool,
     delay_s: float,
     document: Path | None,
+    workers: str | None,
+    **cluster: Any,
 ) -> None:
     """Simulate crawls of recorded webs and compare orderings by the webs' labels.
 
     Each ordering crawls for each topic. The same command resumes an interrupted comparison;
     Ctrl-C ends it with status 130. See docs/how-to/compare.md.
     """
-    from focused.cli.compare_actions import CompareOptions, compare_policies, show_comparison_file
+    from focused.cli.compare_actions import (
+        ClusterOptions,
+        CompareOptions,
+        compare_clusters,
+        compare_policies,
+        show_comparison_file,
+    )
     from focused.experiments.analysis.comparison_runs import ExperimentSettings
 
     if document is not None:
@@ -235,6 +289,9 @@ def compare(
         folder=out,
         fresh=fresh,
     )
+    if workers is not None:
+        compare_clusters(options, ClusterOptions(workers, **cluster))
+        return
     sys.exit(compare_policies(options))
 
 
