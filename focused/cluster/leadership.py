@@ -9,9 +9,9 @@ from focused.cluster.budget import MIN_PAGES_AHEAD, Demand, next_grants
 from focused.cluster.coordinator import ClusterState, Coordinator, PartitionStatus
 from focused.topic import Budget
 
-MAX_REPORTED_PRIORITIES = 100
+MAX_REPORTED_PRIORITIES = 20
 """Priorities that a partition reports: its best links compete for the next pages."""
-_ROUNDS_AHEAD = 4
+_ROUNDS_AHEAD = 8
 """A grant is used two or three rounds after the status that it follows from was reported."""
 
 

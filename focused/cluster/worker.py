@@ -41,6 +41,9 @@ from focused.web.urls import host_of
 logger = logging.getLogger(__name__)
 
 ROUND_S = 1.0
+_SHORT_ROUND_S = 0.25
+_POLL_S = 0.05
+"""How often a round in another thread is looked after."""
 _LEASE_MARGIN = 0.25
 """Share of a lease's time at its end in which nothing is fetched any more."""
 _PACE_MARGIN_S = 5.0
@@ -82,6 +85,10 @@ class _OwnedPartition:
     floor: float = -math.inf
     """The priority below which it fetches nothing, because other partitions have better links."""
     leaves: bool = False
+    granted: int = 0
+    position_sent: str = ""
+    trimmed: str = ""
+    """The position up to which its stream was trimmed, and that of the round under way."""
     outgoing: Outgoing = field(default_factory=Outgoing)
     """What the round under way sends."""
 
@@ -134,6 +141,7 @@ class ClusterWorker:
         self._leads = False
         self._next = 0
         self._round_at = 0.0
+        self._full_at = 0.0
         self._fetched = 0
         self.problems: Sequence[str] = ()
         """What the last round could not do."""
@@ -173,10 +181,11 @@ class ClusterWorker:
 
     def next(self, now: float) -> Step:
         """Return the next fetch of any partition, each in its turn."""
+        self._turn_rounds(now)
         if self._is_over:
             return self._end()
         may_fetch = self._command.state is ClusterState.RUNNING
-        until = now + ROUND_S
+        until = now + (_SHORT_ROUND_S if self._running is None else _POLL_S)
         owned = [each for each in self._owned.values() if may_fetch and each.may_fetch(now)]
         for i in range(len(owned)):
             each = owned[(self._next + i) % len(owned)]
@@ -239,16 +248,21 @@ class ClusterWorker:
         return self._is_over and not any(crawl.in_flight for crawl in self.crawls)
 
     def maintain(self, now: float) -> None:
-        """Apply the round that has ended, and start the next one."""
+        """Take part in the rounds, and train the scorer."""
+        self._turn_rounds(now)
+        self._exchange_knowledge()
+
+    def _turn_rounds(self, now: float) -> None:
+        """Apply the round that has ended; start the next one if it is due."""
         if self._running is not None:
             if not self._running.done():
                 return
             result, self._running = self._running.result(), None
             self._apply(result, now)
             self._leads = result.leads
-        self._exchange_knowledge()
-        if not self._is_over:
-            plan = self._plan(now)
+        if not self._is_over and now >= self._round_at + _SHORT_ROUND_S:
+            self._round_at = now
+            plan = self._short_plan(now) if now < self._full_at + ROUND_S else self._plan(now)
             self._running = self._run_in_background(partial(self._rounds.run, plan))
 
     def _exchange_knowledge(self) -> None:
@@ -276,7 +290,9 @@ class ClusterWorker:
             owned.crawl.stop(now)
             owned.outgoing, owned.leaves = owned.partition.collect(), True
             plans.append(self._partition_plan(owned, now))
-        result = self._rounds.run(RoundPlan(now, self._worker_status(), plans, claims=False))
+        statuses = [plan.status for plan in plans]
+        plan = RoundPlan(now, self._worker_status(), statuses, plans, claims=False)
+        result = self._rounds.run(plan)
         for owned in list(self._owned.values()):
             done = result.partitions[owned.partition.number]
             if done.is_sent:
@@ -313,21 +329,31 @@ class ClusterWorker:
             owned.idle_reason, owned.ask_at = step.reason, float("inf")
         return step
 
+    def _short_plan(self, now: float) -> RoundPlan:
+        statuses = [self._partition_status(owned, now) for owned in self._owned.values()]
+        return RoundPlan(now, self._worker_status(), statuses, is_short=True)
+
     def _plan(self, now: float) -> RoundPlan:
         plans = []
         for owned in self._owned.values():
             owned.crawl.sync()
             owned.outgoing = owned.partition.collect()
             plans.append(self._partition_plan(owned, now))
-        return RoundPlan(now, self._worker_status(now), plans, claims=not self._is_draining)
+        worker = self._worker_status(now)
+        self._full_at = now
+        statuses = [plan.status for plan in plans]
+        return RoundPlan(now, worker, statuses, plans, claims=not self._is_draining)
 
     def _partition_plan(self, owned: _OwnedPartition, now: float) -> PartitionPlan:
         partition, crawl = owned.partition, owned.crawl
         status = self._partition_status(owned, now)
         best = status.priorities
-        gives_back = self._has_page_budget and not (best and best[0] >= owned.floor)
+        owned.position_sent = partition.position
+        used = status.fetched + status.in_flight
+        gives_back = owned.granted > used and not (best and best[0] >= owned.floor)
         if gives_back:
-            crawl.limit_pages(status.fetched + status.in_flight)
+            owned.granted = used
+            crawl.limit_pages(used)
         leaves = owned.leaves and not crawl.in_flight and partition.is_empty
         return PartitionPlan(
             owned.lease,
@@ -335,6 +361,7 @@ class ClusterWorker:
             owned.replica.prepare(),
             owned.outgoing,
             partition.position,
+            trims=partition.position != owned.trimmed,
             gives_back=gives_back,
             leaves=leaves or self._is_over,
         )
@@ -365,9 +392,9 @@ class ClusterWorker:
 
     def _worker_status(self, now: float | None = None) -> WorkerStatus:
         fetched = sum(crawl.counters.fetched for crawl in self.crawls)
-        if now is not None and now > self._round_at:
-            speed = max(fetched - self._fetched, 0) / (now - self._round_at)
-            self._round_at, self._fetched = now, fetched
+        if now is not None and now > self._full_at:
+            speed = max(fetched - self._fetched, 0) / (now - self._full_at)
+            self._fetched = fetched
             self._status = replace(self._status, pages_per_s=speed)
         state = WorkerState.DRAINING if self._is_draining else WorkerState.ACTIVE
         return replace(self._status, state=state)
@@ -384,6 +411,7 @@ class ClusterWorker:
             if done.is_held:
                 owned.may_fetch_until = result.started_at + self._lease_s * (1 - _LEASE_MARGIN)
             if done.is_sent:
+                owned.trimmed = owned.position_sent
                 owned.partition.confirm(owned.outgoing, now)
             if done.is_released:
                 self._close_released(owned)
@@ -391,9 +419,10 @@ class ClusterWorker:
             if done.entries:
                 owned.partition.deliver(done.entries, now)
                 owned.wake()
-            if self._has_page_budget and number in result.granted:
-                self._limit(owned, result.granted[number])
             owned.leaves = owned.leaves or number in result.unwanted
+        if self._has_page_budget:
+            for number in self._owned.keys() & result.granted.keys():
+                self._limit(self._owned[number], result.granted[number])
         self._hold_back(result.statuses)
         probability = sharing_probability(result.pages_per_s)
         for owned in self._owned.values():
@@ -420,6 +449,7 @@ class ClusterWorker:
                 owned.ask_at = 0.0
 
     def _limit(self, owned: _OwnedPartition, pages: int) -> None:
+        owned.granted = pages
         owned.crawl.limit_pages(pages)
         if owned.idle_reason == _PAGE_BUDGET_SPENT and owned.crawl.counters.fetched < pages:
             owned.wake()

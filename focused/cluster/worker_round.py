@@ -38,9 +38,10 @@ MAX_CLAIMS = 4
 class PartitionPlan:
     """What a round is to do for one partition of the worker.
 
-    ``upload`` makes durable what was committed; only then ``outgoing`` is sent, and the stream is
-    trimmed up to ``position``. With ``gives_back`` the unused part of the grant is returned; with
-    ``leaves`` the lease is released at the end, if everything else succeeded.
+    ``upload`` makes durable what was committed; only then ``outgoing`` is sent and, if it
+    ``trims``, the stream is trimmed up to ``position``. With ``gives_back`` the unused part of the
+    grant is returned; with ``leaves`` the lease is released at the end, if everything else
+    succeeded.
     """
 
     lease: Lease
@@ -48,17 +49,23 @@ class PartitionPlan:
     upload: Callable[[], object]
     outgoing: Outgoing
     position: str
+    trims: bool = False
     gives_back: bool = False
     leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """What a round is to do; ``started_at`` is its time by the worker's clock."""
+    """What a round is to do; ``started_at`` is its time by the worker's clock.
+
+    A short round has no ``partitions``: it exchanges ``statuses``, grants and commands only.
+    """
 
     started_at: float
     worker: WorkerStatus
+    statuses: Sequence[PartitionStatus] = ()
     partitions: Sequence[PartitionPlan] = ()
+    is_short: bool = False
     claims: bool = True
 
 
@@ -131,7 +138,8 @@ class WorkerRounds:
     def run(self, plan: RoundPlan) -> RoundResult:
         """Run one round. Problems are in the result; nothing is raised for them."""
         result = RoundResult(plan.started_at)
-        self._renew(plan, result)
+        if not plan.is_short:
+            self._renew(plan, result)
         for partition in plan.partitions:
             own = result.partitions.setdefault(partition.lease.partition, PartitionResult())
             if own.is_held is not False:
@@ -167,7 +175,7 @@ class WorkerRounds:
                 return
             plan.outgoing.send(self._exchange)
             own.is_sent = True
-            if plan.position:
+            if plan.trims:
                 self._exchange.trim(number, plan.position)
             if plan.gives_back:
                 used = plan.status.fetched + plan.status.in_flight
@@ -185,9 +193,14 @@ class WorkerRounds:
             result.problems.append(f"partition {number}: {error}")
 
     def _coordinate(self, plan: RoundPlan, result: RoundResult) -> None:
-        held = [each for each in plan.partitions if result.partitions[each.lease.partition].is_held]
-        if held:
-            self._coordinator.report([each.status for each in held if not each.leaves])
+        gone = {
+            number
+            for number, own in result.partitions.items()
+            if own.is_held is False or own.is_released
+        }
+        reported = [each for each in plan.statuses if each.partition not in gone]
+        if reported:
+            self._coordinator.report(reported)
         statuses = self._coordinator.statuses()
         result.statuses = self._current(statuses, plan.started_at)
         result.leads = self._coordinator.lead(self._worker)
@@ -196,7 +209,7 @@ class WorkerRounds:
         result.granted = self._coordinator.granted()
         result.command = self._coordinator.command()
         result.is_draining = self._coordinator.is_draining(self._worker)
-        if plan.claims:
+        if plan.claims and not plan.is_short:
             self._assign(plan, result)
 
     def _current(
