@@ -47,6 +47,8 @@ class WorkerOptions:
     web: Path | None = None
     replay: str | None = None
     pages: int | None = None
+    delay_s: float | None = None
+    concurrency: int | None = None
     folder: Path | None = None
 
 
@@ -58,6 +60,8 @@ def run_worker(topic_file: Path, options: WorkerOptions) -> int:
         "FOCUSED_RECORDED_WEB": None if options.web is None else str(options.web),
         "FOCUSED_REPLAY": options.replay,
         "FOCUSED_PAGES": options.pages,
+        "FOCUSED_DELAY_S": options.delay_s,
+        "FOCUSED_CONCURRENCY": options.concurrency,
         "FOCUSED_FOLDER": None if options.folder is None else str(options.folder),
     }
     settings = project_settings(values)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, FOLDER
+from focused.cli.common import ANY_PATH, FOLDER, SECONDS, finite
 
 
 def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,6 +40,14 @@ def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Send all requests to this replay server (focused web serve), which all workers share.",
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages, for all workers.")
+@click.option(
+    "--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s, on all workers."
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="Override politeness.concurrency, which is that of one worker.",
+)
 @click.option("--folder", type=FOLDER, help="Override output.folder, for what is local.")
 def worker(topic: Path, redis: tuple[str, ...], **options: Any) -> None:
     """Crawl partitions of a topic together with other workers.
