@@ -52,7 +52,7 @@ USERNAME_VARIABLE = "FOCUSED_REDIS_USERNAME"
 PASSWORD_VARIABLE = "FOCUSED_REDIS_PASSWORD"  # noqa: S105  # its name
 _DEFAULT_PORT = 6379
 _TIMEOUT_S = 2.0
-_RETRIES = 2
+_RETRIES = 1
 _CONFIRM_WITHIN_MS = 1_000
 """How long a replica may take to confirm a write; below the timeout."""
 _OLDEST_VERSION = 7

@@ -33,6 +33,7 @@ from focused.errors import CoordinationError
 logger = logging.getLogger(__name__)
 
 
+_FAIL_FOR_S = 2.0
 _MAX_COUNT = 10**15
 """Above it Lua, which counts in floating point, would soon lose digits."""
 _COUNT = """
@@ -365,7 +366,11 @@ class RedisCoordinator:
 
 
 class RedisPaceLeases:
-    """:class:`~focused.cluster.coordinator.PaceLeases` in Redis 7 or later; safe for threads."""
+    """:class:`~focused.cluster.coordinator.PaceLeases` in Redis 7 or later; safe for threads.
+
+    After an error calls fail at once for some seconds, so that who crawls does not wait for a
+    server that is down before each request.
+    """
 
     def __init__(
         self,
@@ -379,14 +384,18 @@ class RedisPaceLeases:
         self._lock = threading.Lock()
         self._finished: list[tuple[str, str, float]] = []
         """Key, holder, and when its delay ends by ``clock``."""
+        self._problem = ""
+        self._fails_until = -math.inf
 
     def acquire(self, names: Sequence[str], holder: str, hold_s: float) -> float:
         """Lease all of ``names`` and return 0.0, or none, and return when to ask again."""
+        now = self._clock()
         with self._lock:
+            if now < self._fails_until:
+                raise CoordinationError(self._problem)
             finished, self._finished = self._finished, []
         if not names and not finished:
             return 0.0
-        now = self._clock()
         keys = [key for key, _, _ in finished] + [self._key(name) for name in names]
         arguments: list[str | bytes | float] = [holder, _milliseconds(hold_s), len(finished)]
         for _, by, until in finished:
@@ -394,9 +403,10 @@ class RedisPaceLeases:
         arguments.append(_milliseconds(ASK_AGAIN_S))
         try:
             wait_ms = self._redis.evaluate(_PACE, keys, arguments)
-        except CoordinationError:
+        except CoordinationError as error:
             with self._lock:
                 self._finished = finished + self._finished
+                self._problem, self._fails_until = str(error), self._clock() + _FAIL_FOR_S
             raise
         return float(wait_ms) / 1_000
 
