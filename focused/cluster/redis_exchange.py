@@ -29,6 +29,8 @@ class RedisExchange:
         self._crawl = crawl
         self._to_all = crawl_key(crawl, "all", "messages")
         self._max_published = max_published
+        self._trimmed: dict[int, str] = {}
+        """The position up to which each stream was trimmed last."""
 
     def send(self, to: int, batch: bytes) -> None:
         """Append a batch to a partition's stream."""
@@ -49,11 +51,12 @@ class RedisExchange:
 
     def trim(self, partition: int, up_to: str) -> None:
         """Remove batches up to and including a position."""
-        if not up_to:
+        if not up_to or self._trimmed.get(partition) == up_to:
             return
         milliseconds, _, sequence = up_to.partition("-")
         following = f"{milliseconds}-{int(sequence) + 1}"
         self._redis.execute("XTRIM", self._stream(partition), "MINID", "=", following)
+        self._trimmed[partition] = up_to
 
     def waiting(self, partition: int, after: str) -> int:
         """Return how many batches follow a position."""
