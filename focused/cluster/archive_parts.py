@@ -80,6 +80,10 @@ class WarcParts:
                 break
             self._number, self._uploaded = self._number + 1, 0
 
+    def has_complete_files(self, below: int) -> bool:
+        """Whether :meth:`upload_files` has something to do."""
+        return self._whole < below
+
     def upload_files(self, below: int | None = None) -> None:
         """Upload the files below a number whole, or all, and delete their pieces.
 

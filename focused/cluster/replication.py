@@ -14,10 +14,12 @@ from __future__ import annotations
 import logging
 import shutil
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar, cast
 
 import lmdb
 import msgspec
@@ -40,12 +42,15 @@ from focused.errors import StorageError
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
-MAX_PENDING_BYTES = 64_000_000
+MAX_PENDING_BYTES = 16_000_000
 """Commits kept in memory while uploads fail; then a snapshot replaces them."""
 _MIN_SNAPSHOT_BYTES = 4_000_000
 _MAX_SEGMENTS = 5_000
 """A snapshot is due when its segments are larger than it, or as many as this."""
+_FLUSHES_UNTIL_RETRY = 30
 _REPLAYED_AT_ONCE = 16_000_000
 _CHUNK_BYTES = 1 << 20
 _FORMAT = 1
@@ -53,9 +58,11 @@ _MANIFEST, _CLAIM, _CLOSED = "manifest.json", "claim", "closed-"
 _MARK = b"\n"
 """The content of objects whose existence says it all."""
 _SEGMENT, _SNAPSHOT = "segment-", "snapshot-"
+_RESTORED = "restored_from"
 _MAGIC = b"focused segment 1\n"
-_HEAD = struct.Struct(">18sQQQQ")
-"""Magic, number, bytes of the commits, of them compressed, checksum of those."""
+_HEAD = struct.Struct(">18sQQQQQ")
+"""Magic, number, number of the segment it follows, bytes of the commits, of them compressed,
+checksum of those."""
 _LENGTH = struct.Struct(">I")
 _CHECKSUM = struct.Struct(">Q")
 
@@ -68,18 +75,48 @@ class _TruncatedError(ValueError):
     """A segment is shorter than it says."""
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """What a successor reads: a snapshot, and the segments from ``first_segment``.
+class SegmentRun(NamedTuple):
+    """Segments of an earlier owner."""
 
-    Segments below ``promised`` were durable when the manifest was written.
+    token: int
+    first: int
+    last: int
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a successor reads: a snapshot, segments of earlier owners, then this owner's own.
+
+    Those start at ``first_segment``; those up to ``promised`` were durable when the manifest was
+    written. ``snapshot`` is a path in the partition's folder.
     """
 
     format: int
     snapshot: str
     bytes: int
     checksum: int
-    first_segment: int
-    promised: int
+    runs: tuple[SegmentRun, ...] = ()
+    run_bytes: int = 0
+    first_segment: int = 1
+    promised: int = 0
+
+
+class _Restored(msgspec.Struct, frozen=True):
+    """A row of the state: what the owner with ``token`` restored it from."""
+
+    token: int
+    manifest: Manifest
+
+
+class _Inline(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        future: Future[_T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +147,21 @@ class Replica:
         store: StateStore,
         folder: Path,
         *,
+        background: Executor | None = None,
         max_pending_bytes: int = MAX_PENDING_BYTES,
         min_snapshot_bytes: int = _MIN_SNAPSHOT_BYTES,
     ) -> None:
+        """``background`` uploads what is large: snapshots and whole WARC files; None: at once."""
         self._storage = storage
         self._partition = partition
         self._token = token
         self._store = store
         self._folder = folder
+        self._background = background or _Inline()
         self._max_pending_bytes = max_pending_bytes
         self._min_snapshot_bytes = min_snapshot_bytes
         self._home = _token_folder(partition, token)
+        self._restored_from = None if store.has_commits else _restored_from(store, token)
         number, _ = store.tables.get_meta("warc") or (1, 0)
         self._warc_number = int(number)
         self._warc = WarcParts(storage, partition, token, folder, self._warc_number)
@@ -134,29 +175,48 @@ class Replica:
         self._has_gap = False
         """Whether commits were dropped that no snapshot in storage has."""
         self._segment = 1
-        """The number of the next segment."""
+        """The number of the next segment. None is written twice: it may be stored although its
+        upload failed."""
+        self._confirmed = 0
+        """The last segment that a successor is sure to have read."""
         self._snapshots = 0
+        self._snapshot: Future[Manifest] | None = None
+        self._bytes_before_snapshot = 0
+        self._next_try = 0
         self._manifest: Manifest | None = None
-        self._segment_bytes = 0
+        self._segments, self._segment_bytes = 0, 0
+        """Segments after the snapshot, those of earlier owners included."""
+        self._parts: Sequence[WarcPart] = ()
+        """WARC files of earlier owners that may be in pieces."""
+        self._files: Future[None] | None = None
         store.on_commit(self._collect)
 
     def begin(self) -> None:
-        """Write the first snapshot, and clean up what earlier owners left.
+        """Store what a successor needs to go on from here.
 
-        Commits what was written to the store so far.
+        That is the first snapshot, or a reference to what the state was restored from. Commits what
+        was written to the store so far.
         """
         _claim(self._storage, self._partition, self._token)
+        self._parts = _taken_over(self._store)
+        source = self._restored_from
+        if source is not None:
+            for name, value in _restored_rows(self._store):
+                self._store.tables.put_meta(name, value)
+            self._store.tables.delete("meta", _RESTORED.encode())
         self._store.commit()
-        parts = _taken_over(self._store)
-        tables = self._store.freeze()
-        self._batches, self._pending_bytes, self._overflowed = [], 0, False
-        try:
-            self._warc.upload_pieces()
-            self._write_snapshot(tables)
-        finally:
-            tables.close()
-        self._delete_earlier_owners()
-        self._warc.compose(parts)
+        self._warc.upload_pieces()
+        if source is None or self._overflowed:
+            tables = self._store.freeze()
+            self._batches, self._pending_bytes, self._overflowed = [], 0, False
+            self._confirm_snapshot(self._upload_snapshot(tables, self._next_snapshot()), 0)
+        else:
+            self._write_segment(self._batches)
+            self._segments += sum(run.last + 1 - run.first for run in source.runs)
+            self._segment_bytes += source.run_bytes
+            self._batches, self._pending_bytes = [], 0
+            self._write_manifest(replace(source, promised=self._confirmed))
+        self._files = self._background.submit(self._compose)
 
     def flush(self) -> None:
         """Make everything durable that was committed, WARC records included.
@@ -169,37 +229,46 @@ class Replica:
         """Collect what is to be uploaded; each one is passed to :meth:`upload` before the next."""
         if self._overflowed:
             self._has_gap, self._overflowed = True, False
-            self._segment += 1  # this one may be stored although its upload failed
-        if self._has_gap:
+            self._snapshot = None  # one that is being made lacks what was dropped
+        is_committed = self._store.is_open and not self._store.tables.steps
+        if is_committed:
+            self._warc_number = int((self._store.tables.get_meta("warc") or (1, 0))[0])
+        is_due = is_committed and self._snapshot is None and self._is_snapshot_due()
+        tables = self._store.freeze() if is_due else None
+        if self._has_gap and self._snapshot is None:
             self._unsent = []
         else:
             self._unsent += self._batches
         self._batches = []
         self._pending_bytes = sum(map(len, self._unsent))
-        is_committed = self._store.is_open and not self._store.tables.steps
-        if is_committed:
-            self._warc_number = int((self._store.tables.get_meta("warc") or (1, 0))[0])
-        tables = self._store.freeze() if is_committed and self._is_snapshot_due() else None
-        if self._has_gap and tables is None:
-            raise StorageError(
-                f"partition {self._partition}: commits were dropped while uploads failed, and a "
-                "snapshot cannot be made of uncommitted changes; commit, then flush again"
-            )
         return PreparedFlush(tuple(self._unsent), self._warc_number, tables)
 
     def upload(self, prepared: PreparedFlush) -> None:
         """Upload; when it returns, everything is durable that was committed before the prepare."""
-        try:
+        with ExitStack() as undo:
+            if prepared.tables is not None:
+                undo.callback(prepared.tables.close)
             self._warc.upload_pieces()
-            if prepared.batches:
+            self._end_snapshot()
+            if prepared.batches and not self._has_gap:
                 self._write_segment(prepared.batches)
                 self._unsent = []
-            if prepared.tables is not None:
-                self._write_snapshot(prepared.tables)
-        finally:
-            if prepared.tables is not None:
-                prepared.tables.close()
-        self._warc.upload_files(below=prepared.warc_number)
+            undo.pop_all()
+        if prepared.tables is not None:
+            self._bytes_before_snapshot = self._segment_bytes
+            self._snapshot = self._background.submit(
+                self._upload_snapshot, prepared.tables, self._next_snapshot()
+            )
+            self._end_snapshot()
+        if self._has_gap:
+            self._check_not_closed()
+            raise StorageError(
+                f"partition {self._partition}: commits were dropped while uploads failed; "
+                "the snapshot that has them is not uploaded yet"
+            )
+        if self._files is None and self._warc.has_complete_files(prepared.warc_number):
+            self._files = self._background.submit(self._warc.upload_files, prepared.warc_number)
+        self._end_files()
 
     def finish(self, *, results: bool = True) -> None:
         """Make everything durable at the end, before or after the store is closed.
@@ -208,11 +277,14 @@ class Replica:
         """
         if self._store.is_open:
             self._store.commit()
+        self._wait(self._snapshot)
         self.flush()
         assert self._manifest is not None, "begin() was not called"
-        self._write_manifest(replace(self._manifest, promised=self._segment))
+        self._write_manifest(replace(self._manifest, promised=self._confirmed))
         if not results:
             return
+        self._wait(self._files)
+        self._compose()
         self._warc.upload_files()
         if self._store.is_open:
             upload_tables(self._storage, self._partition, self._folder, self._store.tables)
@@ -233,28 +305,70 @@ class Replica:
     def _is_snapshot_due(self) -> bool:
         if self._has_gap or self._manifest is None:
             return True
-        segments = self._segment - self._manifest.first_segment
         enough = max(self._manifest.bytes, self._min_snapshot_bytes)
-        return self._segment_bytes > enough or segments > _MAX_SEGMENTS
+        is_worth_it = self._segment_bytes > enough or self._segments > _MAX_SEGMENTS
+        return is_worth_it and self._segment >= self._next_try
 
     def _write_segment(self, batches: Sequence[bytes]) -> None:
-        content = encode_segment(self._segment, batches)
-        self._storage.write(f"{self._home}/{_SEGMENT}{self._segment:010}", content)
+        number, self._segment = self._segment, self._segment + 1
+        content = encode_segment(number, self._confirmed, batches)
+        self._storage.write(f"{self._home}/{_segment_name(number)}", content)
         self._check_not_closed()
-        self._segment += 1
+        self._confirmed = number
+        self._segments += 1
         self._segment_bytes += len(content)
 
-    def _write_snapshot(self, tables: FrozenTables) -> None:
-        """Upload the tables, then the manifest; delete what they supersede."""
+    def _next_snapshot(self) -> Manifest:
+        """Return the manifest of a snapshot after all segments so far; its object is missing."""
         self._snapshots += 1
-        name = f"{_SNAPSHOT}{self._snapshots:010}"
-        with temporary_folder(self._folder) as folder:
-            path = _compressed_copy(tables, folder)
-            size, checksum = path.stat().st_size, _file_checksum(path)
-            self._storage.upload(f"{self._home}/{name}", path)
-        self._write_manifest(Manifest(_FORMAT, name, size, checksum, self._segment, self._segment))
-        self._segment_bytes, self._has_gap = 0, False
-        self._delete_superseded()
+        name = f"{self._token:010}/{_SNAPSHOT}{self._snapshots:010}"
+        return Manifest(_FORMAT, name, 0, 0, first_segment=self._segment)
+
+    def _upload_snapshot(self, tables: FrozenTables, manifest: Manifest) -> Manifest:
+        """Upload the tables; return the manifest with their size and checksum."""
+        try:
+            with temporary_folder(self._folder) as folder:
+                path = _compressed_copy(tables, folder)
+                size, checksum = path.stat().st_size, _file_checksum(path)
+                name = f"{_partition_folder(self._partition)}/{manifest.snapshot}"
+                self._storage.upload(name, path)
+        finally:
+            tables.close()
+        return replace(manifest, bytes=size, checksum=checksum)
+
+    def _end_snapshot(self) -> None:
+        """Write the manifest of a snapshot if one was uploaded."""
+        if self._snapshot is None or not self._snapshot.done():
+            return
+        snapshot, self._snapshot = self._snapshot, None
+        error = snapshot.exception()
+        if error is None:
+            self._confirm_snapshot(snapshot.result(), self._bytes_before_snapshot)
+            return
+        self._next_try = self._segment + _FLUSHES_UNTIL_RETRY
+        logger.warning("partition %d: its snapshot failed: %s", self._partition, error)
+
+    def _confirm_snapshot(self, manifest: Manifest, bytes_before: int) -> None:
+        """Write the manifest, and delete what it supersedes."""
+        self._write_manifest(replace(manifest, promised=self._confirmed))
+        self._has_gap = False
+        self._segments = self._segment - manifest.first_segment
+        self._segment_bytes -= bytes_before
+        self._delete_superseded(manifest)
+
+    def _wait(self, job: Future[Any] | None) -> None:
+        if job is not None:
+            wait([job])
+
+    def _compose(self) -> None:
+        self._warc.compose(self._parts)
+        self._parts = ()
+
+    def _end_files(self) -> None:
+        if self._files is not None and self._files.done():
+            error, self._files = self._files.exception(), None
+            if error is not None:
+                logger.error("partition %d: %s", self._partition, error)
 
     def _write_manifest(self, manifest: Manifest) -> None:
         self._storage.write(f"{self._home}/{_MANIFEST}", _encode_manifest(manifest))
@@ -267,23 +381,19 @@ class Replica:
         if self._storage.exists(f"{folder}/{_closed_name(self._token)}"):
             raise _fenced(self._partition, self._token)
 
-    def _delete_superseded(self) -> None:
-        assert self._manifest is not None
-        first, snapshot = self._manifest.first_segment, self._manifest.snapshot
-        self._storage.delete(
-            [
-                f"{self._home}/{name}"
-                for name in self._storage.entries(self._home)
-                if (name.startswith(_SEGMENT) and _number(name) < first)
-                or (name.startswith(_SNAPSHOT) and name != snapshot)
-            ]
-        )
-
-    def _delete_earlier_owners(self) -> None:
+    def _delete_superseded(self, manifest: Manifest) -> None:
         for token in _stored_tokens(self._storage, self._partition):
-            if token < self._token:
-                home = _token_folder(self._partition, token)
-                self._storage.delete([f"{home}/{name}" for name in self._storage.entries(home)])
+            home = _token_folder(self._partition, token)
+            names = self._storage.entries(home) if token <= self._token else ()
+            self._storage.delete(
+                [
+                    f"{home}/{name}"
+                    for name in names
+                    if token < self._token
+                    or (name.startswith(_SEGMENT) and _number(name) < manifest.first_segment)
+                    or (name.startswith(_SNAPSHOT) and not manifest.snapshot.endswith(name))
+                ]
+            )
 
 
 def newest_token(storage: SharedStorage, partition: int) -> int:
@@ -306,11 +416,26 @@ def restore(storage: SharedStorage, partition: int, folder: Path, token: int) ->
     source = _newest_manifest(storage, partition, below=token)
     if source is None:
         return
-    store = _restored(storage, partition, source, folder)
+    home = _token_folder(partition, source)
+    manifest = _read_manifest(storage, home)
+    store = _restored_snapshot(storage, partition, manifest, folder)
     try:
+        for run in manifest.runs:
+            _replay(storage, _token_folder(partition, run.token), run.first, run.last, store, run)
+        last, size = _replay(storage, home, manifest.first_segment, manifest.promised, store)
         _begin_next_warc_file(storage, partition, source, store)
-    finally:
-        store.close()
+        run = SegmentRun(source, manifest.first_segment, last)
+        manifest = replace(
+            manifest,
+            runs=(*manifest.runs, run) if last >= run.first else manifest.runs,
+            run_bytes=manifest.run_bytes + size,
+            first_segment=1,
+        )
+        store.tables.put_meta(_RESTORED, _Restored(token, manifest))
+    except BaseException:
+        store.abandon()
+        raise
+    store.close()
 
 
 def _begin_next_warc_file(
@@ -325,79 +450,97 @@ def _begin_next_warc_file(
         store.tables.put_meta("warc", [number + 1 if length else number, 0])
 
 
-def _restored(storage: SharedStorage, partition: int, token: int, folder: Path) -> StateStore:
-    """Return the open state of the owner with ``token``, restored into ``folder``."""
-    home = _token_folder(partition, token)
-    manifest = _read_manifest(storage, home)
-    state = folder / "state"
+def _restored_rows(store: StateStore) -> Sequence[tuple[str, Any]]:
+    """Return the rows that :func:`restore` wrote, which no segment has."""
+    rows = ((name, store.tables.get_meta(name)) for name in ("warc", "warc_parts"))
+    return [(name, value) for name, value in rows if value is not None]
+
+
+def _restored_from(store: StateStore, token: int) -> Manifest | None:
+    row = store.tables.get_meta(_RESTORED)
+    restored = None if row is None else msgspec.convert(row, _Restored)
+    return None if restored is None or restored.token != token else restored.manifest
+
+
+def _restored_snapshot(
+    storage: SharedStorage, partition: int, manifest: Manifest, folder: Path
+) -> StateStore:
+    """Return the open state of a snapshot, restored into ``folder``."""
+    name, state = f"{_partition_folder(partition)}/{manifest.snapshot}", folder / "state"
     try:
         state.mkdir(parents=True)
         with temporary_folder(folder) as temporary:
             packed = temporary / "snapshot"
-            storage.download(f"{home}/{manifest.snapshot}", packed)
-            if (packed.stat().st_size, _file_checksum(packed)) != (
-                manifest.bytes,
-                manifest.checksum,
-            ):
-                raise _damaged(storage, f"{home}/{manifest.snapshot}", "its checksum is wrong")
+            storage.download(name, packed)
+            found = (packed.stat().st_size, _file_checksum(packed))
+            if found != (manifest.bytes, manifest.checksum):
+                raise _damaged(storage, name, "its checksum is wrong")
             _decompress(packed, state / "data.mdb")
         (state / "journal").touch()
     except OSError as error:
         raise local_error(folder, error) from error
-    store = StateStore.reopen(state)
-    try:
-        group: list[bytes] = []
-        for batches in _segments(storage, home, manifest):
-            group += batches
-            if sum(map(len, group)) > _REPLAYED_AT_ONCE:
-                store.replay(group)
-                group = []
-        store.replay(group)
-    except BaseException:
-        store.abandon()
-        raise
-    return store
+    return StateStore.reopen(state)
 
 
-def _segments(storage: SharedStorage, home: str, manifest: Manifest) -> Iterator[Sequence[bytes]]:
-    """Yield the commits of each segment after the snapshot.
+def _replay(
+    storage: SharedStorage,
+    home: str,
+    first: int,
+    promised: int,
+    store: StateStore,
+    run: SegmentRun | None = None,
+) -> tuple[int, int]:
+    """Replay the segments of an owner; return the number of the last, and their bytes.
 
-    A last segment may be truncated: its upload was interrupted, so it was never relied on.
+    Segments up to ``promised`` were durable. Each later one tells which one it follows, so that a
+    missing one is noticed. One may be truncated if none follows: its upload was interrupted, and
+    nobody relied on it.
     """
-    numbers = [_number(name) for name in storage.entries(home) if name.startswith(_SEGMENT)]
-    numbers = sorted(number for number in numbers if number >= manifest.first_segment)
-    last = max([*numbers, manifest.promised - 1])
-    names = [f"{home}/{_SEGMENT}{n:010}" for n in range(manifest.first_segment, last + 1)]
-    for number, (name, content) in enumerate(
-        zip(names, storage.read_many(names), strict=True), manifest.first_segment
-    ):
+    listed = [_number(name) for name in storage.entries(home) if name.startswith(_SEGMENT)]
+    numbers = sorted(n for n in listed if first <= n <= (run.last if run else n))
+    names = [f"{home}/{_segment_name(number)}" for number in numbers]
+    last, size, incomplete = first - 1, 0, None
+    group: list[bytes] = []
+    for number, name, content in zip(numbers, names, storage.read_many(names), strict=True):
         try:
-            yield decode_segment(number, content)
+            follows, batches = decode_segment(number, content)
         except _TruncatedError as error:
-            if number < max(last, manifest.promised):
-                raise _damaged(storage, name, str(error)) from error
             logger.warning("%s %s; its upload was interrupted", storage.name_of(name), error)
+            incomplete = name
+            continue
         except ValueError as error:
             raise _damaged(storage, name, str(error)) from error
+        if follows > last:
+            raise _missing(storage, home, last, incomplete)
+        last, size = number, size + len(content)
+        group += batches
+        if sum(map(len, group)) > _REPLAYED_AT_ONCE:
+            store.replay(group)
+            group = []
+    if last < promised:
+        raise _missing(storage, home, last, incomplete)
+    store.replay(group)
+    return last, size
 
 
-def encode_segment(number: int, batches: Sequence[bytes]) -> bytes:
-    """Return commits as a segment."""
+def encode_segment(number: int, follows: int, batches: Sequence[bytes]) -> bytes:
+    """Return commits as a segment; they follow on those of segment ``follows``."""
     raw = b"".join(part for each in batches for part in (_LENGTH.pack(len(each)), each))
     packed = pa.compress(raw, codec="zstd", asbytes=True)
-    head = _HEAD.pack(_MAGIC, number, len(raw), len(packed), xxhash.xxh3_64_intdigest(packed))
+    checksum = xxhash.xxh3_64_intdigest(packed)
+    head = _HEAD.pack(_MAGIC, number, follows, len(raw), len(packed), checksum)
     return b"".join([head, _CHECKSUM.pack(xxhash.xxh3_64_intdigest(head)), packed])
 
 
-def decode_segment(number: int, content: bytes) -> Sequence[bytes]:
-    """Return the commits of a segment. Raises ValueError."""
+def decode_segment(number: int, content: bytes) -> tuple[int, Sequence[bytes]]:
+    """Return which segment this one follows, and its commits. Raises ValueError."""
     start = _HEAD.size + _CHECKSUM.size
     if len(content) < start:
         raise _TruncatedError("is truncated")
     head = content[: _HEAD.size]
     if _CHECKSUM.pack(xxhash.xxh3_64_intdigest(head)) != content[_HEAD.size : start]:
         raise ValueError("its head's checksum is wrong")
-    magic, stored, raw_bytes, packed_bytes, checksum = _HEAD.unpack(head)
+    magic, stored, follows, raw_bytes, packed_bytes, checksum = _HEAD.unpack(head)
     if magic != _MAGIC or stored != number:
         raise ValueError("it is another program's, or another segment")
     packed = content[start:]
@@ -412,7 +555,7 @@ def decode_segment(number: int, content: bytes) -> Sequence[bytes]:
         at += _LENGTH.size
         batches.append(raw[at : at + length])
         at += length
-    return batches
+    return follows, batches
 
 
 def _claim(storage: SharedStorage, partition: int, token: int) -> None:
@@ -505,6 +648,14 @@ def _damaged(storage: SharedStorage, name: str, reason: str) -> StorageError:
     )
 
 
+def _missing(storage: SharedStorage, home: str, last: int, truncated: str | None) -> StorageError:
+    """Return the error for the segment after ``last``."""
+    if truncated is not None:
+        return _damaged(storage, truncated, "it is truncated, and others follow it")
+    name = f"{home}/{_segment_name(last + 1)}"
+    return _damaged(storage, name, "it is missing, and others follow it")
+
+
 def _fenced(partition: int, token: int) -> FencedError:
     return FencedError(
         f"partition {partition} has another owner than the one with token {token}; "
@@ -522,6 +673,10 @@ def _token_folder(partition: int, token: int) -> str:
 
 def _closed_name(token: int) -> str:
     return f"{_CLOSED}{token:010}"
+
+
+def _segment_name(number: int) -> str:
+    return f"{_SEGMENT}{number:010}"
 
 
 def _number(name: str) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
@@ -33,20 +34,32 @@ _SYNCS_PER_CHECKPOINT = 10
 class FrozenTables:
     """The tables as they were at a checkpoint, while the crawl goes on; for backups.
 
-    Pages of the file that the crawl frees stay in use until :meth:`close`.
+    Pages of the file that the crawl frees stay in use until :meth:`close`. Use it in any thread.
     """
 
     def __init__(self, env: lmdb.Environment) -> None:
         self._env = env
-        self._txn = env.begin()
+        self._txn: lmdb.Transaction | None = env.begin()
+        self._lock = threading.Lock()
 
     def copy(self, folder: Path) -> None:
-        """Write the tables' file into ``folder``, from any thread. Raises lmdb.Error."""
-        self._env.copy(str(folder), compact=True, txn=self._txn)
+        """Write the tables' file into ``folder``. Raises lmdb.Error."""
+        with self._lock:
+            if self._txn is None:
+                raise lmdb.Error("the state was closed")
+            self._env.copy(str(folder), compact=True, txn=self._txn)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether :meth:`close` was not called."""
+        return self._txn is not None
 
     def close(self) -> None:
-        """Release them."""
-        self._txn.abort()
+        """Release them, after a running copy."""
+        with self._lock:
+            if self._txn is not None:
+                self._txn.abort()
+                self._txn = None
 
 
 class StateStore:
@@ -63,6 +76,7 @@ class StateStore:
         self._syncs = 0
         self._before_sync: list[Callable[[], object]] = []
         self._on_commit: Callable[[bytes], object] | None = None
+        self._frozen: list[FrozenTables] = []
         durable = lock is not None and commit_every == 1
         self._write_guard = WriteGuard(folder)
         self.tables = Tables(env, self._write_guard, read_only=lock is None, record_steps=durable)
@@ -177,7 +191,9 @@ class StateStore:
         """
         assert not self.tables.steps, "there are uncommitted changes"
         self._checkpoint()
-        return FrozenTables(self._env)
+        self._frozen = [each for each in self._frozen if each.is_open]
+        self._frozen.append(FrozenTables(self._env))
+        return self._frozen[-1]
 
     def replay(self, batches: Iterable[bytes]) -> None:
         """Repeat commits of another copy of this state, then write a checkpoint.
@@ -242,12 +258,19 @@ class StateStore:
         if self._closed:
             return
         self._closed = True
+        for frozen in self._frozen:
+            frozen.close()
         self.tables.abort()
         self._env.close()
         if self._journal is not None:
             self._journal.close()
         if self._lock is not None:
             self._lock.close()
+
+    @property
+    def has_commits(self) -> bool:
+        """Whether something was committed since the store was opened."""
+        return self._commits > 0
 
     @property
     def is_open(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange
 from focused.web.warc_reader import read_response
 from focused.web.warc_writer import format_http_head
+from tests.support.shared_storages import Later
 
 AGENT = {"User-Agent": "FocusedTest/0.1"}
 
@@ -29,12 +31,18 @@ class Owner:
     """An owner of a partition that archives pages."""
 
     def __init__(
-        self, storage: SharedStorage, folder: Path, partition: int, token: int, max_bytes: int
+        self,
+        storage: SharedStorage,
+        folder: Path,
+        partition: int,
+        token: int,
+        max_bytes: int,
+        background: Executor | None,
     ) -> None:
         self.folder = folder
         restore(storage, partition, folder, token)
         self.store = StateStore.open(folder / "state", {})
-        self.replica = Replica(storage, partition, token, self.store, folder)
+        self.replica = Replica(storage, partition, token, self.store, folder, background=background)
         try:
             self.replica.begin()
         except StorageError:
@@ -84,9 +92,15 @@ def storage(shared: Path) -> SharedStorage:
 def owns(storage: SharedStorage, tmp_path: Path) -> Iterator[Owns]:
     opened: list[Owner] = []
 
-    def make(partition: int, token: int, *, max_bytes: int = 1_000_000) -> Owner:
+    def make(
+        partition: int,
+        token: int,
+        *,
+        max_bytes: int = 1_000_000,
+        background: Executor | None = None,
+    ) -> Owner:
         folder = tmp_path / f"worker-{len(opened)}"
-        opened.append(Owner(storage, folder, partition, token, max_bytes))
+        opened.append(Owner(storage, folder, partition, token, max_bytes, background))
         return opened[-1]
 
     yield make
@@ -182,6 +196,19 @@ def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path
     assert records(shared / "warc/partition-0007-00001.warc.gz") == ["http://a.test/kept"]
 
 
+def test_files_are_composed_although_owners_die_before_they_did(owns: Owns, shared: Path) -> None:
+    for token in (1, 2, 3):
+        owner = owns(7, token, max_bytes=3_000, background=Later())
+        for n in range(5):
+            owner.fetch(f"http://a.test/{token}/{n}")
+            owner.replica.flush()
+    for token in (4, 5):
+        owns(7, token, background=Later())
+    assert not (shared / "warc").exists()
+    owns(7, 6).replica.finish()
+    assert len(assert_rows_point_to_records(shared)) == 15
+
+
 def test_the_successor_begins_a_new_file(owns: Owns, shared: Path) -> None:
     first = owns(7, 1)
     first.fetch("http://a.test/1")
@@ -258,7 +285,9 @@ def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
     ]
 
 
-def test_a_missing_piece_is_reported_by_file_and_offset(owns: Owns, storage: SharedStorage) -> None:
+def test_a_missing_piece_is_reported_by_file_and_offset(
+    owns: Owns, storage: SharedStorage, caplog: pytest.LogCaptureFixture
+) -> None:
     first = owns(7, 1)
     for n in range(3):
         first.fetch(f"http://a.test/{n}")
@@ -266,5 +295,8 @@ def test_a_missing_piece_is_reported_by_file_and_offset(owns: Owns, storage: Sha
     (_, second, _) = list_pieces(storage, 7)
     name = f"warc-pieces/partition-0007/00001-0000000001-{second.offset:015}"
     storage.delete([name])
+    successor = owns(7, 2)
+    successor.replica.flush()
+    assert f"byte {second.offset} of partition-0007-00001" in caplog.text
     with pytest.raises(StorageError, match=rf"byte {second.offset} of partition-0007-00001"):
-        owns(7, 2)
+        successor.replica.finish()

@@ -7,15 +7,18 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from focused.cluster import replication
 from focused.cluster.replication import FencedError, Replica, newest_token, restore
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
@@ -23,6 +26,7 @@ from focused.storage.state_store import StateStore
 from tests.support import shared_storages
 from tests.support.examples import examples
 
+Later = shared_storages.Later
 s3_server, storage_url = shared_storages.s3_server, shared_storages.storage_url
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 ROWS, SETS = "content", "queue"
@@ -32,11 +36,12 @@ State = tuple[dict[bytes, bytes], dict[bytes, set[bytes]]]
 
 
 def everything(store: StateStore) -> dict[str, Any]:
-    """All rows of all tables, but for the number of the checkpoint."""
+    """All rows of all tables, but for the bookkeeping of checkpoints and restores."""
     from focused.storage.environment import SETS, TABLES
 
     found: dict[str, Any] = {name: dict(store.tables.scan(name)) for name in TABLES}
-    found["meta"].pop(b"checkpoint", None)
+    for bookkeeping in (b"checkpoint", b"restored_from"):
+        found["meta"].pop(bookkeeping, None)
     for name in SETS:
         keys = [key for key, _ in store.tables.first_members(name)]
         found[name] = {key: list(store.tables.members(name, key)) for key in keys}
@@ -51,7 +56,7 @@ def storage(storage_url: str) -> SharedStorage:
 class Owner:
     """An owner of the partition: it restores, and begins."""
 
-    def __init__(self, storage: SharedStorage, folder: Path, token: int, **limits: int) -> None:
+    def __init__(self, storage: SharedStorage, folder: Path, token: int, **limits: Any) -> None:
         self.folder, self.token = folder, token
         restore(storage, PARTITION, folder, token)
         self.store = StateStore.open(folder / "state", {"topic": "whales"})
@@ -157,12 +162,16 @@ def test_an_old_owner_is_fenced_before_its_successor_wrote_a_snapshot(
 
 def test_an_old_owner_is_fenced_after_its_successor_cleaned_up(owners, storage) -> None:
     asleep = owners(1)
-    owners(2)
+    second = owners(2, min_snapshot_bytes=1)
+    large = os.urandom(100_000)
+    second.put((b"b", large))
+    second.replica.flush()
+    second.replica.flush()
     assert objects(storage, 1) == []
     asleep.put((b"a", b"1"))
     with pytest.raises(FencedError):
         asleep.replica.flush()
-    assert owners(3).rows() == {}
+    assert owners(3).rows() == {b"b": large}
 
 
 def test_a_lower_token_can_neither_restore_nor_begin(owners, storage, tmp_path) -> None:
@@ -351,15 +360,76 @@ def test_a_segment_whose_upload_seemed_to_fail_does_not_follow_a_later_snapshot(
     storage.calls_until_failure = None
     first.put((b"a", b"new" * 1_000))
     first.replica.flush()
+    first.put((b"b", b"after"))
+    first.replica.flush()
     first.store.abandon()
     second = Owner(storage, tmp_path / "two", 2)
-    assert second.rows() == {b"a": b"new" * 1_000}
+    assert second.rows() == {b"a": b"new" * 1_000, b"b": b"after"}
     second.store.close()
 
 
 keys = st.sampled_from([b"a", b"b", b"c"])
 values = st.binary(max_size=4) | st.just(b"large" * 100)
 members = st.sampled_from([b"abc", b"abd", b"xyz"])
+
+
+def test_a_snapshot_may_take_longer_than_many_flushes(owners, storage) -> None:
+    later = Later()
+    first = owners(1, min_snapshot_bytes=2_000, background=later)
+    for number in range(20):
+        first.put((b"%d" % number, os.urandom(500)), (b"last", b"%d" % number))
+        first.replica.flush()
+    rows = first.rows()
+    later.run()
+    first.put((b"after", b"1"))
+    first.replica.flush()
+    assert len(objects(storage, 1, "segment-")) < 20
+    first.store.abandon()
+    second = owners(2)
+    assert second.rows() == {**rows, b"after": b"1"}
+
+
+def test_a_snapshot_from_before_commits_were_dropped_does_not_count(owners, storage) -> None:
+    later = Later()
+    first = owners(1, min_snapshot_bytes=1, max_pending_bytes=250_000, background=later)
+    for key in (b"a", b"c"):
+        first.put((key, os.urandom(100_000)))
+        first.replica.flush()
+    large = os.urandom(300_000)
+    first.put((b"b", large))
+    later.run()
+    with pytest.raises(StorageError, match="commits were dropped while uploads failed"):
+        first.replica.flush()
+    later.run()
+    first.replica.flush()
+    first.store.abandon()
+    assert owners(2).rows()[b"b"] == large
+
+
+def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners, storage) -> None:
+    later = Later()
+    first = owners(1, min_snapshot_bytes=1, background=later)
+    first.put((b"a", os.urandom(100_000)))
+    first.replica.flush()
+    first.put((b"a", b"2"))
+    first.replica.flush()
+    first.store.abandon()
+    later.run()
+    assert owners(2).rows() == {b"a": b"2"}
+
+
+def test_a_takeover_uploads_little_however_large_the_state_is(owners, storage) -> None:
+    first = owners(1)
+    first.put((b"a", os.urandom(500_000)))
+    first.replica.flush()
+    second = owners(2)
+    sizes = storage.entries("state/partition-0007/0000000002")
+    assert sum(size for size in sizes.values() if size) < 2_000
+    second.put((b"b", b"2"))
+    second.replica.flush()
+    second.store.abandon()
+    third = owners(3)
+    assert sorted(third.rows()) == [b"a", b"b"]
 
 
 class ReplicaMachine(RuleBasedStateMachine):
@@ -375,12 +445,21 @@ class ReplicaMachine(RuleBasedStateMachine):
         """The states that a successor may restore: that of the last flush, or one that failed."""
         self.asleep: list[Owner] = []
         self.token = 0
+        self.patches = ExitStack()
 
     @initialize(
-        snapshot=st.sampled_from([1, 300, 2_000_000]), pending=st.sampled_from([100, 2_000_000])
+        segments=st.sampled_from([1, 3, 1_000]),
+        pending=st.sampled_from([100, 2_000_000]),
+        is_inline=st.booleans(),
     )
-    def begin(self, snapshot: int, pending: int) -> None:
-        self.limits = {"min_snapshot_bytes": snapshot, "max_pending_bytes": pending}
+    def begin(self, segments: int, pending: int, is_inline: bool) -> None:
+        self.later = Later()
+        for name, value in (("_MAX_SEGMENTS", segments), ("_FLUSHES_UNTIL_RETRY", 1)):
+            self.patches.enter_context(mock.patch.object(replication, name, value))
+        self.limits: dict[str, Any] = {
+            "max_pending_bytes": pending,
+            "background": None if is_inline else self.later,
+        }
         self._take_over()
 
     def _take_over(self) -> None:
@@ -440,19 +519,32 @@ class ReplicaMachine(RuleBasedStateMachine):
     @rule()
     def flush(self) -> None:
         self.commit()
-        self.owner.replica.flush()
-        self.possible = [deepcopy(self.committed)]
+        self._flush()
 
     @rule(calls=st.integers(0, 6), after=st.booleans())
     def flush_with_a_failure(self, calls: int, after: bool) -> None:
         self.commit()
         self.storage.calls_until_failure, self.storage.fails_after = calls, after
-        try:
-            self.owner.replica.flush()
-            self.possible = [deepcopy(self.committed)]
-        except StorageError:
-            self.possible.append(deepcopy(self.committed))
+        self._flush()
         self.storage.calls_until_failure = None
+
+    def _flush(self) -> None:
+        self.possible.append(deepcopy(self.committed))
+        # It fails, too, while a snapshot is awaited after commits were dropped.
+        with suppress(StorageError):
+            self.owner.replica.flush()
+            self.possible = self.possible[-1:]
+
+    @rule()
+    def background_jobs_run(self) -> None:
+        self.later.run()
+
+    @rule()
+    def flush_until_it_is_durable(self) -> None:
+        for _ in range(3):
+            self.flush()
+            self.later.run()
+        assert len(self.possible) == 1
 
     @rule()
     def the_owner_dies(self) -> None:
@@ -475,6 +567,7 @@ class ReplicaMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for owner in (self.owner, *self.asleep):
             owner.store.abandon()
+        self.patches.close()
         shutil.rmtree(self.folder)
 
 

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from focused.errors import StorageError
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +55,22 @@ def new_bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     bucket = f"bucket-{uuid.uuid4()}"
     s3fs.S3FileSystem().mkdir(bucket)
     return f"s3://{bucket}"
+
+
+class Later(Executor):
+    """Runs what is submitted when it is told to."""
+
+    def __init__(self) -> None:
+        self._jobs: list[tuple[Future[Any], Any]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self._jobs.append((Future(), partial(fn, *args, **kwargs)))
+        return self._jobs[-1][0]
+
+    def run(self) -> None:
+        jobs, self._jobs = self._jobs, []
+        for future, job in jobs:
+            try:
+                future.set_result(job())
+            except StorageError as error:
+                future.set_exception(error)
