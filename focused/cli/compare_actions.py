@@ -188,6 +188,8 @@ def compare_clusters(options: CompareOptions, cluster: ClusterOptions) -> None:
     if options.settings.live or options.jobs > 1:
         raise ConfigurationError("--workers simulates in one process: leave --live and --jobs out")
     variants = cluster.variants()
+    if options.json_path is not None:
+        check_writable(options.json_path)
     has_budget = options.settings.budget != NO_BUDGET
     if not has_budget:
         settings = msgspec.structs.replace(options.settings, budget="1")
@@ -210,7 +212,9 @@ def compare_clusters(options: CompareOptions, cluster: ClusterOptions) -> None:
     console.width = max(console.width, _TABLES_WIDTH)
     console.print(cluster_table(summarise_clusters(rows)))
     console.print(assignment_table(assignments))
-    written = write_cluster_report(rows, assignments, sys.argv[1:], options.folder)
+    written = write_cluster_report(
+        rows, assignments, sys.argv[1:], options.folder, options.json_path
+    )
     echo(f"Report: {written[0]}, and {len(written) - 1} files beside it")
 
 

@@ -172,10 +172,12 @@ def write_report(
     assignments: Sequence[AssignmentRow],
     command: Sequence[str],
     folder: Path,
+    json_path: Path | None = None,
 ) -> list[Path]:
     """Write ``clusters.json``, ``clusters.csv``, ``cluster-runs.csv`` and ``assignment.csv``.
 
-    Raises ComparisonError when the folder cannot be written.
+    The JSON document goes to ``json_path``, too. Raises ComparisonError when the folder cannot be
+    written.
     """
     measures = summarise(rows)
     document = {
@@ -191,7 +193,8 @@ def write_report(
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json_atomically(folder / DOCUMENT_FILE, document)
+        for path in filter(None, (folder / DOCUMENT_FILE, json_path)):
+            write_json_atomically(path, document)
         written = [write_atomically(folder / name, content) for name, content in contents.items()]
     except OSError as error:
         where = error.filename or folder

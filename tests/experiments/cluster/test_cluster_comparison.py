@@ -118,11 +118,13 @@ def test_few_hosts_move_when_a_worker_joins_or_leaves(wide_web: RecordedWeb) -> 
 def test_the_command_shows_and_writes_the_measures(tmp_path: Path) -> None:
     build_web(tmp_path / "web")
     options = ("--policies", "bfs", "--budget", "none", "--workers", "1,3")
+    options = (*options, "--json", tmp_path / "copy.json")
     done = compare(tmp_path, *options, "--mode", "exchange,firewall")
     assert done.exit_code == 0, done.output
     assert "coverage %" in done.output
     assert "Assignment of partitions" in done.output
     document = json.loads((tmp_path / "comparison" / "clusters.json").read_text())
+    assert json.loads((tmp_path / "copy.json").read_text()) == document
     assert [each["variant"]["workers"] for each in document["measures"]] == [1, 1, 3, 3]
     assert document["measures"][2]["coverage"] == 1.0
     with (tmp_path / "comparison" / "clusters.csv").open() as file:
