@@ -70,6 +70,7 @@ class ClusterVariant(msgspec.Struct, frozen=True):
             batch_s=self.batch_s,
             shares_learning=self.sharing in (Sharing.ALL, Sharing.NO_BUDGET),
             shares_budget=self.sharing in (Sharing.ALL, Sharing.NO_LEARNING),
+            shares_contents=self.sharing is not Sharing.NOTHING,
             replicated=tuple(popular[: self.replicate]),
         )
 

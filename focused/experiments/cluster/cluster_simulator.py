@@ -31,6 +31,7 @@ from focused.cluster.learning import SharedLearning
 from focused.cluster.outbox import ExampleOutbox, Outbox
 from focused.cluster.partition import Partition
 from focused.cluster.routing import LinkMode, RoutedLinks
+from focused.cluster.shared_contents import ContentRegistry, MemoryContentStore
 from focused.crawl import Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.experiments.simulation.simulator import Latency, Network, pages_frame
@@ -54,7 +55,8 @@ class ClusterSettings:
     Partition n belongs to worker n modulo ``workers``. Links and training examples are exchanged
     every ``batch_s`` seconds, priorities told and pages granted every ``round_s``. Without
     ``shares_learning`` each partition trains a scorer of its own; without ``shares_budget`` each
-    has an equal part of the budget. All partitions know the ``replicated`` URLs from the start.
+    has an equal part of the budget; without ``shares_contents`` each detects its own duplicates
+    only. All partitions know the ``replicated`` URLs from the start.
     """
 
     partitions: int
@@ -65,6 +67,7 @@ class ClusterSettings:
     round_s: float = 1.0
     shares_learning: bool = True
     shares_budget: bool = True
+    shares_contents: bool = True
     replicated: Sequence[str] = ()
 
 
@@ -185,6 +188,7 @@ class _Cluster:
         self._owner_of = PartitionMap(settings.partitions, settings.unit)
         self._replicated = frozenset(map(link_key, settings.replicated))
         self._exchange = MemoryExchange()
+        self._contents = MemoryContentStore()
         self._learning: list[SharedLearning] = []
         self._drivers: list[_Driver] = []
         self._requests: list[_Request] = []
@@ -228,6 +232,11 @@ class _Cluster:
             keep_links=False,
             route=route,
             share_example=None if examples is None else examples.add,
+            shared_contents=(
+                ContentRegistry(self._contents, number, self._owner_of)
+                if self._settings.shares_contents
+                else None
+            ),
         )
         crawl.seed(self._own(seeds, number), 0.0)
         for url in self._own(self._settings.replicated, number):

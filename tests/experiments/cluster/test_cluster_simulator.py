@@ -26,7 +26,7 @@ from tests.support.recorded_web import MemoryWeb, html, page
 HOSTS = 12
 PAGES = 8
 LATENCY = hashed_latency(0.2, seed=1)
-INDEPENDENT = {"shares_learning": False, "shares_budget": False}
+INDEPENDENT = {"shares_learning": False, "shares_budget": False, "shares_contents": False}
 FIRST = "http://h0.test/"
 
 
@@ -179,3 +179,22 @@ def test_links_wait_for_the_next_batch(subject: Topic) -> None:
     quick, slow = (cluster(subject, 4, batch_s=batch_s) for batch_s in (0.1, 60.0))
     assert set(fetched(quick.pages)) == set(fetched(slow.pages))
     assert slow.simulated_s > quick.simulated_s + 60
+
+
+@pytest.mark.parametrize(("shares_contents", "duplicates"), [(True, 1), (False, 0)])
+def test_a_copy_on_the_host_of_another_partition_is_a_duplicate(
+    subject: Topic, shares_contents: bool, duplicates: int
+) -> None:
+    near, far = FIRST, "http://h3.test/"
+    assert PartitionMap(4).of_url(near) != PartitionMap(4).of_url(far)
+    same = html("Same", text="whale and calf " * 30)
+    run = simulate_cluster(
+        subject,
+        WhaleClassifier(),
+        RecordedNetwork(MemoryWeb(page(near, same), page(far, same))),
+        policy,
+        ClusterSettings(4, shares_contents=shares_contents),
+        latency=LATENCY,
+        seeds=[near, far],
+    )
+    assert run.fetched["duplicate_of"].notna().sum() == duplicates
