@@ -113,7 +113,9 @@ class BenchmarkWorker:
         links = load.pages * load.links_per_page / max(len(self._leases), 1)
         plans = [self._plan(lease, round(links)) for lease in self._leases.values()]
         status = WorkerStatus(self.name, "host.example", 4242, 0.0, pages_per_s=12.5)
-        result = self._rounds.run(RoundPlan(self._now, status, plans))
+        result = self._rounds.run(
+            RoundPlan(self._now, status, [plan.status for plan in plans], plans)
+        )
         assert not result.problems, result.problems
         for lease in result.claimed:
             self._leases[lease.partition] = lease

@@ -10,7 +10,9 @@ A worker should not spend its time on the examples of others: :func:`sharing_pro
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -126,6 +128,10 @@ class SharedLearning:
 
     def save(self) -> None:
         """Store a snapshot of the scorer for workers that join. Raises StorageError."""
+        self.prepare_snapshot()()
+
+    def prepare_snapshot(self) -> Callable[[], object]:
+        """Take a snapshot; return what stores it, which may run in another thread."""
         snapshot = _Snapshot(
             _SNAPSHOT_FORMAT,
             tuple(self._scorer.feature_names),
@@ -134,10 +140,10 @@ class SharedLearning:
             self._scorer.state(),
         )
         data = msgspec.msgpack.encode(snapshot)
-        if self._storage is None:
-            return
-        self._storage.write(_SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
         self._since_snapshot = 0
+        if self._storage is None:
+            return bool
+        return partial(self._storage.write, _SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
 
     def restore(self) -> bool:
         """Restore the newest snapshot, before the first example; False if none can be used.

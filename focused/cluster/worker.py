@@ -86,9 +86,6 @@ class _OwnedPartition:
     """The priority below which it fetches nothing, because other partitions have better links."""
     leaves: bool = False
     granted: int = 0
-    position_sent: str = ""
-    trimmed: str = ""
-    """The position up to which its stream was trimmed, and that of the round under way."""
     outgoing: Outgoing = field(default_factory=Outgoing)
     """What the round under way sends."""
 
@@ -259,7 +256,6 @@ class ClusterWorker:
                 return
             result, self._running = self._running.result(), None
             self._apply(result, now)
-            self._leads = result.leads
         if not self._is_over and now >= self._round_at + _SHORT_ROUND_S:
             self._round_at = now
             plan = self._short_plan(now) if now < self._full_at + ROUND_S else self._plan(now)
@@ -274,8 +270,6 @@ class ClusterWorker:
                 for _ in range(_MAX_READS_PER_ROUND):
                     if not self._learning.learn():
                         break
-                if self._leads and self._learning.is_snapshot_due:
-                    self._learning.save()
         except FocusedError as error:
             self._report_problems([str(error)])
 
@@ -341,14 +335,21 @@ class ClusterWorker:
             plans.append(self._partition_plan(owned, now))
         worker = self._worker_status(now)
         self._full_at = now
-        statuses = [plan.status for plan in plans]
-        return RoundPlan(now, worker, statuses, plans, claims=not self._is_draining)
+        learning = self._learning
+        saves = self._leads and learning is not None and learning.is_snapshot_due
+        return RoundPlan(
+            now,
+            worker,
+            [plan.status for plan in plans],
+            plans,
+            claims=not self._is_draining,
+            store_snapshot=learning.prepare_snapshot() if learning is not None and saves else None,
+        )
 
     def _partition_plan(self, owned: _OwnedPartition, now: float) -> PartitionPlan:
         partition, crawl = owned.partition, owned.crawl
         status = self._partition_status(owned, now)
         best = status.priorities
-        owned.position_sent = partition.position
         used = status.fetched + status.in_flight
         gives_back = owned.granted > used and not (best and best[0] >= owned.floor)
         if gives_back:
@@ -361,7 +362,6 @@ class ClusterWorker:
             owned.replica.prepare(),
             owned.outgoing,
             partition.position,
-            trims=partition.position != owned.trimmed,
             gives_back=gives_back,
             leaves=leaves or self._is_over,
         )
@@ -411,7 +411,6 @@ class ClusterWorker:
             if done.is_held:
                 owned.may_fetch_until = result.started_at + self._lease_s * (1 - _LEASE_MARGIN)
             if done.is_sent:
-                owned.trimmed = owned.position_sent
                 owned.partition.confirm(owned.outgoing, now)
             if done.is_released:
                 self._close_released(owned)
@@ -424,10 +423,9 @@ class ClusterWorker:
             for number in self._owned.keys() & result.granted.keys():
                 self._limit(self._owned[number], result.granted[number])
         self._hold_back(result.statuses)
-        probability = sharing_probability(result.pages_per_s)
-        for owned in self._owned.values():
-            if owned.partition.examples is not None:
-                owned.partition.examples.probability = probability
+        self._leads = result.leads
+        if result.pages_per_s is not None:
+            self._sample_examples(sharing_probability(result.pages_per_s))
         if result.command is not None:
             self._note_command(result.command)
             self._is_draining = result.is_draining
@@ -447,6 +445,11 @@ class ClusterWorker:
             owned.crawl.limit_priority(owned.floor)
             if owned.idle_reason is None:
                 owned.ask_at = 0.0
+
+    def _sample_examples(self, probability: float) -> None:
+        for owned in self._owned.values():
+            if owned.partition.examples is not None:
+                owned.partition.examples.probability = probability
 
     def _limit(self, owned: _OwnedPartition, pages: int) -> None:
         owned.granted = pages

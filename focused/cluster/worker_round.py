@@ -38,8 +38,8 @@ MAX_CLAIMS = 4
 class PartitionPlan:
     """What a round is to do for one partition of the worker.
 
-    ``upload`` makes durable what was committed; only then ``outgoing`` is sent and, if it
-    ``trims``, the stream is trimmed up to ``position``. With ``gives_back`` the unused part of the
+    ``upload`` makes durable what was committed; only then ``outgoing`` is sent and the
+    stream is trimmed up to ``position``. With ``gives_back`` the unused part of the
     grant is returned; with ``leaves`` the lease is released at the end, if everything else
     succeeded.
     """
@@ -49,7 +49,6 @@ class PartitionPlan:
     upload: Callable[[], object]
     outgoing: Outgoing
     position: str
-    trims: bool = False
     gives_back: bool = False
     leaves: bool = False
 
@@ -59,6 +58,7 @@ class RoundPlan:
     """What a round is to do; ``started_at`` is its time by the worker's clock.
 
     A short round has no ``partitions``: it exchanges ``statuses``, grants and commands only.
+    ``store_snapshot`` stores what the scorer has learned, for workers that join.
     """
 
     started_at: float
@@ -67,6 +67,7 @@ class RoundPlan:
     partitions: Sequence[PartitionPlan] = ()
     is_short: bool = False
     claims: bool = True
+    store_snapshot: Callable[[], object] | None = None
 
 
 @dataclass(slots=True)
@@ -84,19 +85,19 @@ class RoundResult:
     """What a round found; ``command`` is None if the coordinator did not answer.
 
     The states of ``claimed`` partitions are restored. ``unwanted`` are partitions of this worker
-    that are assigned to others. ``pages_per_s`` is the speed of all workers together.
+    that are assigned to others. ``pages_per_s`` is what all workers fetch; None if not asked for.
     """
 
     started_at: float
     partitions: dict[int, PartitionResult] = field(default_factory=dict)
     command: Command | None = None
     is_draining: bool = False
+    leads: bool = False
+    pages_per_s: float | None = None
     claimed: list[Lease] = field(default_factory=list)
     unwanted: frozenset[int] = frozenset()
     granted: Mapping[int, int] = field(default_factory=dict)
     statuses: Mapping[int, PartitionStatus] = field(default_factory=dict)
-    leads: bool = False
-    pages_per_s: float = 0.0
     problems: list[str] = field(default_factory=list)
 
 
@@ -148,6 +149,11 @@ class WorkerRounds:
             self._coordinate(plan, result)
         except CoordinationError as error:
             result.problems.append(str(error))
+        if plan.store_snapshot is not None:
+            try:
+                plan.store_snapshot()
+            except StorageError as error:
+                result.problems.append(str(error))
         return result
 
     def leave(self) -> None:
@@ -175,8 +181,7 @@ class WorkerRounds:
                 return
             plan.outgoing.send(self._exchange)
             own.is_sent = True
-            if plan.trims:
-                self._exchange.trim(number, plan.position)
+            self._exchange.trim(number, plan.position)
             if plan.gives_back:
                 used = plan.status.fetched + plan.status.in_flight
                 self._coordinator.give_back(plan.lease, used)

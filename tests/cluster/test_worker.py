@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from focused.cluster import learning, worker
 from focused.cluster.coordinator import ClusterState
+from focused.cluster.exchange import MemoryExchange
 from focused.topic import Budget, Topic
+from tests.support.pupil import Pupil
 from tests.support.simulated import politely, topic
 from tests.support.workers import LEASE_S, Workers, ring, stop
 
@@ -164,6 +167,58 @@ def test_a_stopped_cluster_goes_on_with_new_workers(workers: Workers) -> None:
     workers.run()
     assert workers.fetched() == ALL
     assert max(requests(workers).values()) == 1
+
+
+def heard(workers: Workers) -> dict[str, list[str]]:
+    """What the scorer of each worker learned, restored or read."""
+    return {name: [url for url, _, _ in each.lessons] for name, each in workers.scorers.items()}
+
+
+@pytest.fixture
+def learners(tmp_path: Path, subject: Topic) -> Iterator[Workers]:
+    workers = Workers(subject, WEB, tmp_path, new_scorer=Pupil)
+    yield workers
+    workers.close()
+
+
+def test_all_workers_learn_from_all_pages_in_one_order(learners: Workers) -> None:
+    for name in "ab":
+        learners.start(name)
+    learners.run(until=lambda: learners.coordinator.command().state is ClusterState.ENDED)
+    learned = heard(learners)
+    assert sorted(learned["a"]) == ALL
+    assert learned["a"] == learned["b"]
+
+
+def test_a_worker_that_joins_learns_what_was_trimmed_from_a_snapshot(
+    learners: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "EXAMPLES_PER_SNAPSHOT", 2)
+    learners.exchange = MemoryExchange(max_published=5)
+    learners.start("a")
+    learners.run(until=lambda: len(heard(learners)["a"]) >= 20)
+    learners.start("b")
+    learners.run(until=lambda: learners.coordinator.command().state is ClusterState.ENDED)
+    learned = heard(learners)
+    assert learned["a"] == learned["b"]
+    assert sorted(learned["b"]) == ALL
+
+
+def test_fewer_examples_are_shared_where_workers_fetch_more_than_they_can_learn_from(
+    learners: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared: list[float] = []
+
+    def probability(pages_per_s: float) -> float:
+        shared.append(pages_per_s)
+        return 0.0 if pages_per_s > 0 else 1.0
+
+    monkeypatch.setattr(worker, "sharing_probability", probability)
+    for name in "ab":
+        learners.start(name)
+    learners.run()
+    assert max(shared) > 1.0
+    assert len(heard(learners)["a"]) < len(ALL) / 2
 
 
 def _beyond() -> list[str]:

@@ -19,6 +19,7 @@ from focused.cluster.assignment import PartitionMap, SiteUnit
 from focused.cluster.coordinator import ClusterState, WorkerStatus
 from focused.cluster.exchange import MemoryExchange
 from focused.cluster.leadership import Leadership
+from focused.cluster.learning import SharedLearning
 from focused.cluster.memory_coordinator import MemoryCoordinator, MemoryPaceLeases
 from focused.cluster.open_partition import PartitionModels, PartitionStates
 from focused.cluster.storage import SharedStorage
@@ -27,6 +28,7 @@ from focused.cluster.worker_round import RoundResult, WorkerRounds
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.priorities import highest_score_first
+from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Outcome
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
@@ -56,10 +58,18 @@ class Workers:
     """``asked`` has (time, worker, URL) of every page that was requested."""
 
     def __init__(
-        self, topic: Topic, web: Mapping[str, Outcome], folder: Path, *, partitions: int = 4
+        self,
+        topic: Topic,
+        web: Mapping[str, Outcome],
+        folder: Path,
+        *,
+        partitions: int = 4,
+        new_scorer: Callable[[], LinkScorer] = WhaleScorer,
     ) -> None:
         self.topic, self.web, self.folder = topic, web, folder
         self.partitions = partitions
+        self.new_scorer = new_scorer
+        self.scorers: dict[str, LinkScorer] = {}
         self.now = START
         self.coordinator = MemoryCoordinator(lambda: self.now, LEASE_S)
         self.exchange = MemoryExchange()
@@ -71,9 +81,12 @@ class Workers:
         self._maintained_at = START
 
     def start(self, name: str) -> ClusterWorker:
-        models = PartitionModels(
-            WhaleClassifier(), Policy("focused", WhaleScorer(), highest_score_first)
-        )
+        scorer = self.scorers[name] = self.new_scorer()
+        models = PartitionModels(WhaleClassifier(), Policy("focused", scorer, highest_score_first))
+        learning = None
+        if isinstance(scorer, OnlineLinkScorer):
+            learning = SharedLearning(scorer, self.exchange, self.storage)
+            learning.restore()
         partitions = PartitionMap(self.partitions, SiteUnit.HOST)
         states = PartitionStates(self.topic, models, partitions, self.storage, self.folder / name)
         group = ClusterWorker(
@@ -92,6 +105,7 @@ class Workers:
             lease_s=LEASE_S,
             request_s=10.0,
             has_page_budget=self.topic.budget.pages is not None,
+            learning=learning,
         )
         self.running[name] = RunningWorker(group)
         return group
