@@ -32,6 +32,8 @@ class ModelAnnouncement(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     bytes: Annotated[int, msgspec.Meta(ge=1, le=MAX_MODEL_BYTES)]
+    trained_at: Annotated[float, msgspec.Meta(ge=0.0)]
+    """In seconds since the epoch."""
 
     @property
     def object_name(self) -> str:
@@ -56,13 +58,20 @@ class ModelDistribution:
         self._path = folder / "model.joblib"
         self._seen: bytes | None = None
 
-    def publish(self, path: Path) -> None:
-        """Store a model file and announce it. Raises ModelError and StorageError."""
-        load_named_model(path)  # a file that cannot be loaded is not announced
+    def publish(self, path: Path, *, only_newer: bool = False) -> bool:
+        """Store a model file and announce it. Raises ModelError and StorageError.
+
+        With ``only_newer`` do so, and return True, if it was trained after the announced one.
+        """
+        model, _ = load_named_model(path)  # a file that cannot be loaded is not announced
+        if only_newer and model.report.trained_at <= self._announced_at():
+            return False
         content = path.read_bytes()
-        announcement = ModelAnnouncement(hashlib.sha256(content).hexdigest(), len(content))
+        digest = hashlib.sha256(content).hexdigest()
+        announcement = ModelAnnouncement(digest, len(content), model.report.trained_at)
         self._storage.write(announcement.object_name, content)
         self._storage.write(_ANNOUNCEMENT_NAME, msgspec.json.encode(announcement))
+        return True
 
     def poll(self) -> DistributedModel | None:
         """Return the announced model, once; None if it is known, cannot be read or is refused."""
@@ -83,14 +92,17 @@ class ModelDistribution:
         self._seen = raw
         return self._load(content)
 
-    def _fetch(self, raw: bytes) -> bytes:
+    def _announced_at(self) -> float:
+        """When the announced model was trained; -1 without a usable announcement."""
+        if not self._storage.exists(_ANNOUNCEMENT_NAME):
+            return -1.0
         try:
-            announcement = msgspec.json.decode(raw, type=ModelAnnouncement)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise ModelError(
-                f"{_ANNOUNCEMENT_NAME} in the shared storage is no announcement of a model "
-                f"({error}); publish the model again"
-            ) from error
+            return _decode(self._storage.read(_ANNOUNCEMENT_NAME)).trained_at
+        except ModelError:
+            return -1.0
+
+    def _fetch(self, raw: bytes) -> bytes:
+        announcement = _decode(raw)
         content = self._storage.read(announcement.object_name)
         if hashlib.sha256(content).hexdigest() != announcement.sha256:
             raise ModelError(
@@ -108,3 +120,13 @@ class ModelDistribution:
             logger.warning("the announced model was ignored: %s", error)
             return None
         return DistributedModel(model.classifier, name)
+
+
+def _decode(raw: bytes) -> ModelAnnouncement:
+    try:
+        return msgspec.json.decode(raw, type=ModelAnnouncement)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ModelError(
+            f"{_ANNOUNCEMENT_NAME} in the shared storage is no announcement of a model "
+            f"({error}); publish the model again"
+        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -21,10 +22,11 @@ from tests.support.memory_storage import MemoryStorage
 
 @pytest.fixture(scope="module")
 def model_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two models that differ."""
+    """Two models that differ; the second was trained later."""
     first, second = (tmp_path_factory.mktemp(name) / "model.joblib" for name in ("one", "two"))
     save_model(trained(first.parent), first)
-    save_model(trained(second.parent, estimator="logistic-regression"), second)
+    later = trained(second.parent, estimator="logistic-regression")
+    save_model(replace(later, report=replace(later.report, trained_at=2e9)), second)
     return first, second
 
 
@@ -35,7 +37,7 @@ def storage() -> MemoryStorage:
 
 def announce(storage: MemoryStorage, content: bytes) -> None:
     """Announce a file that is no model, as no worker does."""
-    announcement = ModelAnnouncement(hashlib.sha256(content).hexdigest(), len(content))
+    announcement = ModelAnnouncement(hashlib.sha256(content).hexdigest(), len(content), 0.0)
     storage.write(announcement.object_name, content)
     storage.write("models/current.json", msgspec.json.encode(announcement))
 
@@ -61,6 +63,25 @@ def test_the_next_model_replaces_it(storage, model_files, tmp_path):
         names.append(model.name if model else None)
     first, second = map(model_name, model_files)
     assert names == [first, second, first]
+
+
+def test_an_older_model_does_not_replace_a_newer_one_by_itself(storage, model_files, tmp_path):
+    """A worker starts with the file of its machine, which may be older than the announced one."""
+    worker = ModelDistribution(storage, tmp_path)
+    older, newer = model_files
+    assert worker.publish(older, only_newer=True)
+    assert worker.publish(newer, only_newer=True)
+    assert not worker.publish(older, only_newer=True)
+    model = worker.poll()
+    assert model is not None
+    assert model.name == model_name(newer)
+
+
+def test_a_malformed_announcement_is_replaced(storage, model_files, tmp_path):
+    storage.write("models/current.json", b"?")
+    worker = ModelDistribution(storage, tmp_path)
+    assert worker.publish(model_files[0], only_newer=True)
+    assert worker.poll() is not None
 
 
 def test_without_an_announcement_there_is_no_model(storage, tmp_path):
@@ -107,9 +128,10 @@ def test_a_foreign_file_is_refused_once(storage, tmp_path, caplog):
     [
         b"",
         b"{}",
-        b'{"sha256": "../../etc/passwd", "bytes": 10}',
-        b'{"sha256": "%s", "bytes": 99999999999999}' % (b"0" * 64),
-        b'{"sha256": "%s", "bytes": 10, "path": "x"}' % (b"0" * 64),
+        b'{"sha256": "../../etc/passwd", "bytes": 10, "trained_at": 0}',
+        b'{"sha256": "%s", "bytes": 99999999999999, "trained_at": 0}' % (b"0" * 64),
+        b'{"sha256": "%s", "bytes": 10, "trained_at": -1}' % (b"0" * 64),
+        b'{"sha256": "%s", "bytes": 10, "trained_at": 0, "path": "x"}' % (b"0" * 64),
     ],
 )
 def test_a_malformed_announcement_is_refused(announcement, storage, tmp_path, caplog):
