@@ -42,7 +42,6 @@ class LocalCluster:
         *,
         masters: int = 3,
         replicas: int = 1,
-        partitions: int = 16,
         arguments: Sequence[str] = (),
         faults: FaultPlan | None = None,
         storage: str | None = None,
@@ -55,7 +54,6 @@ class LocalCluster:
         self.redis = LocalRedis(folder / "redis", masters=masters, replicas=replicas)
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self._arguments = arguments
-        self._partitions = partitions
         self._replay = ReplayProcess(web, access_log=self.access_log, faults=faults)
         self._stack = ExitStack()
 
@@ -64,7 +62,6 @@ class LocalCluster:
         self._stack.enter_context(self.redis)
         self._stack.enter_context(self._replay)
         self._stack.callback(self._stop_workers)
-        self.topic_file = self._topic_with_cluster()
         self.coordinator = RedisCoordinator(connect(list(self.redis.urls)), self.name)
         return self
 
@@ -73,8 +70,19 @@ class LocalCluster:
 
     def start(self, name: str) -> None:
         """Start a worker."""
-        command = [sys.executable, "-m", "focused.cli", "worker", str(self.topic_file)]
-        command += ["--name", name, "--web", str(self.web), "--replay", self._replay.address]
+        command = [sys.executable, "-m", "focused.cli", "worker", str(self.topic)]
+        for url in self.redis.urls:
+            command += ["--redis", _without_password(url)]
+        command += [
+            "--storage",
+            self.storage,
+            "--name",
+            name,
+            "--web",
+            str(self.web),
+            "--replay",
+            self._replay.address,
+        ]
         command += ["--folder", str(self.folder / "local"), *self._arguments]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.workers[name] = subprocess.Popen(
@@ -119,19 +127,6 @@ class LocalCluster:
         subprocess.run([*command, "--web", str(self.web)], check=True)
         described: dict[str, Any] = json.loads((out / "report.json").read_text())
         return described
-
-    def _topic_with_cluster(self) -> Path:
-        urls = ", ".join(f'"{url}"' for url in map(_without_password, self.redis.urls))
-        text = self.topic.read_text(encoding="utf-8")
-        text += (
-            f'\n[cluster]\nurl = [{urls}]\nstorage = "{self.storage}"\n'
-            f"partitions = {self._partitions}\n"
-        )
-        # Beside the topic, because its paths are relative to it.
-        path = self.topic.with_name(f".{self.topic.stem}-{os.getpid()}.toml")
-        path.write_text(text, encoding="utf-8")
-        self._stack.callback(path.unlink)
-        return path
 
     def _stop_workers(self) -> None:
         for worker in self.workers.values():

@@ -65,6 +65,8 @@ _TYPES = {
     "command": "hash",
     "links": "stream",
     "messages": "stream",
+    "shingles": "hash",
+    "urls": "set",
 }
 """Types of values by the last part of their key; all others are strings."""
 
@@ -231,12 +233,6 @@ class RedisConnection:
         other._has_replica = self._has_replica
         return other
 
-    @property
-    def client(self) -> Redis | RedisCluster:
-        """The client, for pipelines of one's own."""
-        client: Redis | RedisCluster = self._client
-        return client
-
     def close(self) -> None:
         """Close all sockets."""
         self._client.close()
@@ -245,6 +241,20 @@ class RedisConnection:
         """Run one command and return its result."""
         keys = [each for each in command[1:] if isinstance(each, str)]
         return self._called(keys, lambda: self._client.execute_command(*command))
+
+    def execute_many(self, commands: Sequence[Sequence[str | bytes | float]]) -> list[Any]:
+        """Run commands in one round trip and return their results; replicas may lack them yet.
+
+        The second word of each command is its key.
+        """
+
+        def call() -> list[Any]:
+            pipeline = self._client.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            return _checked(pipeline.execute(raise_on_error=False))
+
+        return self._called([str(command[1]) for command in commands], call)
 
     def execute_all(
         self, commands: Sequence[tuple[str, Sequence[str | bytes | float]]]
@@ -333,10 +343,7 @@ class RedisConnection:
         for command in commands:
             pipeline.execute_command(*command)
         pipeline.execute_command(*(("WAIT", 1, _CONFIRM_WITHIN_MS) if waits else ("ROLE",)))
-        results: list[Any] = pipeline.execute(raise_on_error=False)
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
+        results = _checked(pipeline.execute(raise_on_error=False))
         last = results.pop()
         if not waits:
             self._has_replica[name] = _has_replica(last)
@@ -359,6 +366,14 @@ def crawl_key(crawl: str, part: str | int = "", name: str = "") -> str:
     """
     tag = quote(crawl, safe="") + (f":{part}" if part != "" else "")
     return f"{_PREFIX}{{{tag}}}:{name}"
+
+
+def _checked(results: list[Any]) -> list[Any]:
+    """Raise the first error among the results of a pipeline."""
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return results
 
 
 def _has_replica(role: Sequence[Any]) -> bool:

@@ -1,17 +1,14 @@
 """Shared contents in Redis.
 
-A content is a key of its own, so that contents are spread over all nodes of a Redis Cluster. Index
+Each content is a key of its own, so that contents are spread over the servers of a cluster. Index
 and URLs are in small hashes and sets, which Redis stores without an object per entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from redis import Redis, RedisCluster
-from redis.exceptions import RedisClusterException, RedisError
-
+from focused.cluster.redis_connection import RedisConnection, crawl_key
 from focused.cluster.shared_contents import INDEXED_HASHES, Claim, ClaimAnswer
 from focused.durations import DAY_S
 from focused.errors import ExchangeError
@@ -25,67 +22,60 @@ class RedisContentStore:
     """A :class:`focused.cluster.shared_contents.ContentStore` of one crawl in Redis 7 or later."""
 
     def __init__(
-        self, redis: Redis | RedisCluster, crawl: str, *, expire_s: float = EXPIRE_S
+        self, connection: RedisConnection, crawl: str, *, expire_s: float = EXPIRE_S
     ) -> None:
-        self._redis: Any = redis
-        self._prefix = f"focused:{crawl}:".encode()
+        self._redis = connection.raising(ExchangeError)
+        self._crawl = crawl
         self._expire_s = int(expire_s)
 
     def claim(self, claim: Claim) -> ClaimAnswer:
         """Store record, index entries and URL, unless they are taken; look up all hashes before."""
+        content, urls = self._content(claim.key), self._bucket("urls", claim.url_key)
         looked_up, indexed = claim.hashes, claim.hashes[:INDEXED_HASHES]
-        pipeline = self._redis.pipeline(transaction=False)
-        pipeline.set(self._content(claim.key), claim.record, nx=True, get=True, ex=self._expire_s)
-        for each in looked_up:
-            pipeline.hget(self._bucket(b"shingles", each), each[_BUCKET_BYTES:])
-        for each in indexed:
-            pipeline.hsetnx(self._bucket(b"shingles", each), each[_BUCKET_BYTES:], claim.key)
-        urls = self._bucket(b"urls", claim.url_key)
-        pipeline.sadd(urls, _number(claim.url_key))
-        for bucket in (urls, *(self._bucket(b"shingles", each) for each in indexed)):
-            pipeline.expire(bucket, self._expire_s)
-        original, *answers = _execute(pipeline)
-        similar = [key for key in answers[: len(looked_up)] if key is not None]
-        new = [
-            each for each, is_new in zip(indexed, answers[len(looked_up) :], strict=False) if is_new
+        commands: list[tuple[str | bytes | int, ...]] = [
+            ("SET", content, claim.record, "NX", "EX", self._expire_s),
+            ("GET", content),
+            *(("HGET", *self._entry(each)) for each in looked_up),
+            *(("HSETNX", *self._entry(each), claim.key) for each in indexed),
+            ("SADD", urls, _number(claim.url_key)),
         ]
-        return ClaimAnswer(original, similar, new)
+        buckets = (urls, *(self._entry(each)[0] for each in indexed))
+        commands += [("EXPIRE", bucket, self._expire_s) for bucket in buckets]
+        _, record, *answers = self._redis.execute_many(commands)
+        similar = [key for key in answers[: len(looked_up)] if key is not None]
+        is_new = answers[len(looked_up) : len(looked_up) + len(indexed)]
+        new = [each for each, added in zip(indexed, is_new, strict=True) if added]
+        return ClaimAnswer(claim.record if record is None else record, similar, new)
 
     def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
         """Remove the URL and index entries of a claim: its page is a duplicate."""
-        pipeline = self._redis.pipeline(transaction=False)
-        pipeline.srem(self._bucket(b"urls", url_key), _number(url_key))
-        for each in indexed:
-            pipeline.hdel(self._bucket(b"shingles", each), each[_BUCKET_BYTES:])
-        _execute(pipeline)
+        self._redis.execute_many(
+            [
+                ("SREM", self._bucket("urls", url_key), _number(url_key)),
+                *(("HDEL", *self._entry(each)) for each in indexed),
+            ]
+        )
 
     def records(self, keys: Sequence[bytes]) -> Sequence[bytes]:
         """Return the records of those keys that have one."""
-        pipeline = self._redis.pipeline(transaction=False)
-        for key in keys:
-            pipeline.get(self._content(key))
-        return [record for record in _execute(pipeline) if record is not None]
+        found = self._redis.execute_many([("GET", self._content(key)) for key in keys])
+        return [record for record in found if record is not None]
 
     def has_url(self, url_key: bytes) -> bool:
         """Whether an original has the URL."""
-        pipeline = self._redis.pipeline(transaction=False)
-        pipeline.sismember(self._bucket(b"urls", url_key), _number(url_key))
-        return bool(_execute(pipeline)[0])
+        bucket = self._bucket("urls", url_key)
+        return bool(self._redis.execute("SISMEMBER", bucket, _number(url_key)))
 
-    def _content(self, key: bytes) -> bytes:
-        return self._prefix + b"content:" + key
+    def _content(self, key: bytes) -> str:
+        return crawl_key(self._crawl, key.hex(), "content")
 
-    def _bucket(self, kind: bytes, key: bytes) -> bytes:
-        return self._prefix + kind + b":" + key[:_BUCKET_BYTES]
+    def _entry(self, shingle: bytes) -> tuple[str, bytes]:
+        return self._bucket("shingles", shingle), shingle[_BUCKET_BYTES:]
+
+    def _bucket(self, name: str, key: bytes) -> str:
+        return crawl_key(self._crawl, f"x{key[:_BUCKET_BYTES].hex()}", name)
 
 
 def _number(key: bytes) -> int:
     """A signed 32-bit integer: Redis stores a set of them in four bytes each."""
     return int.from_bytes(key[_BUCKET_BYTES:], "big", signed=True)
-
-
-def _execute(pipeline: Any) -> Any:
-    try:
-        return pipeline.execute()
-    except (RedisError, RedisClusterException) as error:
-        raise ExchangeError(f"Redis: {error}") from error

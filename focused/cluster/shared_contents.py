@@ -67,13 +67,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """The record of the original; None if the claim made it.
+    """The record of the content: that of the claim, or of an earlier one.
 
     ``similar`` has the keys of the contents that were indexed under the hashes; ``indexed`` are the
     hashes that the claim added to the index.
     """
 
-    original: bytes | None
+    record: bytes
     similar: Sequence[bytes]
     indexed: Sequence[bytes]
 
@@ -104,13 +104,12 @@ class MemoryContentStore:
 
     def claim(self, claim: Claim) -> ClaimAnswer:
         """Store record, index entries and URL, unless they are taken; look up all hashes before."""
-        original = self._records.get(claim.key)
-        self._records.setdefault(claim.key, claim.record)
+        record = self._records.setdefault(claim.key, claim.record)
         similar = [self._index[each] for each in claim.hashes if each in self._index]
         new = [each for each in claim.hashes[:INDEXED_HASHES] if each not in self._index]
         self._index.update(dict.fromkeys(new, claim.key))
         self._urls.add(claim.url_key)
-        return ClaimAnswer(original, similar, new)
+        return ClaimAnswer(record, similar, new)
 
     def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
         """Remove the URL and index entries of a claim: its page is a duplicate."""
@@ -225,8 +224,8 @@ class ContentRegistry:
     def _match(
         self, key: bytes, url: str, sketch: PageSketch | None, answer: ClaimAnswer
     ) -> DuplicateMatch | None:
-        original = None if answer.original is None else _decode_record(answer.original).url
-        if original not in (None, url):
+        original = _decode_record(answer.record).url
+        if original != url:
             exact = DuplicateKind.EXACT
             return DuplicateMatch(key, original, exact, sketch, exact_duplicate_of=original)
         if sketch is None or not answer.similar:

@@ -126,7 +126,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
         session.models.classifier,
         session.ordering,
         session.models.training_urls,
-        RedisContentStore(connection.client, crawl),
+        RedisContentStore(connection, crawl),
     )
     session.models = replace(session.models, watcher=_shared_updates(topic, session, storage))
     partitions = PartitionMap(cluster.partitions, SiteUnit(cluster.unit))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from redis import Redis
 
-from focused.cluster.redis_shared_contents import RedisContentStore
+from focused.cluster.local_redis import LocalRedis
+from focused.cluster.redis_connection import RedisConnection
 from focused.cluster.shared_contents import ContentRegistry, ContentStore, MemoryContentStore
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
@@ -22,9 +22,9 @@ from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Classification, Outcome, Page
+from tests.support.engines import Engine, RedisEngine, needs_redis
 from tests.support.keyword_guide import WhaleScorer
 from tests.support.partitions import DrivenPartition, partition_of_host
-from tests.support.redis_server import COMMAND, redis_server
 from tests.support.simulated import page as answer
 from tests.support.simulated import site
 
@@ -34,23 +34,10 @@ TEXT = " ".join(random.Random(1).choices(WORDS, k=800))
 OTHER_TEXT = " ".join(random.Random(2).choices(WORDS, k=800))
 
 
-@pytest.fixture(scope="module")
-def redis() -> Iterator[Redis]:
-    if COMMAND is None:
-        pytest.skip("no redis-server")
-    with redis_server() as client:
-        yield client
-
-
-@pytest.fixture(params=["memory", "redis"])
-def new_store(request: pytest.FixtureRequest) -> NewStore:
+@pytest.fixture
+def new_store(engine: Engine) -> NewStore:
     """Returns the store that another worker has of the same crawl."""
-    if request.param == "memory":
-        store = MemoryContentStore()
-        return lambda: store
-    client = request.getfixturevalue("redis")
-    client.flushall()
-    return lambda: RedisContentStore(client, "whales")
+    return engine.contents
 
 
 @dataclass
@@ -306,14 +293,15 @@ def test_an_unreachable_store_has_no_urls():
     assert not ContentRegistry(Unreachable(), 0, partition_of_host(3)).is_original("http://b.test/")
 
 
-@pytest.mark.skipif(COMMAND is None, reason="no redis-server")
-def test_a_redis_that_was_killed_makes_no_error():
-    with redis_server() as client:
-        store = RedisContentStore(client, "whales")
-        registry = ContentRegistry(store, 0, partition_of_host(3))
+@needs_redis
+def test_a_redis_that_was_killed_makes_no_error(tmp_path: Path):
+    with LocalRedis(tmp_path) as servers:
+        engine = RedisEngine(servers)
+        registry = ContentRegistry(engine.contents(), 0, partition_of_host(3))
         registry.claim(b"one", "http://a.test/", None)
-        client.shutdown(nosave=True)
+        servers.kill_master()
         assert registry.claim(b"one", "http://b.test/", None) is None
+        engine.close()
     assert registry.counts.unanswered == 1
 
 
@@ -321,7 +309,7 @@ def test_a_redis_that_was_killed_makes_no_error():
 def test_no_content_of_the_store_makes_an_error(record, similar):
     class Hostile(MemoryContentStore):
         def claim(self, *args):
-            return replace(super().claim(*args), original=record, similar=similar)
+            return replace(super().claim(*args), record=record, similar=similar)
 
         def records(self, keys):
             return [record for _ in keys]
@@ -332,28 +320,46 @@ def test_no_content_of_the_store_makes_an_error(record, similar):
 # In Redis
 
 
-def test_all_that_a_crawl_leaves_in_redis_expires(redis: Redis, new_owner):
-    redis.flushall()
-    a = new_owner(RedisContentStore(redis, "whales"))
+def test_all_that_a_crawl_leaves_in_redis_expires(redis_engine: RedisEngine, new_owner):
+    a = new_owner(redis_engine.contents())
     a.meets(of_text("a"))
     a.meets(of_text("a", OTHER_TEXT, "other"))
-    keys = redis.keys()
+    connection = redis_engine.connect()
+    keys = redis_engine.keys()
     assert len(keys) >= 4
-    assert all(0 < redis.ttl(key) <= 30 * 86_400 for key in keys)
+    assert all(0 < connection.execute("TTL", key) <= 30 * 86_400 for key in keys)
 
 
-def test_a_new_page_takes_one_round_trip(redis: Redis, new_owner):
-    redis.flushall()
-    a = new_owner(RedisContentStore(redis, "whales"))
-    pages = [
-        of_text("a", " ".join(random.Random(seed).choices(WORDS, k=800)), str(seed))
-        for seed in range(20)
-    ]
-    before = redis.info("stats")["total_reads_processed"]
-    for each in pages:
-        a.meets(each)
-    # And one for this question.
-    assert redis.info("stats")["total_reads_processed"] - before == len(pages) + 1
+def test_a_key_of_another_type_is_deleted(redis_engine: RedisEngine, caplog):
+    store, connection = redis_engine.contents(), redis_engine.connect()
+    registry = ContentRegistry(store, 0, partition_of_host(3))
+    registry.claim(b"one", "http://a.test/", None)
+    found = redis_engine.keys()
+    for key in found:
+        connection.execute("DEL", key)
+        connection.execute("LPUSH", key, "hostile")
+    assert registry.claim(b"one", "http://b.test/", None) is None
+    assert registry.counts.unanswered == 0
+    assert "which no crawl writes: deleted" in caplog.text
+
+
+@needs_redis
+def test_a_new_page_takes_one_round_trip(single_redis: LocalRedis, new_owner, monkeypatch):
+    engine = RedisEngine(single_redis)
+    a = new_owner(engine.contents())
+    round_trips = []
+    execute_many = RedisConnection.execute_many
+
+    def counted(connection, commands):
+        round_trips.append(len(commands))
+        return execute_many(connection, commands)
+
+    monkeypatch.setattr(RedisConnection, "execute_many", counted)
+    monkeypatch.delattr(RedisConnection, "execute")
+    for seed in range(20):
+        a.meets(of_text("a", " ".join(random.Random(seed).choices(WORDS, k=800)), str(seed)))
+    assert len(round_trips) == 20
+    engine.close()
 
 
 # In a crawl

@@ -16,6 +16,8 @@ from focused.cluster.memory_coordinator import MemoryCoordinator, MemoryPaceLeas
 from focused.cluster.redis_connection import RedisConnection, connect, open_server, parse_redis_url
 from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
 from focused.cluster.redis_exchange import RedisExchange
+from focused.cluster.redis_shared_contents import RedisContentStore
+from focused.cluster.shared_contents import ContentStore, MemoryContentStore
 
 needs_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason="redis-server is not installed"
@@ -33,6 +35,8 @@ class Engine(Protocol):
 
     def exchange(self, max_published: int = MAX_PUBLISHED) -> Exchange: ...
 
+    def contents(self) -> ContentStore: ...
+
     def advance(self, duration_s: float) -> None:
         """Let time pass for all leases."""
 
@@ -43,6 +47,7 @@ class MemoryEngine:
         self._coordinator = MemoryCoordinator(self._clock, LEASE_S)
         self._pace = MemoryPaceLeases(self._clock)
         self._exchange: MemoryExchange | None = None
+        self._contents = MemoryContentStore()
 
     def coordinator(self) -> Coordinator:
         return self._coordinator
@@ -54,6 +59,9 @@ class MemoryEngine:
         if self._exchange is None:
             self._exchange = MemoryExchange(max_published=max_published)
         return self._exchange
+
+    def contents(self) -> ContentStore:
+        return self._contents
 
     def advance(self, duration_s: float) -> None:
         self._now += duration_s
@@ -85,6 +93,9 @@ class RedisEngine:
 
     def exchange(self, max_published: int = MAX_PUBLISHED) -> RedisExchange:
         return RedisExchange(self.connect(), self.crawl, max_published=max_published)
+
+    def contents(self) -> RedisContentStore:
+        return RedisContentStore(self.connect(), self.crawl)
 
     def advance(self, duration_s: float) -> None:
         self._now += duration_s
