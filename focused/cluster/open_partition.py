@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -65,6 +66,7 @@ class PartitionStates:
         self._folder = folder
         self._stages = stages or StageTimes()
         self._lease_numbers = count(1)
+        self._background = ThreadPoolExecutor(1, "replicas")
 
     def newest_token(self, partition: int) -> int:
         """Return the highest fencing token in storage; 0 without any."""
@@ -89,7 +91,9 @@ class PartitionStates:
         store = StateStore.open(folder / "state", identity)
         try:
             partition = self._build(topic, lease, store)
-            replica = Replica(self._storage, number, lease.token, store, folder)
+            replica = Replica(
+                self._storage, number, lease.token, store, folder, background=self._background
+            )
             seeds = filter(None, map(normalize_url, topic.seeds.urls))
             partition.crawl.seed([url for url in seeds if partition.owns(url)], now)
             replica.begin()
