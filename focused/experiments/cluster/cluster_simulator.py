@@ -27,6 +27,7 @@ from focused.cluster.budget import (
     unused_pages,
 )
 from focused.cluster.exchange import MemoryExchange
+from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 from focused.cluster.learning import SharedLearning
 from focused.cluster.outbox import ExampleOutbox, Outbox
 from focused.cluster.partition import Partition
@@ -46,6 +47,7 @@ from focused.web.urls import normalize_url
 
 _SETTLES_PER_COMMIT = 1_000
 _CROSSED_AT_ONCE = 10
+_SECONDS_AHEAD = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class ClusterSettings:
     mode: LinkMode = LinkMode.EXCHANGE
     unit: SiteUnit = SiteUnit.DOMAIN
     batch_s: float = 1.0
-    round_s: float = 1.0
+    round_s: float = 0.25
     shares_learning: bool = True
     shares_budget: bool = True
     shares_contents: bool = True
@@ -152,10 +154,11 @@ class _Driver:
         self.granted += pages
         self.crawl.limit_pages(self.granted)
 
-    def demand(self, limit: int, now: float) -> Demand:
+    def demand(self, now: float) -> Demand:
         """What the partition tells about its pages and links."""
         used = self.crawl.counters.fetched + self.pages_in_flight
-        return Demand(self.granted, used, self.crawl.best_priorities(limit, now))
+        priorities = self.crawl.best_priorities(MAX_REPORTED_PRIORITIES, now)
+        return Demand(self.granted, used, priorities)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -313,13 +316,15 @@ class _Cluster:
         if not self._shares_budget or self._budget is None:
             return
         used = self._used()
-        ahead = max(MIN_PAGES_AHEAD, 2 * (used - self._used_before))
+        pages_per_s = (used - self._used_before) / self._settings.round_s
+        ahead = max(MIN_PAGES_AHEAD, round(_SECONDS_AHEAD * pages_per_s))
         self._used_before = used
         patience = self._drivers[0].crawl.worth_waiting_for
-        demands = self._demands(ahead)
+        demands = {number: each.demand(self._now) for number, each in enumerate(self._drivers)}
         for number, pages in unused_pages(demands, patience).items():
             self._drivers[number].grant(-pages)
-        grants = next_grants(self._budget, self._demands(ahead), patience, ahead)
+            demands[number] = replace(demands[number], granted=self._drivers[number].granted)
+        grants = next_grants(self._budget, demands, patience, ahead)
         for number, pages in grants.items():
             self._drivers[number].grant(pages)
         priorities = {number: demand.priorities for number, demand in demands.items()}
@@ -327,11 +332,6 @@ class _Cluster:
             driver = self._drivers[number]
             driver.crawl.limit_priority(floor)
             driver.ask_at = self._now
-
-    def _demands(self, limit: int) -> dict[int, Demand]:
-        return {
-            number: driver.demand(limit, self._now) for number, driver in enumerate(self._drivers)
-        }
 
     def _ask_all(self) -> None:
         for number, driver in enumerate(self._drivers):

@@ -161,8 +161,8 @@ def test_without_exchanged_priorities_a_cluster_fetches_more_at_once_but_worse_p
     def whales(urls: list[str]) -> int:
         return sum(int(url.split(".")[0][8:]) % 3 == 0 for url in urls)
 
-    together = cluster(subject, 4, pages=40)
-    apart = cluster(subject, 4, pages=40, shares_budget=False)
+    together = cluster(subject, 8, pages=50)
+    apart = cluster(subject, 8, pages=50, shares_budget=False)
     assert whales(fetched(together.pages)) > whales(fetched(apart.pages))
 
 
