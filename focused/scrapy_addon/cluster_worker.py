@@ -33,14 +33,16 @@ from focused.cluster.storage import SharedStorage
 from focused.cluster.worker import ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
 from focused.crawl.crawl_group import CrawlGroup
-from focused.errors import ConfigurationError, ModelError, StorageError
+from focused.errors import ConfigurationError, FocusedError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits
-from focused.scrapy_addon.crawl_models import CrawlModels, ModelUpdates, NamedClassifier
+from focused.scrapy_addon.crawl_models import CrawlModels, ModelWatcher, NamedClassifier
 from focused.scrapy_addon.crawl_session import CrawlSession
 from focused.topic import Cluster, Topic
 
 logger = logging.getLogger(__name__)
+
+_MODEL_POLL_S = 5.0
 
 
 def cluster_of(topic: Topic, settings: BaseSettings) -> Cluster:
@@ -89,6 +91,49 @@ def default_worker_name() -> str:
     return f"{platform.node() or 'worker'}-{os.getpid()}-{uuid4().hex[:4]}"
 
 
+class SharedModelWatcher:
+    """Publishes a model file that was retrained here, and finds those published elsewhere."""
+
+    def __init__(
+        self,
+        path: Path,
+        distribution: ModelDistribution,
+        clock: Callable[[], float],
+        present_name: Callable[[], str],
+    ) -> None:
+        """``present_name`` returns the name of the crawl's classifier."""
+        self._path = path
+        self._local = ModelWatcher(path)
+        self._distribution = distribution
+        self._clock = clock
+        self._present_name = present_name
+        self._due_at = clock()
+        self._is_published = False
+
+    def poll(self) -> NamedClassifier | None:
+        """Return a classifier that was published since the last call.
+
+        The first call publishes this machine's file if it was trained after the published one.
+        """
+        is_replaced = self._local.poll() is not None
+        if not is_replaced and self._clock() < self._due_at:
+            return None
+        if is_replaced or not self._is_published:
+            self._publish(only_newer=not is_replaced)
+        self._due_at = self._clock() + _MODEL_POLL_S
+        found = self._distribution.poll()
+        if found is None or found.name == self._present_name():
+            return None
+        return NamedClassifier(found.classifier, found.name)
+
+    def _publish(self, *, only_newer: bool) -> None:
+        try:
+            self._distribution.publish(self._path, only_newer=only_newer)
+            self._is_published = True
+        except FocusedError as error:
+            logger.warning("%s was not published to the other workers: %s", self._path, error)
+
+
 def worker_session(
     settings: BaseSettings, topic: Topic, cluster: Cluster, models: CrawlModels
 ) -> CrawlSession:
@@ -103,6 +148,14 @@ def worker_session(
         return _open_worker(parts, cluster, session, name)
 
     policy = settings["FOCUSED_POLICY"]
+    classifier = models.classifier
+    if models.watcher is not None and isinstance(classifier, SwappableClassifier):
+        storage = SharedStorage(cluster.storage, crawl_name(topic, policy))
+        distribution = ModelDistribution(storage, folder)
+        watcher = SharedModelWatcher(
+            topic.training.model, distribution, time.monotonic, lambda: classifier.name
+        )
+        models = replace(models, watcher=watcher)
     return CrawlSession(
         replace(topic, output=output),
         policy,
@@ -128,7 +181,6 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
         session.models.training_urls,
         RedisContentStore(connection, crawl),
     )
-    session.models = replace(session.models, watcher=_shared_updates(topic, session, storage))
     partitions = PartitionMap(cluster.partitions, SiteUnit(cluster.unit))
     states = PartitionStates(
         topic, models, partitions, storage, topic.output.folder, stages=session.profile.stages
@@ -160,54 +212,3 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
         has_page_budget=topic.budget.pages is not None,
         learning=learning,
     )
-
-
-_POLLS_PER_DOWNLOAD = 10
-
-
-class SharedModelUpdates:
-    """Publishes a model file that is replaced on this machine; gets what any worker published."""
-
-    def __init__(
-        self,
-        path: Path,
-        own: ModelUpdates,
-        distribution: ModelDistribution,
-        current_name: Callable[[], str],
-    ) -> None:
-        """``own`` watches the model file at ``path``."""
-        self._path = path
-        self._own = own
-        self._distribution = distribution
-        self._current_name = current_name
-        self._polls = 0
-
-    def poll(self) -> NamedClassifier | None:
-        """Return the announced classifier, if it is not the present one; called every second."""
-        is_first, self._polls = not self._polls, self._polls + 1
-        is_replaced = self._own.poll() is not None
-        if is_first or is_replaced:
-            self._publish(only_newer=not is_replaced)
-        elif self._polls % _POLLS_PER_DOWNLOAD:
-            return None
-        found = self._distribution.poll()
-        if found is None or found.name == self._current_name():
-            return None
-        return NamedClassifier(found.classifier, found.name)
-
-    def _publish(self, *, only_newer: bool) -> None:
-        try:
-            self._distribution.publish(self._path, only_newer=only_newer)
-        except (ModelError, StorageError) as error:
-            logger.warning("%s was not published for other workers: %s", self._path, error)
-
-
-def _shared_updates(
-    topic: Topic, session: CrawlSession, storage: SharedStorage
-) -> ModelUpdates | None:
-    """Return the updates of a worker's classifier; None for one that has no model file."""
-    own, classifier = session.models.watcher, session.models.classifier
-    if own is None or not isinstance(classifier, SwappableClassifier):
-        return own
-    distribution = ModelDistribution(storage, topic.output.folder)
-    return SharedModelUpdates(topic.training.model, own, distribution, lambda: classifier.name)

@@ -27,6 +27,13 @@ logger = logging.getLogger(__name__)
 PrintLine = Callable[[str], None]
 
 
+class ClassifierWatcher(Protocol):
+    """Tells of a classifier that replaces the crawl's."""
+
+    def poll(self) -> NamedClassifier | None:
+        """Return the new classifier, once; it is called about once a second."""
+
+
 @dataclass(frozen=True, slots=True)
 class CrawlModels:
     """The models that guide a crawl, and the normalised URLs of the classifier's samples.
@@ -37,7 +44,7 @@ class CrawlModels:
     classifier: TopicClassifier
     scorer: LinkScorer
     training_urls: frozenset[str]
-    watcher: ModelUpdates | None = None
+    watcher: ClassifierWatcher | None = None
 
 
 def load_crawl_models(
@@ -85,13 +92,6 @@ def load_named_classifier(path: Path) -> NamedClassifier:
     """Load a model file. Raises ModelError."""
     model, name = load_named_model(path)
     return NamedClassifier(model.classifier, name)
-
-
-class ModelUpdates(Protocol):
-    """Brings retrained classifiers into a running crawl."""
-
-    def poll(self) -> NamedClassifier | None:
-        """Return a classifier that is to replace the present one, once."""
 
 
 class ModelWatcher:
