@@ -252,7 +252,13 @@ class RedisConnection:
             pipeline = self._client.pipeline(transaction=False)
             for command in commands:
                 pipeline.execute_command(*command)
-            return _checked(pipeline.execute(raise_on_error=False))
+            try:
+                return _checked(pipeline.execute(raise_on_error=False))
+            except _TOPOLOGY_ERRORS:
+                if isinstance(self._client, RedisCluster):
+                    nodes: Any = self._client.nodes_manager
+                    nodes.initialize()  # the next call finds the new master
+                raise
 
         return self._called([str(command[1]) for command in commands], call)
 
