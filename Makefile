@@ -1,6 +1,7 @@
 # make setup   creates .venv with the locked dependencies
 # make web     builds the recorded web of the default crawl
 # make crawl   runs a focused crawl to its end, after setup and web
+# make crawl-cluster  crawls by four workers and a Redis Cluster on this machine, and kills parts of it
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    runs the tests that protect a change
 # make test-all  runs all tests, also those marked long, with more examples of each property
@@ -31,7 +32,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test test-all test-long check docs lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
+.PHONY: crawl crawl-cluster test test-all test-long check docs lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
@@ -51,6 +52,10 @@ web: $(READY)
 crawl: $(READY) web
 	$(BIN)/focused crawl $(TOPIC) --policy $(POLICY) \
 	  $(if $(WEB),--web $(WEB) --delay-s $(DELAY) --concurrency $(CONCURRENCY))
+
+crawl-cluster: $(READY) web
+	@command -v redis-server >/dev/null || { echo "redis-server is missing: apt-get install redis-server"; exit 1; }
+	$(BIN)/python benchmarks/local_cluster.py $(TOPIC) --web $(or $(WEB),webs/docweb-small) --delay-s $(DELAY)
 
 compare: $(READY) web
 	@$(MAKE) --no-print-directory crawl POLICY=focused

@@ -69,11 +69,21 @@ def _is_loadable(model: Path) -> bool:
     return True
 
 
+class ModelLockedError(ModelError):
+    """Another process is training the model."""
+
+
+def wait_for_training(model: Path) -> None:
+    """Wait until no other process is training the model."""
+    with model.with_name(f".{model.stem}.lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
 @contextmanager
 def lock_model(model: Path) -> Iterator[None]:
     """Lock the model against replacement by other processes while the block runs.
 
-    Raises ModelError if it is locked, or its folder cannot be written.
+    Raises ModelLockedError if it is locked, ModelError if its folder cannot be written.
     """
     path = model.with_name(f".{model.stem}.lock")
     is_new = not path.parent.exists()
@@ -88,7 +98,7 @@ def lock_model(model: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ModelError(
+            raise ModelLockedError(
                 f"{model}: another process is training this model; wait until it finishes"
             ) from error
         try:

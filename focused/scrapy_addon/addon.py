@@ -124,7 +124,9 @@ class FocusedAddon(SessionHolder):
             models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
         else:
             web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-            models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
+            models = load_crawl_models(
+                topic, web=web, replay=replay, say=_print_line, waits=is_worker
+            )
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
         if is_worker:
             return self._attach_worker(settings, topic, models)

@@ -5,6 +5,7 @@ Imported only for workers: it needs the ``cluster`` extra.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
@@ -33,15 +34,16 @@ from focused.cluster.storage import SharedStorage
 from focused.cluster.worker import ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
 from focused.crawl.crawl_group import CrawlGroup
-from focused.errors import ConfigurationError, FocusedError
+from focused.errors import ConfigurationError, FocusedError, StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits
 from focused.scrapy_addon.crawl_models import CrawlModels, ModelWatcher, NamedClassifier
 from focused.scrapy_addon.crawl_session import CrawlSession
-from focused.topic import Cluster, Topic
+from focused.topic import Cluster, Topic, topic_to_json
 
 logger = logging.getLogger(__name__)
 
+_SETTINGS_FILE = "settings.json"
 _MODEL_POLL_S = 5.0
 
 
@@ -168,6 +170,29 @@ def worker_session(
     )
 
 
+def _agree_on_settings(storage: SharedStorage, topic: Topic, policy: str) -> None:
+    """Store the crawl's settings, or compare them with those that its first worker stored.
+
+    Raises ConfigurationError if the partitions differ.
+    """
+    if not storage.exists(_SETTINGS_FILE):
+        described = {"topic": topic_to_json(topic), "policy": policy}
+        storage.write(_SETTINGS_FILE, json.dumps(described, indent=2).encode())
+        return
+    try:
+        there = json.loads(storage.read(_SETTINGS_FILE))["topic"]["cluster"]
+        stored = there["partitions"], there["unit"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{storage.name_of(_SETTINGS_FILE)} is damaged: {error!r}") from error
+    assert topic.cluster is not None
+    if stored != (topic.cluster.partitions, topic.cluster.unit):
+        raise ConfigurationError(
+            f"{topic.path}: cluster.partitions, cluster.unit: the crawl in {storage.url} has "
+            f"{stored[0]} partitions by {stored[1]}, which cannot be changed; name another storage "
+            "to start anew"
+        )
+
+
 def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: str) -> ClusterWorker:
     connection = connect_to(cluster)
     is_patient = session.ordering.patient and topic.politeness.patience_s > 0
@@ -175,6 +200,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
     coordinator = RedisCoordinator(connection, crawl)
     exchange = RedisExchange(connection, crawl)
     storage = SharedStorage(cluster.storage, crawl)
+    _agree_on_settings(storage, replace(topic, cluster=cluster), session.policy)
     models = PartitionModels(
         session.models.classifier,
         session.ordering,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from focused.classifier.model_file import load_named_model, stale_reason, training_urls_path
+from focused.classifier.model_versions import ModelLockedError, wait_for_training
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.directory_reader import load_training_samples
 from focused.errors import ModelError
@@ -48,18 +49,27 @@ class CrawlModels:
 
 
 def load_crawl_models(
-    topic: Topic, *, web: str | None, replay: str | None, say: PrintLine
+    topic: Topic, *, web: str | None, replay: str | None, say: PrintLine, waits: bool = False
 ) -> CrawlModels:
-    """Load the topic's models; train the classifier if it is missing or out of date."""
+    """Load the topic's models; train the classifier if it is missing or out of date.
+
+    If another process is training it, wait for that with ``waits``; otherwise raise ModelError.
+    """
     prior = load_link_prior(topic.training.link_prior)  # before a long training
-    reason = stale_reason(topic)
-    if reason is not None:
+    while (reason := stale_reason(topic)) is not None:
         from focused.scrapy_addon.model_training import (
             train_topic_model,  # slow to import, rarely needed
         )
 
         say(f"training {topic.training.model}: {reason}")
-        train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
+        try:
+            train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
+            break
+        except ModelLockedError:
+            if not waits:
+                raise
+            say("another process is training it: waiting")
+            wait_for_training(topic.training.model)
     watcher = ModelWatcher(topic.training.model)
     loaded = load_named_classifier(topic.training.model)
     classifier = SwappableClassifier(loaded.classifier, loaded.name)

@@ -325,7 +325,7 @@ def test_all_that_a_crawl_leaves_in_redis_expires(redis_engine: RedisEngine, new
     a.meets(of_text("a"))
     a.meets(of_text("a", OTHER_TEXT, "other"))
     connection = redis_engine.connect()
-    keys = redis_engine.keys()
+    keys = redis_engine.all_keys()
     assert len(keys) >= 4
     assert all(0 < connection.execute("TTL", key) <= 30 * 86_400 for key in keys)
 
@@ -334,7 +334,7 @@ def test_a_key_of_another_type_is_deleted(redis_engine: RedisEngine, caplog):
     store, connection = redis_engine.contents(), redis_engine.connect()
     registry = ContentRegistry(store, 0, partition_of_host(3))
     registry.claim(b"one", "http://a.test/", None)
-    found = redis_engine.keys()
+    found = redis_engine.all_keys()
     for key in found:
         connection.execute("DEL", key)
         connection.execute("LPUSH", key, "hostile")
