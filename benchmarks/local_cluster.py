@@ -8,6 +8,7 @@ report of the whole.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -22,8 +23,14 @@ from typing import Any, Self
 
 from focused.cluster.coordinator import ClusterState
 from focused.cluster.local_redis import LocalRedis
-from focused.cluster.redis_connection import PASSWORD_VARIABLE, connect
+from focused.cluster.redis_connection import (
+    PASSWORD_VARIABLE,
+    connect,
+    open_server,
+    parse_redis_url,
+)
 from focused.cluster.redis_coordinator import RedisCoordinator
+from focused.errors import CoordinationError
 from focused.recorded_web.replay_faults import FaultPlan
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.topic.topic_file import load_topic
@@ -98,6 +105,12 @@ class LocalCluster:
         os.kill(self.workers[name].pid, which)
         if which is signal.SIGKILL:
             self.workers.pop(name).wait()
+
+    def cut_connections(self) -> None:
+        """Close all connections of clients to Redis, on the side of the servers."""
+        for url in self.redis.urls:
+            with contextlib.suppress(CoordinationError):
+                open_server(parse_redis_url(url)).execute("CLIENT", "KILL", "TYPE", "normal")
 
     def pages(self) -> int:
         """Return how many pages all partitions have fetched."""
