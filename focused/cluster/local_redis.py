@@ -31,10 +31,10 @@ _PORTS = range(10_000, 22_000)
 _BUS_OFFSET = 10_000
 _TRIES = 20
 _SLOTS = 16_384
-_START_WITHIN_S = 20.0
+_START_WITHIN_S = 60.0
 _STOP_WITHIN_S = 1.0
 """A server that writes its first append-only file ignores SIGTERM."""
-_ANSWER_WITHIN_S = 1.0
+_ANSWER_WITHIN_S = 5.0
 _POLL_S = 0.02
 _PR_SET_PDEATHSIG = 1
 
