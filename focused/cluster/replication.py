@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar, cast
 
-import lmdb
 import msgspec
 import pyarrow as pa
 import xxhash
@@ -47,7 +46,7 @@ _T = TypeVar("_T")
 
 MAX_PENDING_BYTES = 16_000_000
 """Commits kept in memory while uploads fail; then a snapshot replaces them."""
-_MIN_SNAPSHOT_BYTES = 4_000_000
+MIN_SNAPSHOT_BYTES = 4_000_000
 _MAX_SEGMENTS = 5_000
 """A snapshot is due when its segments are larger than it, or as many as this."""
 _FLUSHES_UNTIL_RETRY = 30
@@ -149,7 +148,7 @@ class Replica:
         *,
         background: Executor | None = None,
         max_pending_bytes: int = MAX_PENDING_BYTES,
-        min_snapshot_bytes: int = _MIN_SNAPSHOT_BYTES,
+        min_snapshot_bytes: int = MIN_SNAPSHOT_BYTES,
     ) -> None:
         """``background`` uploads what is large: snapshots and whole WARC files; None: at once."""
         self._storage = storage
@@ -328,7 +327,7 @@ class Replica:
         """Upload the tables; return the manifest with their size and checksum."""
         try:
             with temporary_folder(self._folder) as folder:
-                path = _compressed_copy(tables, folder)
+                path = _compressed_copy(tables, folder / "snapshot")
                 size, checksum = path.stat().st_size, _file_checksum(path)
                 name = f"{_partition_folder(self._partition)}/{manifest.snapshot}"
                 self._storage.upload(name, path)
@@ -612,19 +611,13 @@ def _read_manifest(storage: SharedStorage, home: str) -> Manifest:
     return manifest
 
 
-def _compressed_copy(tables: FrozenTables, folder: Path) -> Path:
-    packed = folder / "packed"
+def _compressed_copy(tables: FrozenTables, path: Path) -> Path:
     try:
-        tables.copy(folder)
-        with (
-            (folder / "data.mdb").open("rb") as source,
-            packed.open("wb") as target,
-            pa.CompressedOutputStream(target, "zstd") as compressed,
-        ):
-            shutil.copyfileobj(source, cast(BinaryIO, compressed), _CHUNK_BYTES)
-    except (OSError, lmdb.Error) as error:
-        raise local_error(folder.parent, error) from error
-    return packed
+        with path.open("wb") as target, pa.CompressedOutputStream(target, "zstd") as compressed:
+            tables.copy(cast(BinaryIO, compressed))
+    except OSError as error:
+        raise local_error(path.parent, error) from error
+    return path
 
 
 def _decompress(packed: Path, target: Path) -> None:

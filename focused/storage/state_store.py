@@ -11,10 +11,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 import lmdb
 import msgspec
@@ -29,37 +28,50 @@ FORMAT_VERSION = 15
 # Journal size. A larger one means fewer writes, longer pauses and more memory.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10
+_COPIED_AT_ONCE = 1 << 20
 
 
 class FrozenTables:
     """The tables as they were at a checkpoint, while the crawl goes on; for backups.
 
-    Pages of the file that the crawl frees stay in use until :meth:`close`. Use it in any thread.
+    LMDB's own compacting copy crashes on large sets (0.9.36), and its other one waits for the open
+    transaction. So this copies the file: a read transaction keeps LMDB from reusing its pages, and
+    the pages that refer to the others are read at the checkpoint.
     """
 
-    def __init__(self, env: lmdb.Environment) -> None:
-        self._env = env
+    def __init__(self, env: lmdb.Environment, path: Path) -> None:
+        """Right after a checkpoint of ``env``, whose file is ``path``."""
+        page_bytes = env.stat()["psize"]
+        self.bytes = (env.info()["last_pgno"] + 1) * page_bytes
+        self._path = path
+        with path.open("rb") as file:
+            self._meta_pages = file.read(2 * page_bytes)
         self._txn: lmdb.Transaction | None = env.begin()
-        self._lock = threading.Lock()
-
-    def copy(self, folder: Path) -> None:
-        """Write the tables' file into ``folder``. Raises lmdb.Error."""
-        with self._lock:
-            if self._txn is None:
-                raise lmdb.Error("the state was closed")
-            self._env.copy(str(folder), compact=True, txn=self._txn)
 
     @property
     def is_open(self) -> bool:
         """Whether :meth:`close` was not called."""
         return self._txn is not None
 
+    def copy(self, target: IO[bytes]) -> None:
+        """Write the tables' file, from any thread. Raises OSError."""
+        with self._path.open("rb") as source:
+            target.write(self._meta_pages)
+            source.seek(len(self._meta_pages))
+            left = self.bytes - len(self._meta_pages)
+            while left:
+                size = min(left, _COPIED_AT_ONCE)
+                # Pages that were free at the checkpoint may lie beyond the end.
+                target.write(source.read(size).ljust(size, b"\0"))
+                left -= size
+                if not self.is_open:
+                    raise OSError("the state was closed")
+
     def close(self) -> None:
-        """Release them, after a running copy."""
-        with self._lock:
-            if self._txn is not None:
-                self._txn.abort()
-                self._txn = None
+        """Let the crawl reuse their pages."""
+        if self._txn is not None:
+            self._txn.abort()
+            self._txn = None
 
 
 class StateStore:
@@ -192,7 +204,7 @@ class StateStore:
         assert not self.tables.steps, "there are uncommitted changes"
         self._checkpoint()
         self._frozen = [each for each in self._frozen if each.is_open]
-        self._frozen.append(FrozenTables(self._env))
+        self._frozen.append(FrozenTables(self._env, environment.data_file(self._folder)))
         return self._frozen[-1]
 
     def replay(self, batches: Iterable[bytes]) -> None:

@@ -406,6 +406,30 @@ def test_a_snapshot_from_before_commits_were_dropped_does_not_count(owners, stor
     assert owners(2).rows()[b"b"] == large
 
 
+def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners, storage) -> None:
+    later = Later()
+    first = owners(1, min_snapshot_bytes=1, background=later)
+    for n in range(20_000):
+        first.store.tables.add(SETS, b"%d" % (n % 7), n.to_bytes(40, "big"))
+        first.store.tables.put(ROWS, b"%d" % n, b"%d" % n)
+    for _ in range(2):
+        first.put((b"last", b"1"))
+        first.replica.flush()
+    for n in range(0, 20_000, 3):
+        first.store.tables.discard(SETS, b"%d" % (n % 7), n.to_bytes(40, "big"))
+        first.store.tables.put(ROWS, b"%d" % n, b"changed" * 10)
+        if n % 1_000 == 0:
+            first.store.commit()
+            first.store.freeze().close()  # a checkpoint: pages are freed, and used again
+    later.run()
+    first.put((b"last", b"2"))
+    first.replica.flush()
+    assert objects(storage, 1, "segment-")[0].endswith("3")
+    flushed = everything(first.store)
+    first.store.abandon()
+    assert everything(owners(2).store) == flushed
+
+
 def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners, storage) -> None:
     later = Later()
     first = owners(1, min_snapshot_bytes=1, background=later)
