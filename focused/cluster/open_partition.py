@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ class PartitionStates:
     """The partitions' states: in shared storage, and below ``folder`` while they are open.
 
     Implements :class:`focused.cluster.worker_round.StateReplicas` and
-    :class:`focused.cluster.worker.OpenPartition`.
+    :class:`focused.cluster.worker.PartitionOpener`.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class PartitionStates:
         """Restore a partition's state into its local folder, for the owner of ``lease``."""
         restore(self._storage, lease.partition, self._folder_of(lease.partition), lease.token)
 
-    def __call__(self, lease: Lease, now: float) -> tuple[Partition, OpenReplica]:
+    def open(self, lease: Lease, now: float) -> tuple[Partition, OpenReplica]:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
         number, folder = lease.partition, self._folder_of(lease.partition)
         # The leading worker keeps to the budgets of pages and bytes.
@@ -101,6 +102,11 @@ class PartitionStates:
             store.abandon()
             raise
         return partition, OpenReplica(replica)
+
+    def finish(self, reason: str, now: float) -> None:
+        """Store that the crawl is over, and why, where reports look for it."""
+        stats = {"end_reason": reason, "ended_at": now}
+        self._storage.write("stats.json", json.dumps(stats).encode())
 
     def _build(self, topic: Topic, lease: Lease, store: StateStore) -> Partition:
         outbox = Outbox(store.tables)

@@ -65,11 +65,14 @@ class PartitionReplica(Protocol):
         """Write the partition's results; its crawl is closed."""
 
 
-class OpenPartition(Protocol):
+class PartitionOpener(Protocol):
     """Opens restored partitions."""
 
-    def __call__(self, lease: Lease, now: float) -> tuple[Partition, PartitionReplica]:
+    def open(self, lease: Lease, now: float) -> tuple[Partition, PartitionReplica]:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
+
+    def finish(self, reason: str, now: float) -> None:
+        """Store that the crawl is over, and why. Raises StorageError."""
 
 
 @dataclass(slots=True)
@@ -110,7 +113,7 @@ class ClusterWorker:
         status: WorkerStatus,
         rounds: WorkerRounds,
         paces: PaceLeases,
-        open_partition: OpenPartition,
+        opener: PartitionOpener,
         run_in_background: RunInBackground,
         *,
         lease_s: float,
@@ -122,7 +125,7 @@ class ClusterWorker:
         self._status = status
         self._rounds = rounds
         self._paces = paces
-        self._open_partition = open_partition
+        self._opener = opener
         self._run_in_background = run_in_background
         self._lease_s = lease_s
         self._request_s = request_s
@@ -295,6 +298,8 @@ class ClusterWorker:
             if ends and done.is_held:
                 owned.replica.finish(now)
         self._owned.clear()
+        if ends:
+            self._opener.finish(self._command.reason, now)
         self._report_problems(result.problems)
         self._rounds.leave()
 
@@ -464,7 +469,7 @@ class ClusterWorker:
 
     def _open(self, lease: Lease, claimed_at: float, now: float) -> None:
         try:
-            partition, replica = self._open_partition(lease, now)
+            partition, replica = self._opener.open(lease, now)
         except FocusedError as error:
             # The lease runs out, and another worker tries.
             logger.error("partition %d cannot be opened: %s", lease.partition, error)
