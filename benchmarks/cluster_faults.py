@@ -106,7 +106,7 @@ def write_topic(base: Path, web: Path, folder: Path, pages: range, delay_s: floa
 def crawl_alone(topic: Path, web: Path, folder: Path) -> frozenset[str]:
     """Return the pages that one process fetches."""
     command = [sys.executable, "-m", "focused.cli", "crawl", str(topic), "--web", str(web)]
-    subprocess.run([*command, "--folder", str(folder)], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([*command, "--folder", str(folder)], check=True, capture_output=True)
     return fetched_urls(pd.read_parquet(folder / "pages.parquet"))
 
 
@@ -276,7 +276,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/cluster-faults"))
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--delay-s", type=float, default=0.5)
+    parser.add_argument("--delay-s", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 ROUND_S = 1.0
 _SHORT_ROUND_S = 0.25
 _POLL_S = 0.05
@@ -51,8 +52,12 @@ _ASK_AGAIN_S = 1.0
 _MAX_READS_PER_ROUND = 10
 _PAGE_BUDGET_SPENT = "page budget spent"
 
-RunInBackground = Callable[[Callable[[], RoundResult]], "Future[RoundResult]"]
-"""Runs a round, as :meth:`concurrent.futures.Executor.submit` does."""
+
+class RunInBackground(Protocol):
+    """Runs rounds and restores, as :meth:`concurrent.futures.Executor.submit` does."""
+
+    def __call__(self, call: Callable[[], _T], /) -> Future[_T]:
+        """Start a call, in another thread."""
 
 
 class PartitionReplica(Protocol):
@@ -66,7 +71,13 @@ class PartitionReplica(Protocol):
 
 
 class PartitionOpener(Protocol):
-    """Opens restored partitions."""
+    """Restores and opens partitions."""
+
+    def restore(self, lease: Lease) -> None:
+        """Restore a partition's state into its local folder, for the owner of ``lease``.
+
+        It may run in another thread. Raises StorageError.
+        """
 
     def open(self, lease: Lease, now: float) -> tuple[Partition, PartitionReplica]:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
@@ -132,6 +143,8 @@ class ClusterWorker:
         self._has_page_budget = has_page_budget
         self._learning = learning
         self._owned: dict[int, _OwnedPartition] = {}
+        self._restoring: dict[int, tuple[Lease, float, Future[None]]] = {}
+        """Claimed partitions: lease, its latest renewal, and the restore under way."""
         self._partition_of_lease: dict[int, int] = {}
         self._paced: dict[int, tuple[str, Sequence[str]]] = {}
         """URL and names of the pace leases of each fetch that was connected."""
@@ -259,6 +272,7 @@ class ClusterWorker:
                 return
             result, self._running = self._running.result(), None
             self._apply(result, now)
+        self._open_restored(now)
         if not self._is_over and now >= self._round_at + _SHORT_ROUND_S:
             self._round_at = now
             plan = self._short_plan(now) if now < self._full_at + ROUND_S else self._plan(now)
@@ -281,6 +295,10 @@ class ClusterWorker:
         if self._running is not None:
             self._apply(self._running.result(), now, claims=False)
             self._running = None
+        for lease, _, restored in self._restoring.values():
+            wait([restored])
+            self._rounds.release(lease)
+        self._restoring.clear()
         ends = self._command.state is ClusterState.ENDED
         plans = []
         for owned in list(self._owned.values()):
@@ -347,6 +365,7 @@ class ClusterWorker:
             worker,
             [plan.status for plan in plans],
             plans,
+            restoring=[lease for lease, _, _ in self._restoring.values()],
             claims=not self._is_draining,
             store_snapshot=learning.prepare_snapshot() if learning is not None and saves else None,
         )
@@ -438,8 +457,10 @@ class ClusterWorker:
             for owned in self._owned.values():
                 owned.leaves = True
         if claims:
+            self._continue_restores(result)
             for lease in result.claimed:
-                self._open(lease, result.started_at, now)
+                restored = self._run_in_background(partial(self._opener.restore, lease))
+                self._restoring[lease.partition] = (lease, result.started_at, restored)
 
     def _hold_back(self, statuses: Mapping[int, PartitionStatus]) -> None:
         """Let partitions wait while others have clearly better links."""
@@ -456,6 +477,21 @@ class ClusterWorker:
             if owned.partition.examples is not None:
                 owned.partition.examples.probability = probability
 
+    def _continue_restores(self, result: RoundResult) -> None:
+        for number, (lease, _, restored) in list(self._restoring.items()):
+            done = result.partitions.get(number)
+            if done is not None and done.is_held:
+                self._restoring[number] = (lease, result.started_at, restored)
+            elif done is not None and done.is_held is False:
+                # Whoever has it now fenced the restore off.
+                del self._restoring[number]
+
+    def _open_restored(self, now: float) -> None:
+        for number, (lease, renewed_at, restored) in list(self._restoring.items()):
+            if restored.done():
+                del self._restoring[number]
+                self._open(lease, renewed_at, restored, now)
+
     def _limit(self, owned: _OwnedPartition, pages: int) -> None:
         owned.granted = pages
         owned.crawl.limit_pages(pages)
@@ -467,8 +503,9 @@ class ClusterWorker:
             logger.info("the cluster is %s %s", command.state, command.reason)
         self._command = command
 
-    def _open(self, lease: Lease, claimed_at: float, now: float) -> None:
+    def _open(self, lease: Lease, renewed_at: float, restored: Future[None], now: float) -> None:
         try:
+            restored.result()
             partition, replica = self._opener.open(lease, now)
         except FocusedError as error:
             # The lease runs out, and another worker tries.
@@ -476,7 +513,7 @@ class ClusterWorker:
             return
         if self._has_page_budget:
             partition.crawl.limit_pages(partition.crawl.counters.fetched)
-        until = claimed_at + self._lease_s * (1 - _LEASE_MARGIN)
+        until = renewed_at + self._lease_s * (1 - _LEASE_MARGIN)
         self._owned[lease.partition] = _OwnedPartition(partition, replica, lease, until)
         logger.info("partition %d is crawled here now", lease.partition)
 

@@ -6,6 +6,7 @@ worker is to do, so it may run in another thread.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 _BATCHES_AT_ONCE = 100
 _CURRENT_S = 5.0
 MAX_CLAIMS = 4
-"""Partitions claimed in one round: each has to be restored."""
+"""Partitions claimed in one round, so that others get some, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class RoundPlan:
     """What a round is to do; ``started_at`` is its time by the worker's clock.
 
     A short round has no ``partitions``: it exchanges ``statuses``, grants and commands only.
+    ``restoring`` are leases of partitions that are not open yet.
     ``store_snapshot`` stores what the scorer has learned, for workers that join.
     """
 
@@ -65,6 +67,7 @@ class RoundPlan:
     worker: WorkerStatus
     statuses: Sequence[PartitionStatus] = ()
     partitions: Sequence[PartitionPlan] = ()
+    restoring: Sequence[Lease] = ()
     is_short: bool = False
     claims: bool = True
     store_snapshot: Callable[[], object] | None = None
@@ -84,8 +87,9 @@ class PartitionResult:
 class RoundResult:
     """What a round found; ``command`` is None if the coordinator did not answer.
 
-    The states of ``claimed`` partitions are restored. ``unwanted`` are partitions of this worker
-    that are assigned to others. ``pages_per_s`` is what all workers fetch; None if not asked for.
+    The states of ``claimed`` partitions are to be restored. ``unwanted`` are partitions of this
+    worker that are assigned to others. ``pages_per_s`` is what all workers fetch; None if not asked
+    for.
     """
 
     started_at: float
@@ -98,17 +102,15 @@ class RoundResult:
     unwanted: frozenset[int] = frozenset()
     granted: Mapping[int, int] = field(default_factory=dict)
     statuses: Mapping[int, PartitionStatus] = field(default_factory=dict)
+    is_storage_down: bool = False
     problems: list[str] = field(default_factory=list)
 
 
 class StateReplicas(Protocol):
-    """The states of partitions in shared storage. Methods raise StorageError."""
+    """The states of partitions in shared storage."""
 
     def newest_token(self, partition: int) -> int:
-        """Return the highest fencing token in storage; 0 without any."""
-
-    def restore(self, lease: Lease) -> None:
-        """Restore a partition's state into its local folder, for the owner of ``lease``."""
+        """Return the highest fencing token in storage; 0 without any. Raises StorageError."""
 
 
 class WorkerRounds:
@@ -143,7 +145,7 @@ class WorkerRounds:
             self._renew(plan, result)
         for partition in plan.partitions:
             own = result.partitions.setdefault(partition.lease.partition, PartitionResult())
-            if own.is_held is not False:
+            if own.is_held is not False and not result.is_storage_down:
                 self._run_partition(partition, own, result)
         try:
             self._coordinate(plan, result)
@@ -156,6 +158,11 @@ class WorkerRounds:
                 result.problems.append(str(error))
         return result
 
+    def release(self, lease: Lease) -> None:
+        """Release a partition that was not opened; a lease that cannot be, runs out."""
+        with contextlib.suppress(CoordinationError):
+            self._coordinator.release(lease)
+
     def leave(self) -> None:
         """End the membership. Raises CoordinationError."""
         self._coordinator.leave(self._worker)
@@ -163,7 +170,7 @@ class WorkerRounds:
     def _renew(self, plan: RoundPlan, result: RoundResult) -> None:
         try:
             self._coordinator.heartbeat(plan.worker)
-            leases = [partition.lease for partition in plan.partitions]
+            leases = [*(each.lease for each in plan.partitions), *plan.restoring]
             held = self._coordinator.renew(leases) if leases else frozenset()
         except CoordinationError as error:
             result.problems.append(str(error))
@@ -196,6 +203,8 @@ class WorkerRounds:
             result.problems.append(str(error))
         except (StorageError, ExchangeError, CoordinationError) as error:
             result.problems.append(f"partition {number}: {error}")
+            # Each further upload would wait for a timeout, and the leases would run out.
+            result.is_storage_down = result.is_storage_down or isinstance(error, StorageError)
 
     def _coordinate(self, plan: RoundPlan, result: RoundResult) -> None:
         gone = {
@@ -240,6 +249,7 @@ class WorkerRounds:
             self._partitions, active, max_load=self._max_load, generation=generation
         )
         own = {each.lease.partition for each in plan.partitions}
+        own |= {lease.partition for lease in plan.restoring}
         result.unwanted = frozenset(
             number for number in own if assigned.get(number, self._worker) != self._worker
         )
@@ -254,10 +264,8 @@ class WorkerRounds:
         try:
             lowest = self._replicas.newest_token(number)
             lease = self._coordinator.claim(number, self._worker, min_token=lowest)
-            if lease is None:
-                return
-            self._replicas.restore(lease)
         except StorageError as error:
-            result.problems.append(f"partition {number} cannot be restored: {error}")
+            result.problems.append(f"partition {number} cannot be claimed: {error}")
             return
-        result.claimed.append(lease)
+        if lease is not None:
+            result.claimed.append(lease)

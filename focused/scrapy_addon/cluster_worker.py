@@ -44,6 +44,8 @@ from focused.topic import Cluster, Topic, topic_to_json
 logger = logging.getLogger(__name__)
 
 _SETTINGS_FILE = "settings.json"
+_THREADS = 4
+"""For a round, and restores of claimed partitions beside it."""
 _MODEL_POLL_S = 5.0
 
 
@@ -232,7 +234,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
         ),
         RedisPaceLeases(connection, crawl),
         states,
-        ThreadPoolExecutor(1, thread_name_prefix="worker-round").submit,
+        ThreadPoolExecutor(_THREADS, thread_name_prefix="worker").submit,
         lease_s=coordinator.lease_s,
         request_s=topic.politeness.timeout_s,
         has_page_budget=topic.budget.pages is not None,

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ from focused.cluster.memory_coordinator import MemoryCoordinator, MemoryPaceLeas
 from focused.cluster.open_partition import PartitionModels, PartitionStates
 from focused.cluster.storage import SharedStorage
 from focused.cluster.worker import ROUND_S, ClusterWorker
-from focused.cluster.worker_round import RoundResult, WorkerRounds
+from focused.cluster.worker_round import WorkerRounds
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.priorities import highest_score_first
@@ -34,12 +34,13 @@ from focused.web.page import Failed, FailureKind, Outcome
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.simulated import FETCH_S, START
 
+T = TypeVar("T")
 LEASE_S = 20.0
 CONCURRENCY = 8
 
 
-def run_at_once(call: Callable[[], RoundResult]) -> Future[RoundResult]:
-    done: Future[RoundResult] = Future()
+def run_at_once(call: Callable[[], T]) -> Future[T]:
+    done: Future[T] = Future()
     done.set_result(call())
     return done
 
