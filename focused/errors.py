@@ -55,6 +55,10 @@ class ModelError(FocusedError):
     """A model file is missing, damaged, foreign, or newer than this program."""
 
 
+class ModelLockedError(ModelError):
+    """Another process is training the model."""
+
+
 class RecordedWebError(FocusedError):
     """A recorded web cannot be built, read or served."""
 

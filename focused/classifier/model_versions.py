@@ -17,7 +17,7 @@ from focused.classifier.model_file import load_model, save_model, training_urls_
 from focused.classifier.sample_texts import FetchPage, MessageCallback, text_identity
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
-from focused.errors import ModelError
+from focused.errors import ModelError, ModelLockedError
 from focused.labels.label_file import Label
 from focused.text.documents import page_words
 from focused.topic import Topic
@@ -67,10 +67,6 @@ def _is_loadable(model: Path) -> bool:
     except ModelError:
         return False
     return True
-
-
-class ModelLockedError(ModelError):
-    """Another process is training the model."""
 
 
 def wait_for_training(model: Path) -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from focused.classifier.model_file import load_named_model, stale_reason, training_urls_path
-from focused.classifier.model_versions import ModelLockedError, wait_for_training
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.directory_reader import load_training_samples
-from focused.errors import ModelError
+from focused.errors import ModelError, ModelLockedError
 from focused.labels.label_file import load_topic_labels, training_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
@@ -68,6 +67,8 @@ def load_crawl_models(
         except ModelLockedError:
             if not waits:
                 raise
+            from focused.classifier.model_versions import wait_for_training  # slow to import
+
             say("another process is training it: waiting")
             wait_for_training(topic.training.model)
     watcher = ModelWatcher(topic.training.model)
