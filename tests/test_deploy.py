@@ -1,0 +1,91 @@
+"""The manifests and units in deploy/ are valid, and name what exists."""
+
+from __future__ import annotations
+
+import configparser
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import kubernetes_validate
+import pytest
+import yaml
+
+from docs.site_hooks import commands
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+KUBERNETES = "1.31"
+OBJECTS: list[tuple[str, dict[str, Any]]] = [
+    (f"{file.name}: {each['kind']} {each['metadata']['name']}", each)
+    for file in sorted(DEPLOY.glob("kubernetes/*.yaml"))
+    for each in yaml.safe_load_all(file.read_text())
+]
+
+
+def of_kind(kind: str) -> dict[str, dict[str, Any]]:
+    found = [each for _, each in OBJECTS if each["kind"] == kind]
+    return {each["metadata"]["name"]: each for each in found}
+
+
+def worker_container() -> dict[str, Any]:
+    (container,) = of_kind("StatefulSet")["focused-worker"]["spec"]["template"]["spec"][
+        "containers"
+    ]
+    return container
+
+
+def check_command(words: list[str]) -> None:
+    """Check a command line of focused against its commands and their options."""
+    known = dict(commands())
+    name = next(name for name in known if words[: len(name.split())] == name.split())
+    command = known[name]
+    assert isinstance(command, click.Command)
+    command.make_context(name, words[len(name.split()) :], resilient_parsing=True)
+    options = {option for each in command.params for option in each.opts}
+    assert {word for word in words if word.startswith("--")} <= options
+
+
+@pytest.mark.parametrize("described", [each for _, each in OBJECTS], ids=[n for n, _ in OBJECTS])
+def test_each_manifest_is_valid_by_the_strict_schema_of_kubernetes(described):
+    kubernetes_validate.validate(described, KUBERNETES, strict=True)
+
+
+@pytest.mark.parametrize("name", of_kind("StatefulSet"))
+def test_each_stateful_set_selects_its_own_pods_and_has_its_service(name):
+    spec = of_kind("StatefulSet")[name]["spec"]
+    labels = spec["template"]["metadata"]["labels"]
+    assert spec["selector"]["matchLabels"] == labels
+    assert of_kind("Service")[spec["serviceName"]]["spec"]["selector"] == labels
+
+
+def test_the_disruption_budget_concerns_the_workers():
+    workers = of_kind("StatefulSet")["focused-worker"]["spec"]["selector"]
+    assert of_kind("PodDisruptionBudget")["focused-worker"]["spec"]["selector"] == workers
+
+
+def test_secrets_that_pods_use_are_in_the_secret():
+    keys = of_kind("Secret")["focused"]["stringData"].keys()
+    assert {"FOCUSED_REDIS_PASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= keys
+    assert worker_container()["envFrom"] == [{"secretRef": {"name": "focused"}}]
+
+
+def test_pods_run_commands_that_exist():
+    _, _, line = worker_container()["command"]
+    check_command(shlex.split(line)[1:])
+
+
+def test_a_pod_drains_its_worker_and_waits_for_its_end():
+    _, _, line = worker_container()["lifecycle"]["preStop"]["exec"]["command"]
+    drain, wait = line.split(" && ")
+    check_command(shlex.split(drain))
+    assert "kill -0 1" in wait
+
+
+def test_the_unit_runs_a_command_that_exists_and_restarts_only_failures():
+    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string((DEPLOY / "systemd" / "focused-worker@.service").read_text())
+    program, *rest = shlex.split(unit["Service"]["ExecStart"])
+    check_command([Path(program).name, *rest])
+    assert unit["Service"]["Restart"] == "on-failure"
