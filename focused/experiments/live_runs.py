@@ -135,6 +135,7 @@ def live_topic(
         # Training pages are fetched, too, and spend the crawl's budget.
         budget=Budget(pages=trial.budget + web_context.samples),
         output=Output(folder=(folder / "crawl").absolute(), warc="off", parquet=True),
+        cluster=None,  # one process crawls
     )
 
 
@@ -154,7 +155,9 @@ def topic_to_toml(topic: Topic) -> str:
     """Serialise the topic as a topic file."""
     described = {key: value for key, value in topic_to_json(topic).items() if key != "path"}
     lines = [
-        _toml_line(key, value) for key, value in described.items() if not isinstance(value, dict)
+        _toml_line(key, value)
+        for key, value in described.items()
+        if not isinstance(value, dict) and value is not None
     ]
     for section, values in described.items():
         if isinstance(values, dict):
