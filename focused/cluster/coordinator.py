@@ -55,7 +55,8 @@ class PartitionStatus(msgspec.Struct, frozen=True):
 
     ``in_flight`` counts pages. ``sent`` and ``received`` count links over all owners, ``received``
     those of new batches only. ``priorities`` are those of its best links, highest first. An idle
-    partition has nothing in flight, nothing in its outbox, and no link that it may fetch.
+    partition has nothing in flight, nothing in its outbox, and no link that it may fetch. The
+    results of a finished one are stored, after the crawl has ended.
     """
 
     partition: _Count
@@ -73,6 +74,7 @@ class PartitionStatus(msgspec.Struct, frozen=True):
     sent: _Count = 0
     received: _Count = 0
     is_idle: bool = False
+    is_finished: bool = False
     priorities: tuple[float, ...] = ()
     reported_at: float = 0.0
 

@@ -31,6 +31,7 @@ from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 from focused.cluster.learning import SharedLearning, sharing_probability
 from focused.cluster.partition import Outgoing, Partition
 from focused.cluster.worker_round import PartitionPlan, RoundPlan, RoundResult, WorkerRounds
+from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
@@ -99,6 +100,9 @@ class _OwnedPartition:
     floor: float = -math.inf
     """The priority below which it fetches nothing, because other partitions have better links."""
     leaves: bool = False
+    is_closed: bool = False
+    """Whether its crawl was closed, because the whole crawl has ended."""
+    last_status: PartitionStatus | None = None
     granted: int = 0
     outgoing: Outgoing = field(default_factory=Outgoing)
     """What the round under way sends."""
@@ -148,10 +152,13 @@ class ClusterWorker:
         self._partition_of_lease: dict[int, int] = {}
         self._paced: dict[int, tuple[str, Sequence[str]]] = {}
         """URL and names of the pace leases of each fetch that was connected."""
+        self._finished: list[Counters] = []
+        self._finish_at = 0.0
         self._running: Future[RoundResult] | None = None
         self._command = Command()
         self._is_draining = False
         self._leads = False
+        self._all_finished = False
         self._next = 0
         self._round_at = 0.0
         self._full_at = 0.0
@@ -162,7 +169,12 @@ class ClusterWorker:
     @property
     def crawls(self) -> Sequence[Crawl]:
         """The crawls of the partitions that this worker owns."""
-        return [owned.crawl for owned in self._owned.values()]
+        return [owned.crawl for owned in self._with_open_crawl]
+
+    @property
+    def counters(self) -> Counters:
+        """The totals of these partitions, and of those that were finished here."""
+        return Counters.total([*(crawl.counters for crawl in self.crawls), *self._finished])
 
     @property
     def partitions(self) -> Sequence[int]:
@@ -273,6 +285,8 @@ class ClusterWorker:
             result, self._running = self._running.result(), None
             self._apply(result, now)
         self._open_restored(now)
+        if self._command.state is ClusterState.ENDED and now >= self._finish_at:
+            self._finish_one(now)
         if not self._is_over and now >= self._round_at + _SHORT_ROUND_S:
             self._round_at = now
             plan = self._short_plan(now) if now < self._full_at + ROUND_S else self._plan(now)
@@ -299,31 +313,57 @@ class ClusterWorker:
             wait([restored])
             self._rounds.release(lease)
         self._restoring.clear()
-        ends = self._command.state is ClusterState.ENDED
         plans = []
-        for owned in list(self._owned.values()):
+        for owned in self._with_open_crawl:
             owned.crawl.stop(now)
             owned.outgoing, owned.leaves = owned.partition.collect(), True
             plans.append(self._partition_plan(owned, now))
         statuses = [plan.status for plan in plans]
         plan = RoundPlan(now, self._worker_status(), statuses, plans, claims=False)
         result = self._rounds.run(plan)
-        for owned in list(self._owned.values()):
-            done = result.partitions[owned.partition.number]
+        for number, done in result.partitions.items():
+            owned = self._owned[number]
             if done.is_sent:
                 owned.partition.confirm(owned.outgoing, now)
             owned.crawl.close(now)
-            if ends and done.is_held:
-                owned.replica.finish(now)
         self._owned.clear()
-        if ends:
-            self._opener.finish(self._command.reason, now)
         self._report_problems(result.problems)
         self._rounds.leave()
 
+    def _finish_one(self, now: float) -> None:
+        """Store the results of one partition, after the crawl has ended, and release it."""
+        owned = next(
+            (each for each in self._owned.values() if each.is_closed or not each.crawl.in_flight),
+            None,
+        )
+        if owned is None:
+            return
+        try:
+            if not owned.is_closed:
+                status = self._partition_status(owned, now)
+                owned.last_status = replace(status, is_finished=True)
+                owned.crawl.close(now)
+                owned.is_closed = True
+                self._finished.append(owned.crawl.counters)
+            owned.replica.finish(now)
+            self._opener.finish(self._command.reason, now)
+            assert owned.last_status is not None
+            self._rounds.finish(owned.lease, owned.last_status)
+        except FocusedError as error:
+            self._report_problems([f"partition {owned.partition.number}: {error}"])
+            self._finish_at = now + ROUND_S
+            return
+        self._forget(owned)
+
+    @property
+    def _with_open_crawl(self) -> Sequence[_OwnedPartition]:
+        return [owned for owned in self._owned.values() if not owned.is_closed]
+
     @property
     def _is_over(self) -> bool:
-        if self._command.state in (ClusterState.ENDED, ClusterState.STOPPING):
+        if self._command.state is ClusterState.ENDED:
+            return self._all_finished and not self._owned
+        if self._command.state is ClusterState.STOPPING:
             return True
         return self._is_draining and not self._owned
 
@@ -347,12 +387,12 @@ class ClusterWorker:
         return step
 
     def _short_plan(self, now: float) -> RoundPlan:
-        statuses = [self._partition_status(owned, now) for owned in self._owned.values()]
+        statuses = [self._partition_status(owned, now) for owned in self._with_open_crawl]
         return RoundPlan(now, self._worker_status(), statuses, is_short=True)
 
     def _plan(self, now: float) -> RoundPlan:
         plans = []
-        for owned in self._owned.values():
+        for owned in self._with_open_crawl:
             owned.crawl.sync()
             owned.outgoing = owned.partition.collect()
             plans.append(self._partition_plan(owned, now))
@@ -365,7 +405,10 @@ class ClusterWorker:
             worker,
             [plan.status for plan in plans],
             plans,
-            restoring=[lease for lease, _, _ in self._restoring.values()],
+            others=[
+                *(lease for lease, _, _ in self._restoring.values()),
+                *(owned.lease for owned in self._owned.values() if owned.is_closed),
+            ],
             claims=not self._is_draining,
             store_snapshot=learning.prepare_snapshot() if learning is not None and saves else None,
         )
@@ -444,10 +487,12 @@ class ClusterWorker:
                 owned.wake()
             owned.leaves = owned.leaves or number in result.unwanted
         if self._has_page_budget:
-            for number in self._owned.keys() & result.granted.keys():
-                self._limit(self._owned[number], result.granted[number])
+            for owned in self._with_open_crawl:
+                if owned.partition.number in result.granted:
+                    self._limit(owned, result.granted[owned.partition.number])
         self._hold_back(result.statuses)
         self._leads = result.leads
+        self._all_finished = result.all_finished
         if result.pages_per_s is not None:
             self._sample_examples(sharing_probability(result.pages_per_s))
         if result.command is not None:
@@ -465,9 +510,9 @@ class ClusterWorker:
     def _hold_back(self, statuses: Mapping[int, PartitionStatus]) -> None:
         """Let partitions wait while others have clearly better links."""
         priorities = {number: each.priorities for number, each in statuses.items()}
-        for number, owned in self._owned.items():
+        for owned in self._with_open_crawl:
             floors = priority_floors(priorities, owned.crawl.worth_waiting_for)
-            owned.floor = floors.get(number, -math.inf)
+            owned.floor = floors.get(owned.partition.number, -math.inf)
             owned.crawl.limit_priority(owned.floor)
             if owned.idle_reason is None:
                 owned.ask_at = 0.0

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from focused.cluster.assignment import assign_partitions
 from focused.cluster.coordinator import (
+    ClusterState,
     Command,
     Coordinator,
     Lease,
@@ -59,7 +61,7 @@ class RoundPlan:
     """What a round is to do; ``started_at`` is its time by the worker's clock.
 
     A short round has no ``partitions``: it exchanges ``statuses``, grants and commands only.
-    ``restoring`` are leases of partitions that are not open yet.
+    ``others`` are leases of partitions that are not open yet, or not any more.
     ``store_snapshot`` stores what the scorer has learned, for workers that join.
     """
 
@@ -67,7 +69,7 @@ class RoundPlan:
     worker: WorkerStatus
     statuses: Sequence[PartitionStatus] = ()
     partitions: Sequence[PartitionPlan] = ()
-    restoring: Sequence[Lease] = ()
+    others: Sequence[Lease] = ()
     is_short: bool = False
     claims: bool = True
     store_snapshot: Callable[[], object] | None = None
@@ -103,6 +105,7 @@ class RoundResult:
     granted: Mapping[int, int] = field(default_factory=dict)
     statuses: Mapping[int, PartitionStatus] = field(default_factory=dict)
     is_storage_down: bool = False
+    all_finished: bool = False
     problems: list[str] = field(default_factory=list)
 
 
@@ -158,6 +161,14 @@ class WorkerRounds:
                 result.problems.append(str(error))
         return result
 
+    def finish(self, lease: Lease, status: PartitionStatus) -> None:
+        """Report that a partition's results are stored, and release it.
+
+        Raises CoordinationError.
+        """
+        self._coordinator.report([status])
+        self._coordinator.release(lease)
+
     def release(self, lease: Lease) -> None:
         """Release a partition that was not opened; a lease that cannot be, runs out."""
         with contextlib.suppress(CoordinationError):
@@ -170,7 +181,7 @@ class WorkerRounds:
     def _renew(self, plan: RoundPlan, result: RoundResult) -> None:
         try:
             self._coordinator.heartbeat(plan.worker)
-            leases = [*(each.lease for each in plan.partitions), *plan.restoring]
+            leases = [*(each.lease for each in plan.partitions), *plan.others]
             held = self._coordinator.renew(leases) if leases else frozenset()
         except CoordinationError as error:
             result.problems.append(str(error))
@@ -217,6 +228,8 @@ class WorkerRounds:
             self._coordinator.report(reported)
         statuses = self._coordinator.statuses()
         result.statuses = self._current(statuses, plan.started_at)
+        finished = {number for number, each in statuses.items() if each.is_finished}
+        result.all_finished = len(finished) == self._partitions
         result.leads = self._coordinator.lead(self._worker)
         if result.leads:
             self._leadership.act(statuses)
@@ -224,7 +237,8 @@ class WorkerRounds:
         result.command = self._coordinator.command()
         result.is_draining = self._coordinator.is_draining(self._worker)
         if plan.claims and not plan.is_short:
-            self._assign(plan, result)
+            is_ended = result.command.state is ClusterState.ENDED
+            self._assign(plan, result, finished if is_ended else frozenset())
 
     def _current(
         self, statuses: Mapping[int, PartitionStatus], now: float
@@ -240,7 +254,7 @@ class WorkerRounds:
             if now - self._heard[number][1] < _CURRENT_S
         }
 
-    def _assign(self, plan: RoundPlan, result: RoundResult) -> None:
+    def _assign(self, plan: RoundPlan, result: RoundResult, finished: AbstractSet[int]) -> None:
         workers = self._coordinator.workers()
         result.pages_per_s = sum(each.pages_per_s for each in workers.values())
         active = [name for name, each in workers.items() if each.state is WorkerState.ACTIVE]
@@ -249,7 +263,7 @@ class WorkerRounds:
             self._partitions, active, max_load=self._max_load, generation=generation
         )
         own = {each.lease.partition for each in plan.partitions}
-        own |= {lease.partition for lease in plan.restoring}
+        own |= {lease.partition for lease in plan.others}
         result.unwanted = frozenset(
             number for number in own if assigned.get(number, self._worker) != self._worker
         )
@@ -257,7 +271,8 @@ class WorkerRounds:
         for number, worker in assigned.items():
             if len(result.claimed) == MAX_CLAIMS:
                 return
-            if worker == self._worker and number not in own and number not in owners:
+            is_free = number not in own and number not in owners and number not in finished
+            if worker == self._worker and is_free:
                 self._claim(number, result)
 
     def _claim(self, number: int, result: RoundResult) -> None:

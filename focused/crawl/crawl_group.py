@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.crawl.steps import SettledFetch, Step
@@ -17,6 +18,10 @@ class CrawlGroup(Protocol):
     @property
     def crawls(self) -> Sequence[Crawl]:
         """The open crawls."""
+
+    @property
+    def counters(self) -> Counters:
+        """The totals of all crawls."""
 
     def of_url(self, url: str) -> Crawl:
         """Return the crawl for requests to a normalised URL outside the frontier."""
@@ -68,6 +73,11 @@ class SingleCrawl:
     def crawls(self) -> Sequence[Crawl]:
         """The crawl."""
         return (self._crawl,)
+
+    @property
+    def counters(self) -> Counters:
+        """The crawl's counters."""
+        return self._crawl.counters
 
     def of_url(self, url: str) -> Crawl:
         """Return the crawl."""

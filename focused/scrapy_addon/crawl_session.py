@@ -35,7 +35,6 @@ from focused.scrapy_addon.statistics import (
     counters_to_json,
     hosts_of,
     publish,
-    total_counters,
 )
 from focused.storage.environment import write_error_advice
 from focused.storage.state_store import StateStore
@@ -222,7 +221,7 @@ class CrawlSession:
         folder = self.topic.output.folder
         group = self._group = self._open_group(self)
         self.now.advance_to(max((each.last_activity_at for each in group.crawls), default=0.0))
-        self.profile.start(total_counters(group.crawls).fetched)
+        self.profile.start(group.counters.fetched)
         described = {"topic": topic_to_json(self.topic), "policy": self.policy, **run_settings}
         write_json_atomically(folder / "settings.json", described)
         self._was_opened = True
@@ -260,11 +259,10 @@ class CrawlSession:
     def _write_results(self, group: CrawlGroup) -> None:
         crawls = tuple(group.crawls)
         hosts = hosts_of(crawls)  # while the frontier is open
-        counters = total_counters(crawls)
+        counters = group.counters
         if self.follow_links and crawls and not hosts["frontier"] and not counters.fetched:
             self._report_error(_no_pages_message(self.topic, counters))
         group.close(self.now())
-        counters = total_counters(crawls)
         stats = {
             **counters_to_json(counters, replayed=self.replayed),
             **hosts,
@@ -278,7 +276,7 @@ class CrawlSession:
     def publish(self) -> None:
         """Copy the counters to Scrapy's statistics."""
         crawls = self.group.crawls
-        counters = total_counters(crawls)
+        counters = self.group.counters
         values = counters_to_json(counters, replayed=self.replayed)
         left = sum(len(crawl.frontier) for crawl in crawls)
         profile = self.profile.as_json(counters.fetched, self._parser_processes)

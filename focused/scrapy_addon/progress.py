@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
 from typing import Any, TextIO
 
 from scrapy import signals
@@ -18,12 +17,11 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import create_looping_call
 
 from focused.archive.page_history import VisitResult
-from focused.crawl import Crawl
+from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import Counters
 from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
-from focused.scrapy_addon.statistics import total_counters
 from focused.topic import Budget, Topic
 
 
@@ -53,12 +51,12 @@ class ProgressExtension:
 
     def opened(self) -> None:
         """Start; report if an earlier crawl is resumed."""
-        crawls = self._session.group.crawls
-        counters = total_counters(crawls)
+        group = self._session.group
+        counters = group.counters
         self._last_fetched = _downloads(counters)
         if counters.settled:
             folder = escape_control_characters(str(self._session.topic.output.folder))
-            queued = sum(len(crawl.frontier) for crawl in crawls)
+            queued = sum(len(crawl.frontier) for crawl in group.crawls)
             print(
                 f"focused: resuming in {folder}: {counters.fetched} pages "
                 f"fetched before, {queued} links queued (--fresh starts anew)",
@@ -77,14 +75,14 @@ class ProgressExtension:
         if not self._session.is_open:
             return
         now = self._session.now()
-        crawls = self._session.group.crawls
-        pages = _downloads(total_counters(crawls))
+        group = self._session.group
+        pages = _downloads(group.counters)
         real_s = self._every_s
         if self._last_at is not None:
             real_s = self._session.now.real_s(now - self._last_at)
         speed = (pages - self._last_fetched) / max(real_s, 1e-3)
         self._last_at, self._last_fetched = now, pages
-        line = progress_line(self._session.topic, crawls, now, speed, self._session.waiting.line)
+        line = progress_line(self._session.topic, group, now, speed, self._session.waiting.line)
         if self._terminal:
             print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
         else:
@@ -92,13 +90,13 @@ class ProgressExtension:
 
 
 def progress_line(
-    topic: Topic, crawls: Sequence[Crawl], now: float, pages_per_s: float, waiting: str = ""
+    topic: Topic, group: CrawlGroup, now: float, pages_per_s: float, waiting: str = ""
 ) -> str:
     """Return a crawl's progress in one line; ``pages_per_s``, with revisits, since the last line.
 
     ``waiting`` describes what the crawl waits for.
     """
-    counters = total_counters(crawls)
+    counters, crawls = group.counters, group.crawls
     budget = topic.budget
     frontiers = [crawl.frontier for crawl in crawls]
     queued, hosts = sum(map(len, frontiers)), sum(len(each.hosts) for each in frontiers)

@@ -75,11 +75,6 @@ _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100
 
 
-def total_counters(crawls: Sequence[Crawl]) -> Counters:
-    """Return the counters of all crawls."""
-    return Counters.total([crawl.counters for crawl in crawls])
-
-
 def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
     """Return the totals of all sessions."""
     values = counters.to_state()

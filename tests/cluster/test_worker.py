@@ -169,6 +169,37 @@ def test_a_stopped_cluster_goes_on_with_new_workers(workers: Workers) -> None:
     assert max(requests(workers).values()) == 1
 
 
+def test_partitions_of_a_worker_that_died_at_the_end_are_archived_by_another(
+    workers: Workers,
+) -> None:
+    for name in "ab":
+        workers.start(name)
+    ended = ClusterState.ENDED
+    workers.run(until=lambda: workers.coordinator.command().state is ended)
+    workers.kill("a")
+    workers.run()
+    assert workers.fetched() == ALL
+
+
+def test_a_worker_that_starts_after_the_end_ends_at_once(workers: Workers) -> None:
+    workers.start("a")
+    workers.run()
+    workers.start("b")
+    workers.run(within_s=5.0)
+    assert workers.running["b"].ended == "no link is left"
+
+
+def test_an_ended_crawl_is_resumed_with_a_larger_budget(workers: Workers) -> None:
+    workers.topic = replace(workers.topic, budget=Budget(pages=10))
+    workers.start("a")
+    workers.run()
+    workers.topic = replace(workers.topic, budget=Budget(pages=20))
+    stop(workers, ClusterState.RUNNING)
+    workers.start("b")
+    workers.run()
+    assert len(workers.fetched()) == 20
+
+
 def heard(workers: Workers) -> dict[str, list[str]]:
     """What the scorer of each worker learned, restored or read."""
     return {name: [url for url, _, _ in each.lessons] for name, each in workers.scorers.items()}
