@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 
 from focused.cluster.budget import MIN_PAGES_AHEAD, Demand, next_grants
@@ -85,10 +86,18 @@ class Leadership:
         fetched = sum(each.fetched for each in statuses.values())
         ahead = max(MIN_PAGES_AHEAD, _ROUNDS_AHEAD * (fetched - self._fetched))
         self._fetched = fetched
+        used = {number: each.fetched + each.in_flight for number, each in statuses.items()}
+        # Less is granted than used if Redis lost its data.
+        lost = {
+            number: pages - granted.get(number, 0)
+            for number, pages in used.items()
+            if pages > granted.get(number, 0)
+        }
         demands = {
-            number: Demand(granted.get(number, 0), each.fetched + each.in_flight, each.priorities)
+            number: Demand(max(granted.get(number, 0), used[number]), used[number], each.priorities)
             for number, each in statuses.items()
         }
         grants = next_grants(budget, demands, self._worth_waiting_for, ahead)
-        if grants:
-            self._coordinator.grant(grants, budget)
+        total = Counter(lost) + Counter(grants)
+        if total:
+            self._coordinator.grant(total, budget)
