@@ -170,6 +170,21 @@ def rebalance_partitions(topic_file: Path, **named: Any) -> None:
         coordinator.rebalance()
 
 
+def forget_crawl(topic_file: Path, **named: Any) -> None:
+    """Delete a crawl from Redis. Raises ConfigurationError while workers run."""
+    with _cluster(topic_file, **named) as (topic, cluster, coordinator):
+        running = coordinator.workers()
+        if running:
+            raise ConfigurationError(
+                f"{topic.name} has workers: {', '.join(running)}; end them first, with "
+                "focused cluster stop"
+            )
+        connection = connect_to(cluster)
+        deleted = connection.delete_crawl(crawl_name(topic, named["policy"]))
+        connection.close()
+    echo(f"focused: {deleted} keys of {topic.name} were deleted from Redis")
+
+
 def publish_topic_model(topic_file: Path, **named: Any) -> None:
     """Let all workers use this machine's model file."""
     with _cluster(topic_file, **named) as (topic, cluster, _):

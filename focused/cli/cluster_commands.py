@@ -112,6 +112,19 @@ def rebalance(topic: Path, **named: Any) -> None:
     rebalance_partitions(topic, **named)
 
 
+@cluster.command()
+@click.argument("topic", type=ANY_PATH)
+@_cluster_options
+def forget(topic: Path, **named: Any) -> None:
+    """Delete the crawl from Redis, to start anew with an empty storage.
+
+    Stop all workers first. The storage is left as it is.
+    """
+    from focused.cli.cluster_actions import forget_crawl
+
+    forget_crawl(topic, **named)
+
+
 @cluster.command("publish-model")
 @click.argument("topic", type=ANY_PATH)
 @_cluster_options

@@ -233,6 +233,16 @@ class RedisConnection:
         other._has_replica = self._has_replica
         return other
 
+    def delete_crawl(self, crawl: str) -> int:
+        """Delete all keys of a crawl; return how many there were."""
+        tag = quote(crawl, safe="")  # without characters that have a meaning in patterns
+        deleted = 0
+        with _explained(self._error, self.name):
+            for pattern in (f"{_PREFIX}{{{tag}}}:*", f"{_PREFIX}{{{tag}:*"):
+                for key in self._client.scan_iter(match=pattern, count=1_000):
+                    deleted += self._client.delete(key)
+        return deleted
+
     def close(self) -> None:
         """Close all sockets."""
         self._client.close()

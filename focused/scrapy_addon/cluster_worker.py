@@ -21,7 +21,7 @@ from scrapy.settings import BaseSettings
 
 from focused.classifier.topic_classifier import SwappableClassifier
 from focused.cluster.assignment import PartitionMap, SiteUnit
-from focused.cluster.coordinator import WorkerStatus
+from focused.cluster.coordinator import Coordinator, WorkerStatus
 from focused.cluster.leadership import Leadership
 from focused.cluster.learning import SharedLearning
 from focused.cluster.model_distribution import ModelDistribution
@@ -172,12 +172,21 @@ def worker_session(
     )
 
 
-def _agree_on_settings(storage: SharedStorage, topic: Topic, policy: str) -> None:
+def agree_on_settings(
+    storage: SharedStorage, coordinator: Coordinator, topic: Topic, policy: str
+) -> None:
     """Store the crawl's settings, or compare them with those that its first worker stored.
 
-    Raises ConfigurationError if the partitions differ.
+    Raises ConfigurationError if the partitions differ, or Redis knows a crawl of this name that the
+    storage does not have.
     """
     if not storage.exists(_SETTINGS_FILE):
+        if coordinator.statuses() and not storage.exists(_SETTINGS_FILE):
+            raise ConfigurationError(
+                f"{topic.path}: Redis holds the state of a crawl {topic.name!r} that is not in "
+                f"{storage.url}. Name the storage of that crawl, give this topic another name, or "
+                "delete the other crawl from Redis: focused cluster forget TOPIC"
+            )
         described = {"topic": topic_to_json(topic), "policy": policy}
         storage.write(_SETTINGS_FILE, json.dumps(described, indent=2).encode())
         return
@@ -202,7 +211,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
     coordinator = RedisCoordinator(connection, crawl)
     exchange = RedisExchange(connection, crawl)
     storage = SharedStorage(cluster.storage, crawl)
-    _agree_on_settings(storage, replace(topic, cluster=cluster), session.policy)
+    agree_on_settings(storage, coordinator, replace(topic, cluster=cluster), session.policy)
     models = PartitionModels(
         session.models.classifier,
         session.ordering,

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from focused.cluster.coordinator import ClusterState
 from focused.cluster.local_redis import LocalRedis
 from focused.cluster.redis_connection import TlsFiles, connect, parse_redis_url
 from focused.errors import ConfigurationError, CoordinationError, ExchangeError
-from tests.support.engines import needs_redis
+from tests.support.engines import RedisEngine, needs_redis
 
 SECRET = "open-sesame"
 
@@ -246,3 +247,15 @@ def test_with_tls_a_wrong_password_is_refused(tls_redis: LocalRedis, tls: TlsFil
     with pytest.raises(CoordinationError, match="correct user and password") as error:
         connect(url, tls=tls, environ={})
     assert SECRET not in str(error.value)
+
+
+def test_a_crawl_is_deleted_and_no_other(redis_engine: RedisEngine) -> None:
+    other = RedisEngine(redis_engine.servers)
+    for engine in (redis_engine, other):
+        engine.coordinator().set_state(ClusterState.PAUSED)
+        engine.exchange().send(7, b"batch")
+    redis_engine.connect().delete_crawl(redis_engine.crawl)
+    assert redis_engine.all_keys() == []
+    assert other.coordinator().command().state is ClusterState.PAUSED
+    assert other.exchange().waiting(7, "") == 1
+    other.close()
