@@ -600,7 +600,8 @@ class ClusterWorker:
             self._report_problems([str(error)])
 
     def _holder(self, lease: int | None) -> str:
-        return f"{self._status.name} {lease or 0}"
+        # With the process, because one that is started again counts its leases anew.
+        return f"{self._status.name} {self._status.process} {self._status.joined_at} {lease or 0}"
 
     def _report_problems(self, problems: Sequence[str]) -> None:
         for problem in problems:
