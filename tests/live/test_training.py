@@ -118,6 +118,9 @@ class Lesson:
 
 
 SLOW_TO_IMPORT = (
+    "focused.cluster",
+    "redis",
+    "fsspec",
     "sklearn",
     "pandas",
     "pyarrow",
