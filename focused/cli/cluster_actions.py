@@ -118,7 +118,7 @@ def _worker_table(
     workers: dict[str, WorkerStatus] | Any, partitions: dict[str, list[PartitionStatus]]
 ) -> Table:
     columns = ("worker", "host", "state", "partitions", "pages", "pages/s", "harvest", "frontier")
-    table = Table(*columns, "to send", "unread batches", box=None)
+    table = Table(*columns, "to send", box=None)
     for name, owned in sorted(partitions.items()):
         worker = workers.get(name)
         table.add_row(
@@ -131,7 +131,6 @@ def _worker_table(
             _harvest(owned),
             str(sum(each.frontier for each in owned)),
             str(sum(each.outbox for each in owned)),
-            str(sum(each.waiting for each in owned)),
         )
     return table
 

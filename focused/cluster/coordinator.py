@@ -69,10 +69,10 @@ class PartitionStatus(msgspec.Struct, frozen=True):
     bytes: _Count = 0
     frontier: _Count = 0
     outbox: _Count = 0
-    waiting: _Count = 0
-    """Batches in its stream that it has not read."""
     sent: _Count = 0
     received: _Count = 0
+    rounds: _Count = 0
+    """Rounds of this owner in which it read its stream."""
     is_idle: bool = False
     is_finished: bool = False
     priorities: tuple[float, ...] = ()

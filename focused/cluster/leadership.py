@@ -58,10 +58,11 @@ class Leadership:
         """Whether no partition has work, and no links are on their way between them.
 
         Two observations are needed (Mattern 1987, "Algorithms for distributed termination
-        detection"): every partition was idle at both, and sent and received nothing between them.
+        detection"): every partition was idle at both, and sent and received nothing between them,
+        although it read its stream.
         """
         is_quiet = len(statuses) == self._partitions and all(
-            each.is_idle and not each.waiting and not each.outbox for each in statuses.values()
+            each.is_idle and not each.outbox for each in statuses.values()
         )
         if not is_quiet:
             self._quiet = None
@@ -71,14 +72,14 @@ class Leadership:
             return False
         before = self._quiet
         if any(
-            (each.sent, each.received) != (before[number].sent, before[number].received)
+            (each.token, each.sent, each.received)
+            != (before[number].token, before[number].sent, before[number].received)
             for number, each in statuses.items()
         ):
             self._quiet = statuses
             return False
-        return all(
-            each.reported_at > before[number].reported_at for number, each in statuses.items()
-        )
+        # The first round after the observation may have begun before it.
+        return all(each.rounds >= before[number].rounds + 2 for number, each in statuses.items())
 
     def _grant(self, statuses: Mapping[int, PartitionStatus], budget: int) -> None:
         """Grant the next pages, for the best links of all partitions."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -23,35 +23,34 @@ from focused.cluster.coordinator import (
     Command,
     Lease,
     PaceLeases,
-    PartitionStatus,
     WorkerState,
     WorkerStatus,
 )
-from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 from focused.cluster.learning import SharedLearning, sharing_probability
-from focused.cluster.partition import Outgoing, Partition
-from focused.cluster.worker_round import PartitionPlan, RoundPlan, RoundResult, WorkerRounds
+from focused.cluster.owned_partition import OwnedPartition, PartitionReplica
+from focused.cluster.paced_requests import PacedRequests
+from focused.cluster.partition import Partition
+from focused.cluster.worker_round import RoundPlan, RoundResult, WorkerRounds
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
 from focused.errors import CoordinationError, FocusedError
 from focused.web.page import Failed, Outcome
-from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 ROUND_S = 1.0
-_SHORT_ROUND_S = 0.25
-_POLL_S = 0.05
+_SHORT_ROUND_S = 0.1
+"""A partition waits for others' better links, so news of them must travel fast."""
+_STATUSES_PER_S = 640
+"""Statuses that a worker reads in short rounds, each of some 200 bytes."""
+_POLL_S = 0.03
 """How often a round in another thread is looked after."""
 _LEASE_MARGIN = 0.25
 """Share of a lease's time at its end in which nothing is fetched any more."""
-_PACE_MARGIN_S = 5.0
-_ASK_AGAIN_S = 1.0
 _MAX_READS_PER_ROUND = 10
-_PAGE_BUDGET_SPENT = "page budget spent"
 
 
 class RunInBackground(Protocol):
@@ -59,16 +58,6 @@ class RunInBackground(Protocol):
 
     def __call__(self, call: Callable[[], _T], /) -> Future[_T]:
         """Start a call, in another thread."""
-
-
-class PartitionReplica(Protocol):
-    """The copy of an open partition's state in shared storage. Methods raise StorageError."""
-
-    def prepare(self) -> Callable[[], object]:
-        """Return what uploads everything that was committed so far; it may run in a thread."""
-
-    def finish(self, now: float) -> None:
-        """Write the partition's results; its crawl is closed."""
 
 
 class PartitionOpener(Protocol):
@@ -88,36 +77,13 @@ class PartitionOpener(Protocol):
 
 
 @dataclass(slots=True)
-class _OwnedPartition:
-    partition: Partition
-    replica: PartitionReplica
+class _Restore:
+    """A claimed partition whose state is being restored; ``renewed_at`` tells of its lease."""
+
     lease: Lease
-    may_fetch_until: float
-    ask_at: float = 0.0
-    """When to ask for the next fetch; infinite: when something happens."""
-    idle_reason: str | None = None
-    """Why its crawl has nothing to fetch; None while it may have."""
-    floor: float = -math.inf
-    """The priority below which it fetches nothing, because other partitions have better links."""
-    leaves: bool = False
-    is_closed: bool = False
-    """Whether its crawl was closed, because the whole crawl has ended."""
-    last_status: PartitionStatus | None = None
-    granted: int = 0
-    outgoing: Outgoing = field(default_factory=Outgoing)
-    """What the round under way sends."""
-
-    @property
-    def crawl(self) -> Crawl:
-        return self.partition.crawl
-
-    def may_fetch(self, now: float) -> bool:
-        """Whether the lease holds, and the partition stays here."""
-        return not self.leaves and now < self.may_fetch_until
-
-    def wake(self) -> None:
-        """Ask for the next fetch at once."""
-        self.ask_at, self.idle_reason = 0.0, None
+    renewed_at: float
+    result: Future[None]
+    is_lost: bool = False
 
 
 class ClusterWorker:
@@ -133,25 +99,26 @@ class ClusterWorker:
         *,
         lease_s: float,
         request_s: float,
+        partitions: int,
         has_page_budget: bool,
         learning: SharedLearning | None = None,
     ) -> None:
-        """``request_s`` is the longest time of a request; ``learning`` trains the scorer."""
+        """``request_s`` is the longest time of a request; ``learning`` trains the scorer.
+
+        ``partitions`` is the number of all partitions of the crawl.
+        """
         self._status = status
         self._rounds = rounds
-        self._paces = paces
+        self._paced = PacedRequests(paces, status, request_s)
         self._opener = opener
         self._run_in_background = run_in_background
         self._lease_s = lease_s
-        self._request_s = request_s
         self._has_page_budget = has_page_budget
+        self._short_round_s = max(_SHORT_ROUND_S, partitions / _STATUSES_PER_S)
         self._learning = learning
-        self._owned: dict[int, _OwnedPartition] = {}
-        self._restoring: dict[int, tuple[Lease, float, Future[None]]] = {}
-        """Claimed partitions: lease, its latest renewal, and the restore under way."""
+        self._owned: dict[int, OwnedPartition] = {}
+        self._restoring: dict[int, _Restore] = {}
         self._partition_of_lease: dict[int, int] = {}
-        self._paced: dict[int, tuple[str, Sequence[str]]] = {}
-        """URL and names of the pace leases of each fetch that was connected."""
         self._finished: list[Counters] = []
         self._finish_at = 0.0
         self._running: Future[RoundResult] | None = None
@@ -210,11 +177,11 @@ class ClusterWorker:
         if self._is_over:
             return self._end()
         may_fetch = self._command.state is ClusterState.RUNNING
-        until = now + (_SHORT_ROUND_S if self._running is None else _POLL_S)
+        until = now + (self._short_round_s if self._running is None else _POLL_S)
         owned = [each for each in self._owned.values() if may_fetch and each.may_fetch(now)]
         for i in range(len(owned)):
             each = owned[(self._next + i) % len(owned)]
-            step = self._ask(each, now)
+            step = each.next(now)
             if isinstance(step, Fetch):
                 self._next = (self._next + i + 1) % len(owned)
                 self._partition_of_lease[step.lease] = each.partition.number
@@ -228,7 +195,7 @@ class ClusterWorker:
         """Process the outcome of a fetch."""
         owned = self._owned[self._partition_of_lease.pop(lease)]
         settled = owned.crawl.settle(lease, outcome, now, parsed)
-        self._finish_pace(lease, owned.crawl, now)
+        self._finish_request(lease, owned.crawl, now)
         owned.wake()
         return settled
 
@@ -236,7 +203,7 @@ class ClusterWorker:
         """Close a lease whose request was not sent; its link stays queued."""
         owned = self._owned[self._partition_of_lease.pop(lease)]
         owned.crawl.put_back(lease, now)
-        self._finish_pace(lease, owned.crawl, now)
+        self._finish_request(lease, owned.crawl, now)
         owned.wake()
 
     def may_connect(self, lease: int | None, url: str, address: str, now: float) -> bool:
@@ -251,16 +218,11 @@ class ClusterWorker:
         crawl = self.of_url(url) if owned is None else owned.crawl
         if not crawl.may_connect(lease, url, address, now):
             return False
-        names: tuple[str, ...] = (f"host {host_of(url)}",)
-        if crawl.topic.politeness.per_address:
-            names += (f"address {address}",)
-        wait_s = self._acquire(names, self._holder(lease))
-        if wait_s > 0:
-            crawl.delay_host(url, now + wait_s, now)
+        try:
+            return self._paced.begin(lease, crawl, url, address, now)
+        except CoordinationError as error:
+            self._report_problems([str(error)])
             return False
-        if lease is not None:
-            self._paced[lease] = (url, names)
-        return True
 
     def page_parser(self) -> PageParser:
         """Return a parser for the pages of all partitions."""
@@ -287,7 +249,7 @@ class ClusterWorker:
         self._open_restored(now)
         if self._command.state is ClusterState.ENDED and now >= self._finish_at:
             self._finish_one(now)
-        if not self._is_over and now >= self._round_at + _SHORT_ROUND_S:
+        if not self._is_over and now >= self._round_at + self._short_round_s:
             self._round_at = now
             plan = self._short_plan(now) if now < self._full_at + ROUND_S else self._plan(now)
             self._running = self._run_in_background(partial(self._rounds.run, plan))
@@ -296,7 +258,7 @@ class ClusterWorker:
         if self.problems:
             return  # each call would wait for its timeout; the next round tries again
         try:
-            self._paces.flush()
+            self._paced.flush()
             if self._learning is not None:
                 for _ in range(_MAX_READS_PER_ROUND):
                     if not self._learning.learn():
@@ -309,15 +271,14 @@ class ClusterWorker:
         if self._running is not None:
             self._apply(self._running.result(), now, claims=False)
             self._running = None
-        for lease, _, restored in self._restoring.values():
-            wait([restored])
-            self._rounds.release(lease)
+        for restore in self._restoring.values():
+            wait([restore.result])
+            self._rounds.release(restore.lease)
         self._restoring.clear()
         plans = []
         for owned in self._with_open_crawl:
             owned.crawl.stop(now)
-            owned.outgoing, owned.leaves = owned.partition.collect(), True
-            plans.append(self._partition_plan(owned, now))
+            plans.append(owned.plan(now, leaves=True))
         statuses = [plan.status for plan in plans]
         plan = RoundPlan(now, self._worker_status(), statuses, plans, claims=False)
         result = self._rounds.run(plan)
@@ -340,8 +301,7 @@ class ClusterWorker:
             return
         try:
             if not owned.is_closed:
-                status = self._partition_status(owned, now)
-                owned.last_status = replace(status, is_finished=True)
+                owned.last_status = replace(owned.status(now), is_finished=True)
                 owned.crawl.close(now)
                 owned.is_closed = True
                 self._finished.append(owned.crawl.counters)
@@ -356,7 +316,7 @@ class ClusterWorker:
         self._forget(owned)
 
     @property
-    def _with_open_crawl(self) -> Sequence[_OwnedPartition]:
+    def _with_open_crawl(self) -> Sequence[OwnedPartition]:
         return [owned for owned in self._owned.values() if not owned.is_closed]
 
     @property
@@ -374,28 +334,12 @@ class ClusterWorker:
             return Done("the worker was drained")
         return Done(self._command.reason or f"the cluster is {self._command.state}")
 
-    def _ask(self, owned: _OwnedPartition, now: float) -> Step | None:
-        """Return the next step of a partition, or None; note when to ask again."""
-        if now < owned.ask_at:
-            return None
-        step = owned.crawl.next(now)
-        if isinstance(step, Wait):
-            owned.idle_reason = None
-            owned.ask_at = float("inf") if step.until is None else step.until
-        elif isinstance(step, Done):
-            owned.idle_reason, owned.ask_at = step.reason, float("inf")
-        return step
-
     def _short_plan(self, now: float) -> RoundPlan:
-        statuses = [self._partition_status(owned, now) for owned in self._with_open_crawl]
+        statuses = [owned.status(now) for owned in self._with_open_crawl]
         return RoundPlan(now, self._worker_status(), statuses, is_short=True)
 
     def _plan(self, now: float) -> RoundPlan:
-        plans = []
-        for owned in self._with_open_crawl:
-            owned.crawl.sync()
-            owned.outgoing = owned.partition.collect()
-            plans.append(self._partition_plan(owned, now))
+        plans = [owned.plan(now, leaves=False) for owned in self._with_open_crawl]
         worker = self._worker_status(now)
         self._full_at = now
         learning = self._learning
@@ -406,55 +350,11 @@ class ClusterWorker:
             [plan.status for plan in plans],
             plans,
             others=[
-                *(lease for lease, _, _ in self._restoring.values()),
+                *(each.lease for each in self._restoring.values() if not each.is_lost),
                 *(owned.lease for owned in self._owned.values() if owned.is_closed),
             ],
             claims=not self._is_draining,
             store_snapshot=learning.prepare_snapshot() if learning is not None and saves else None,
-        )
-
-    def _partition_plan(self, owned: _OwnedPartition, now: float) -> PartitionPlan:
-        partition, crawl = owned.partition, owned.crawl
-        status = self._partition_status(owned, now)
-        best = status.priorities
-        used = status.fetched + status.in_flight
-        gives_back = owned.granted > used and not (best and best[0] >= owned.floor)
-        if gives_back:
-            owned.granted = used
-            crawl.limit_pages(used)
-        leaves = owned.leaves and not crawl.in_flight and partition.is_empty
-        return PartitionPlan(
-            owned.lease,
-            status,
-            owned.replica.prepare(),
-            owned.outgoing,
-            partition.position,
-            gives_back=gives_back,
-            leaves=leaves or self._is_over,
-        )
-
-    def _partition_status(self, owned: _OwnedPartition, now: float) -> PartitionStatus:
-        partition, crawl = owned.partition, owned.crawl
-        counters = crawl.counters
-        has_nothing = owned.idle_reason is not None and not (
-            owned.idle_reason == _PAGE_BUDGET_SPENT and crawl.frontier.hosts.with_links
-        )
-        return PartitionStatus(
-            partition.number,
-            owned.lease.token,
-            self._status.name,
-            fetched=counters.fetched,
-            in_flight=crawl.in_flight_pages,
-            classified=counters.classified,
-            on_topic=counters.on_topic,
-            bytes=counters.bytes,
-            frontier=len(crawl.frontier),
-            outbox=len(partition.outbox),
-            sent=partition.sent,
-            received=partition.received.links,
-            is_idle=has_nothing and not crawl.in_flight and partition.is_empty,
-            priorities=tuple(crawl.best_priorities(MAX_REPORTED_PRIORITIES, now)),
-            reported_at=now,
         )
 
     def _worker_status(self, now: float | None = None) -> WorkerStatus:
@@ -482,6 +382,7 @@ class ClusterWorker:
             if done.is_released:
                 self._close_released(owned)
                 continue
+            owned.rounds += done.is_read
             if done.entries:
                 owned.partition.deliver(done.entries, now)
                 owned.wake()
@@ -489,8 +390,11 @@ class ClusterWorker:
         if self._has_page_budget:
             for owned in self._with_open_crawl:
                 if owned.partition.number in result.granted:
-                    self._limit(owned, result.granted[owned.partition.number])
-        self._hold_back(result.statuses)
+                    owned.limit_pages(result.granted[owned.partition.number])
+        priorities = {number: each.priorities for number, each in result.statuses.items()}
+        for owned in self._with_open_crawl:
+            floors = priority_floors(priorities, owned.crawl.worth_waiting_for)
+            owned.hold_back(floors.get(owned.partition.number, -math.inf))
         self._leads = result.leads
         self._all_finished = result.all_finished
         if result.pages_per_s is not None:
@@ -502,55 +406,46 @@ class ClusterWorker:
             for owned in self._owned.values():
                 owned.leaves = True
         if claims:
-            self._continue_restores(result)
+            self._renew_restores(result)
             for lease in result.claimed:
-                restored = self._run_in_background(partial(self._opener.restore, lease))
-                self._restoring[lease.partition] = (lease, result.started_at, restored)
-
-    def _hold_back(self, statuses: Mapping[int, PartitionStatus]) -> None:
-        """Let partitions wait while others have clearly better links."""
-        priorities = {number: each.priorities for number, each in statuses.items()}
-        for owned in self._with_open_crawl:
-            floors = priority_floors(priorities, owned.crawl.worth_waiting_for)
-            owned.floor = floors.get(owned.partition.number, -math.inf)
-            owned.crawl.limit_priority(owned.floor)
-            if owned.idle_reason is None:
-                owned.ask_at = 0.0
+                self._begin_restore(lease, result.started_at)
 
     def _sample_examples(self, probability: float) -> None:
         for owned in self._owned.values():
             if owned.partition.examples is not None:
                 owned.partition.examples.probability = probability
 
-    def _continue_restores(self, result: RoundResult) -> None:
-        for number, (lease, _, restored) in list(self._restoring.items()):
+    def _begin_restore(self, lease: Lease, claimed_at: float) -> None:
+        if lease.partition in self._restoring:  # a lost one that still runs
+            self._rounds.release(lease)
+            return
+        result = self._run_in_background(partial(self._opener.restore, lease))
+        self._restoring[lease.partition] = _Restore(lease, claimed_at, result)
+
+    def _renew_restores(self, result: RoundResult) -> None:
+        for number, restore in self._restoring.items():
             done = result.partitions.get(number)
             if done is not None and done.is_held:
-                self._restoring[number] = (lease, result.started_at, restored)
+                restore.renewed_at = result.started_at
             elif done is not None and done.is_held is False:
-                # Whoever has it now fenced the restore off.
-                del self._restoring[number]
+                restore.is_lost = True
 
     def _open_restored(self, now: float) -> None:
-        for number, (lease, renewed_at, restored) in list(self._restoring.items()):
-            if restored.done():
+        for number, restore in list(self._restoring.items()):
+            if restore.result.done():
                 del self._restoring[number]
-                self._open(lease, renewed_at, restored, now)
-
-    def _limit(self, owned: _OwnedPartition, pages: int) -> None:
-        owned.granted = pages
-        owned.crawl.limit_pages(pages)
-        if owned.idle_reason == _PAGE_BUDGET_SPENT and owned.crawl.counters.fetched < pages:
-            owned.wake()
+                if not restore.is_lost:
+                    self._open(restore, now)
 
     def _note_command(self, command: Command) -> None:
         if command.state is not self._command.state:
             logger.info("the cluster is %s %s", command.state, command.reason)
         self._command = command
 
-    def _open(self, lease: Lease, renewed_at: float, restored: Future[None], now: float) -> None:
+    def _open(self, restore: _Restore, now: float) -> None:
+        lease = restore.lease
         try:
-            restored.result()
+            restore.result.result()
             partition, replica = self._opener.open(lease, now)
         except FocusedError as error:
             # The lease runs out, and another worker tries.
@@ -558,11 +453,11 @@ class ClusterWorker:
             return
         if self._has_page_budget:
             partition.crawl.limit_pages(partition.crawl.counters.fetched)
-        until = renewed_at + self._lease_s * (1 - _LEASE_MARGIN)
-        self._owned[lease.partition] = _OwnedPartition(partition, replica, lease, until)
+        until = restore.renewed_at + self._lease_s * (1 - _LEASE_MARGIN)
+        self._owned[lease.partition] = OwnedPartition(partition, replica, lease, until)
         logger.info("partition %d is crawled here now", lease.partition)
 
-    def _lose(self, owned: _OwnedPartition) -> None:
+    def _lose(self, owned: OwnedPartition) -> None:
         """Drop a partition that another worker may have: nothing more is written."""
         logger.warning(
             "partition %d was lost: its lease had run out before it was renewed",
@@ -571,37 +466,23 @@ class ClusterWorker:
         self._forget(owned)
         owned.crawl.abandon()
 
-    def _close_released(self, owned: _OwnedPartition) -> None:
+    def _close_released(self, owned: OwnedPartition) -> None:
         logger.info("partition %d was released", owned.partition.number)
         self._forget(owned)
         owned.crawl.abandon()
 
-    def _forget(self, owned: _OwnedPartition) -> None:
+    def _forget(self, owned: OwnedPartition) -> None:
         number = owned.partition.number
         del self._owned[number]
         for lease in [each for each, at in self._partition_of_lease.items() if at == number]:
             del self._partition_of_lease[lease]
-            self._paced.pop(lease, None)
+            self._paced.forget(lease)
 
-    def _acquire(self, names: Sequence[str], holder: str) -> float:
+    def _finish_request(self, lease: int, crawl: Crawl, now: float) -> None:
         try:
-            return self._paces.acquire(names, holder, self._request_s + _PACE_MARGIN_S)
+            self._paced.finish(lease, crawl, now)
         except CoordinationError as error:
             self._report_problems([str(error)])
-            return _ASK_AGAIN_S
-
-    def _finish_pace(self, lease: int, crawl: Crawl, now: float) -> None:
-        url, names = self._paced.pop(lease, ("", ()))
-        if not names:
-            return
-        try:
-            self._paces.finish(names, self._holder(lease), max(crawl.due_at(url) - now, 0.0))
-        except CoordinationError as error:
-            self._report_problems([str(error)])
-
-    def _holder(self, lease: int | None) -> str:
-        # With the process, because one that is started again counts its leases anew.
-        return f"{self._status.name} {self._status.process} {self._status.joined_at} {lease or 0}"
 
     def _report_problems(self, problems: Sequence[str]) -> None:
         for problem in problems:

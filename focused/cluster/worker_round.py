@@ -82,6 +82,7 @@ class PartitionResult:
     is_held: bool | None = None
     is_sent: bool = False
     is_released: bool = False
+    is_read: bool = False
     entries: Sequence[StreamEntry] = ()
 
 
@@ -209,6 +210,7 @@ class WorkerRounds:
                 own.is_released = True
             else:
                 own.entries = self._exchange.receive(number, plan.position, _BATCHES_AT_ONCE)
+                own.is_read = True
         except FencedError as error:
             own.is_held = False
             result.problems.append(str(error))

@@ -246,6 +246,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
         ThreadPoolExecutor(_THREADS, thread_name_prefix="worker").submit,
         lease_s=coordinator.lease_s,
         request_s=topic.politeness.timeout_s,
+        partitions=cluster.partitions,
         has_page_budget=topic.budget.pages is not None,
         learning=learning,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from focused.cluster.coordinator import PartitionStatus
+from focused.cluster.coordinator import ClusterState, PartitionStatus
 from focused.cluster.leadership import Leadership
 from focused.cluster.memory_coordinator import MemoryCoordinator
 from focused.topic import Budget
@@ -12,6 +12,20 @@ def status(partition: int, fetched: int, *priorities: float) -> PartitionStatus:
     return PartitionStatus(
         partition, 1, "worker", fetched, priorities=priorities, reported_at=float(fetched)
     )
+
+
+def idle(partition: int, rounds: int, at: float) -> PartitionStatus:
+    return PartitionStatus(partition, 1, "worker", rounds=rounds, is_idle=True, reported_at=at)
+
+
+def test_a_crawl_ends_only_when_all_have_read_their_streams_again() -> None:
+    coordinator = MemoryCoordinator(lambda: 0.0)
+    leadership = Leadership(coordinator, 2, Budget())
+    for at, rounds in enumerate((5, 5, 6)):
+        leadership.act({number: idle(number, rounds, float(at)) for number in range(2)})
+        assert coordinator.command().state is ClusterState.RUNNING
+    leadership.act({number: idle(number, 7, 9.0) for number in range(2)})
+    assert coordinator.command().state is ClusterState.ENDED
 
 
 def test_after_the_grants_were_lost_pages_that_were_fetched_count_as_granted() -> None:

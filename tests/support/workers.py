@@ -105,6 +105,7 @@ class Workers:
             run_at_once,
             lease_s=LEASE_S,
             request_s=10.0,
+            partitions=self.partitions,
             has_page_budget=self.topic.budget.pages is not None,
             learning=learning,
         )
