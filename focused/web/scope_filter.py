@@ -140,8 +140,7 @@ REPEATED_PARAMETERS = "trap: repeated parameters"
 NESTED_ESCAPES = "trap: nested escapes"
 
 _SHORTEST_REPETITION = 4
-_REPEATED_IN_ROW = re.compile(rf"/((?:[^/]+/){{1,4}}?)\1{{{REPEATS_IN_ROW - 1},}}")
-_NUMBERS = re.compile(r"(?:\d+/)+")
+_MAX_BLOCK = 4
 _TRIPLE_ESCAPE = "%252525"
 
 
@@ -189,7 +188,14 @@ def _has_repetition(path: str) -> bool:
         return True
     if most < REPEATS_IN_ROW:
         return False
-    return any(not _NUMBERS.fullmatch(found[1]) for found in _REPEATED_IN_ROW.finditer(path))
+    return any(
+        block * REPEATS_IN_ROW == folders[at : at + REPEATS_IN_ROW * size]
+        and all(block)
+        and not all(map(str.isdigit, block))
+        for size in range(1, _MAX_BLOCK + 1)
+        for at in range(len(folders) - REPEATS_IN_ROW * size + 1)
+        for block in [folders[at : at + size]]
+    )
 
 
 def _max_count(parts: Sequence[str]) -> int:

@@ -34,6 +34,7 @@ HOST = "https://a.test"
     [
         ("/shop/shop/shop/list", "trap: repeated segments"),
         ("/x/y/x/y/x/y/", "trap: repeated segments"),
+        ("/1/1/1/a/a/a/list", "trap: repeated segments"),
         ("/en/a/b/c/d/a/b/c/d/a/b/c/d/z", "trap: repeated segments"),
         ("/a/b/a/c/a/d/a/e/a/f", "trap: repeated segments"),
         ("/" + "/".join(f"s{n}" for n in range(22)), "trap: path too deep"),
