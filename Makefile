@@ -53,9 +53,14 @@ crawl: $(READY) web
 	$(BIN)/focused crawl $(TOPIC) --policy $(POLICY) \
 	  $(if $(WEB),--web $(WEB) --delay-s $(DELAY) --concurrency $(CONCURRENCY))
 
+# Without a delay there is no patience: partitions would not wait for better links of others.
+CLUSTER_DELAY ?= 0.1
+CLUSTER_PAGES ?= 600
+
 crawl-cluster: $(READY) web
 	@command -v redis-server >/dev/null || { echo "redis-server is missing: apt-get install redis-server"; exit 1; }
-	$(BIN)/python benchmarks/local_cluster.py $(TOPIC) --web $(or $(WEB),webs/docweb-small) --delay-s $(DELAY)
+	$(BIN)/python benchmarks/local_cluster.py $(TOPIC) --web $(or $(WEB),webs/docweb-small) \
+	  --delay-s $(CLUSTER_DELAY) --pages $(CLUSTER_PAGES)
 
 compare: $(READY) web
 	@$(MAKE) --no-print-directory crawl POLICY=focused
