@@ -15,6 +15,8 @@ from focused.crawl.loop import Crawl
 from focused.crawl.steps import Done, Step, Wait
 
 _PAGE_BUDGET_SPENT = "page budget spent"
+MAX_OUTBOX_LINKS = 100_000
+"""A partition with more links to send waits until Redis has taken them."""
 
 
 class PartitionReplica(Protocol):
@@ -44,6 +46,8 @@ class OwnedPartition:
     leaves: bool = False
     is_closed: bool = False
     """Whether its crawl was closed, because the whole crawl has ended."""
+    is_congested: bool = False
+    """Whether its outbox was full in the last round."""
     granted: int = 0
     rounds: int = 0
     """Rounds of this owner in which its stream was read."""
@@ -57,8 +61,8 @@ class OwnedPartition:
         return self.partition.crawl
 
     def may_fetch(self, now: float) -> bool:
-        """Whether the lease holds, and the partition stays here."""
-        return not self.leaves and now < self.may_fetch_until
+        """Whether the lease holds, the partition stays here, and what it found was sent."""
+        return not self.leaves and not self.is_congested and now < self.may_fetch_until
 
     def wake(self) -> None:
         """Ask for the next fetch at once."""
@@ -97,6 +101,7 @@ class OwnedPartition:
         """
         self.crawl.sync()
         self.outgoing = self.partition.collect()
+        self.is_congested = len(self.partition.outbox) > MAX_OUTBOX_LINKS
         status = self.status(now)
         best, used = status.priorities, status.fetched + status.in_flight
         gives_back = self.granted > used and not (best and best[0] >= self.floor)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from focused.cluster import learning, worker
+from focused.cluster import learning, owned_partition, worker
 from focused.cluster.coordinator import ClusterState
 from focused.cluster.exchange import MemoryExchange
+from focused.errors import ExchangeError
 from focused.topic import Budget, Topic
 from tests.support.pupil import Pupil
-from tests.support.simulated import politely, topic
+from tests.support.simulated import START, politely, topic
 from tests.support.workers import LEASE_S, Workers, ring, stop
 
 HOSTS, PAGES = 6, 5
@@ -198,6 +199,31 @@ def test_an_ended_crawl_is_resumed_with_a_larger_budget(workers: Workers) -> Non
     workers.start("b")
     workers.run()
     assert len(workers.fetched()) == 20
+
+
+class FullExchange(MemoryExchange):
+    """Takes no links until it is emptied."""
+
+    is_full = True
+
+    def send_all(self, batches: Sequence[tuple[int, bytes]]) -> None:
+        if self.is_full and batches:
+            raise ExchangeError("Redis is full")
+        super().send_all(batches)
+
+
+def test_a_partition_whose_links_are_not_taken_stops_finding_more(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owned_partition, "MAX_OUTBOX_LINKS", 2)
+    workers.exchange = full = FullExchange()
+    workers.start("a")
+    workers.run(until=lambda: workers.now > START + 60.0)
+    # Its first partition sees no other's links, and waits before its host has no more pages.
+    assert 0 < len(requests(workers)) < PAGES
+    full.is_full = False
+    workers.run()
+    assert workers.fetched() == ALL
 
 
 def heard(workers: Workers) -> dict[str, list[str]]:
