@@ -13,19 +13,14 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import PartitionMap
 from focused.cluster.coordinator import Lease
-from focused.cluster.outbox import ExampleOutbox, Outbox
-from focused.cluster.partition import Partition
+from focused.cluster.partition import Partition, build_partition
 from focused.cluster.replication import Replica, newest_token, restore
-from focused.cluster.routing import RoutedLinks
-from focused.cluster.shared_contents import ContentRegistry, ContentStore
+from focused.cluster.shared_contents import ContentStore
 from focused.cluster.storage import SharedStorage
-from focused.crawl.build import build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.policy import Policy
-from focused.frontier.interface import Frontier
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.storage.state_store import StateStore
-from focused.storage.tables import Tables
 from focused.topic import Topic
 from focused.web.urls import normalize_url
 
@@ -79,19 +74,33 @@ class PartitionStates:
 
     def open(self, lease: Lease, now: float) -> tuple[Partition, OpenReplica]:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
-        number, folder = lease.partition, self._folder_of(lease.partition)
+        models, number, folder = self._models, lease.partition, self._folder_of(lease.partition)
         # The leading worker keeps to the budgets of pages and bytes.
         budget = replace(self._topic.budget, pages=None, bytes=None)
         output = replace(self._topic.output, folder=folder, parquet=False)
         topic = replace(self._topic, output=output, budget=budget)
         identity = {
             "topic": topic.name,
-            "policy": self._models.policy.name,
+            "policy": models.policy.name,
             "partition": f"{number} of {self._partitions.partitions}",
         }
         store = StateStore.open(folder / "state", identity)
         try:
-            partition = self._build(topic, lease, store)
+            partition = build_partition(
+                number,
+                lease.token,
+                topic,
+                models.classifier,
+                models.policy,
+                store,
+                self._partitions,
+                shares_examples=isinstance(models.policy.scorer, OnlineLinkScorer),
+                contents=models.contents,
+                training_urls=models.training_urls,
+                stages=self._stages,
+                lease_numbers=self._lease_numbers,
+                warc_prefix=partition_name(number),
+            )
             replica = Replica(
                 self._storage, number, lease.token, store, folder, background=self._background
             )
@@ -107,44 +116,6 @@ class PartitionStates:
         """Store that the crawl is over, and why, where reports look for it."""
         stats = {"end_reason": reason, "ended_at": now}
         self._storage.write("stats.json", json.dumps(stats).encode())
-
-    def _build(self, topic: Topic, lease: Lease, store: StateStore) -> Partition:
-        outbox = Outbox(store.tables)
-        models, learns = self._models, isinstance(self._models.policy.scorer, OnlineLinkScorer)
-        examples = ExampleOutbox(store.tables) if learns else None
-        routed: list[RoutedLinks] = []
-
-        def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
-            routed.append(RoutedLinks(lease.partition, self._partitions, frontier, outbox))
-            return routed[0]
-
-        crawl = build_crawl(
-            topic,
-            models.classifier,
-            models.policy,
-            store,
-            training_urls=models.training_urls,
-            stages=self._stages,
-            route=route,
-            lease_numbers=self._lease_numbers,
-            share_example=None if examples is None else examples.add,
-            shared_contents=(
-                None
-                if models.contents is None
-                else ContentRegistry(models.contents, lease.partition, self._partitions)
-            ),
-            warc_prefix=partition_name(lease.partition),
-        )
-        return Partition(
-            lease.partition,
-            lease.token,
-            crawl,
-            store.tables,
-            outbox,
-            routed[0],
-            self._partitions,
-            examples,
-        )
 
     def _folder_of(self, partition: int) -> Path:
         return self._folder / partition_name(partition)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import Raw
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.exchange import BEGINNING, MAX_BATCH_BYTES, Exchange, StreamEntry
 from focused.cluster.messages import (
     ExampleMessage,
@@ -20,10 +23,16 @@ from focused.cluster.messages import (
     link_of,
 )
 from focused.cluster.outbox import ExampleOutbox, Outbox, OutgoingLink
-from focused.cluster.routing import OwnerOf, RoutedLinks
+from focused.cluster.routing import LinkMode, OwnerOf, RoutedLinks
+from focused.cluster.shared_contents import ContentRegistry, ContentStore
+from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
+from focused.crawl.policy import Policy
+from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
+from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
+from focused.topic import Topic
 from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
@@ -204,3 +213,45 @@ class Partition:
     def _refuse(self, error: MessageError) -> None:
         self.received.malformed += 1
         logger.warning("a message for partition %d is refused: %s", self.number, error)
+
+
+def build_partition(
+    number: int,
+    token: int,
+    topic: Topic,
+    classifier: TopicClassifier,
+    policy: Policy,
+    store: StateStore,
+    owner_of: OwnerOf,
+    *,
+    shares_examples: bool,
+    contents: ContentStore | None = None,
+    mode: LinkMode = LinkMode.EXCHANGE,
+    replicated: AbstractSet[bytes] = frozenset(),
+    **options: Any,
+) -> Partition:
+    """Build the partition whose state is in ``store``, with its crawl.
+
+    With ``shares_examples`` it trains no scorer, but sends its examples. With ``contents`` it
+    detects duplicates of other partitions. ``mode`` and ``replicated`` as for
+    :class:`RoutedLinks`, ``options`` as for :func:`focused.crawl.build.build_crawl`.
+    """
+    outbox = Outbox(store.tables)
+    examples = ExampleOutbox(store.tables) if shares_examples else None
+    routed: list[RoutedLinks] = []
+
+    def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
+        routed.append(RoutedLinks(number, owner_of, frontier, outbox, mode, replicated))
+        return routed[0]
+
+    crawl = build_crawl(
+        topic,
+        classifier,
+        policy,
+        store,
+        route=route,
+        share_example=None if examples is None else examples.add,
+        shared_contents=None if contents is None else ContentRegistry(contents, number, owner_of),
+        **options,
+    )
+    return Partition(number, token, crawl, store.tables, outbox, routed[0], owner_of, examples)

@@ -387,7 +387,7 @@ def test_a_partition_skips_what_another_has_once_it_knows_the_mirror(tmp_path, n
             number,
             2,
             WhaleScorer(),
-            shared_contents=ContentRegistry(new_store(), number, partition_of_host(2)),
+            contents=new_store(),
         )
         for number in range(2)
     )
@@ -412,7 +412,7 @@ def test_a_page_that_the_other_partition_has_not_fetched_is_never_skipped(tmp_pa
             number,
             2,
             WhaleScorer(),
-            shared_contents=ContentRegistry(new_store(), number, partition_of_host(2)),
+            contents=new_store(),
         )
         for number in range(2)
     )

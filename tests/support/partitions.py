@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from focused.cluster.outbox import ExampleOutbox, Outbox
-from focused.cluster.partition import Partition
-from focused.cluster.routing import OwnerOf, RoutedLinks
-from focused.crawl import Done, Fetch, Wait, build_crawl
+from focused.cluster.partition import build_partition
+from focused.cluster.routing import OwnerOf
+from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
-from focused.frontier.interface import Frontier
 from focused.frontier.priorities import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
 from focused.storage.state_store import StateStore
-from focused.storage.tables import Tables
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
 from tests.support.keyword_guide import WhaleClassifier
@@ -30,7 +27,7 @@ def partition_of_host(partitions: int) -> OwnerOf:
 class DrivenPartition:
     """One partition; ``urls`` are its hosts' pages that it asked for.
 
-    ``options`` are those of :func:`build_crawl`.
+    ``options`` are those of :func:`build_partition`.
     """
 
     def __init__(
@@ -49,33 +46,20 @@ class DrivenPartition:
         subject = topic(folder / str(number))
         state = subject.output.folder / "state"
         self.store = StateStore.open(state, {"partition": str(number)})
-        outbox = Outbox(self.store.tables)
-        self.examples = ExampleOutbox(self.store.tables)
-        routed: list[RoutedLinks] = []
-
-        def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
-            routed.append(RoutedLinks(number, self._owner_of, frontier, outbox))
-            return routed[0]
-
-        self.crawl = build_crawl(
+        self.partition = build_partition(
+            number,
+            token,
             subject,
             WhaleClassifier(),
             Policy("focused", scorer, highest_score_first),
             self.store,
-            route=route,
-            share_example=self.examples.add,
+            self._owner_of,
+            shares_examples=True,
             **options,
         )
-        self.partition = Partition(
-            number,
-            token,
-            self.crawl,
-            self.store.tables,
-            outbox,
-            routed[0],
-            self._owner_of,
-            self.examples,
-        )
+        self.crawl = self.partition.crawl
+        assert self.partition.examples is not None
+        self.examples = self.partition.examples
 
     def seed(self, *urls: str) -> None:
         """Queue the seeds that are its own."""

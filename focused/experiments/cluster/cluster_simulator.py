@@ -29,14 +29,12 @@ from focused.cluster.budget import (
 from focused.cluster.exchange import MemoryExchange
 from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 from focused.cluster.learning import SharedLearning
-from focused.cluster.outbox import ExampleOutbox, Outbox
-from focused.cluster.partition import Partition
-from focused.cluster.routing import LinkMode, RoutedLinks
-from focused.cluster.shared_contents import ContentRegistry, MemoryContentStore
-from focused.crawl import Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
+from focused.cluster.partition import Partition, build_partition
+from focused.cluster.routing import LinkMode
+from focused.cluster.shared_contents import MemoryContentStore
+from focused.crawl import Done, Fetch, FetchPurpose, SettledFetch, Wait
 from focused.crawl.policy import Policy
 from focused.experiments.simulation.simulator import Latency, Network, pages_frame
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import link_key
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.storage.state_store import StateStore
@@ -216,37 +214,27 @@ class _Cluster:
         seeds: Sequence[str],
     ) -> None:
         """Add the next partition, with its seeds."""
-        number, outbox = len(self._drivers), Outbox(store.tables)
-        examples = ExampleOutbox(store.tables) if self._learning else None
-        routed: list[RoutedLinks] = []
-
-        def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
-            mode, replicated = self._settings.mode, self._replicated
-            routed.append(RoutedLinks(number, self._owner_of, frontier, outbox, mode, replicated))
-            return routed[0]
-
-        crawl = build_crawl(
+        number, settings = len(self._drivers), self._settings
+        partition = build_partition(
+            number,
+            1,
             topic,
             classifier,
             policy,
             store,
+            self._owner_of,
+            shares_examples=bool(self._learning),
+            contents=self._contents if settings.shares_contents else None,
+            mode=settings.mode,
+            replicated=self._replicated,
             training_urls=training_urls,
             parse=self._network.parse,
             keep_links=False,
-            route=route,
-            share_example=None if examples is None else examples.add,
-            shared_contents=(
-                ContentRegistry(self._contents, number, self._owner_of)
-                if self._settings.shares_contents
-                else None
-            ),
         )
+        crawl = partition.crawl
         crawl.seed(self._own(seeds, number), 0.0)
         for url in self._own(self._settings.replicated, number):
             crawl.enqueue_url(url, 0.0, 0.0)
-        partition = Partition(
-            number, 1, crawl, store.tables, outbox, routed[0], self._owner_of, examples
-        )
         self._drivers.append(_Driver(partition, store.tables))
 
     def _own(self, urls: Sequence[str], partition: int) -> Sequence[str]:
