@@ -44,8 +44,6 @@ class OwnedPartition:
     floor: float = -math.inf
     """The priority below which it fetches nothing, because other partitions have better links."""
     leaves: bool = False
-    is_closed: bool = False
-    """Whether its crawl was closed, because the whole crawl has ended."""
     is_congested: bool = False
     """Whether its outbox was full in the last round."""
     granted: int = 0
@@ -53,7 +51,13 @@ class OwnedPartition:
     """Rounds of this owner in which its stream was read."""
     outgoing: Outgoing = field(default_factory=Outgoing)
     """What the round under way sends."""
-    last_status: PartitionStatus | None = None
+    final_status: PartitionStatus | None = None
+    """Set when its crawl was closed, because the whole crawl has ended."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its crawl was closed."""
+        return self.final_status is not None
 
     @property
     def crawl(self) -> Crawl:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from focused.cluster.coordinator import (
     Command,
     Lease,
     PaceLeases,
+    PartitionStatus,
     WorkerState,
     WorkerStatus,
 )
@@ -112,7 +113,8 @@ class ClusterWorker:
         self._paced = PacedRequests(paces, status, request_s)
         self._opener = opener
         self._run_in_background = run_in_background
-        self._lease_s = lease_s
+        self._fetch_s = lease_s * (1 - _LEASE_MARGIN)
+        """How long after the renewal of a lease its partition may fetch."""
         self._has_page_budget = has_page_budget
         self._short_round_s = max(_SHORT_ROUND_S, partitions / _STATUSES_PER_S)
         self._learning = learning
@@ -148,23 +150,16 @@ class ClusterWorker:
         """The numbers of these partitions."""
         return sorted(self._owned)
 
-    @property
-    def command(self) -> Command:
-        """What all workers are to do, as of the last round."""
-        return self._command
-
     def of_url(self, url: str) -> Crawl:
         """Return the crawl for requests to a URL outside the frontier.
 
         Another partition's URL is requested by any crawl: pace leases keep its host's delay. Raises
         CoordinationError while this worker owns no partition.
         """
-        for owned in self._owned.values():
-            if owned.partition.owns(url):
-                return owned.crawl
-        for owned in self._owned.values():
-            return owned.crawl
-        raise CoordinationError(f"{url} cannot be requested: this worker has no partition yet")
+        owned = self._with_open_crawl
+        if not owned:
+            raise CoordinationError(f"{url} cannot be requested: this worker has no partition yet")
+        return next((each for each in owned if each.partition.owns(url)), owned[0]).crawl
 
     def of_lease(self, lease: int) -> Crawl | None:
         """Return the crawl of a lease; None if it was settled or its partition was lost."""
@@ -226,8 +221,8 @@ class ClusterWorker:
 
     def page_parser(self) -> PageParser:
         """Return a parser for the pages of all partitions."""
-        for owned in self._owned.values():
-            return owned.crawl.page_parser().without_records()
+        for crawl in self.crawls:
+            return crawl.page_parser().without_records()
         raise CoordinationError("this worker has no partition yet")
 
     def is_finished(self, now: float) -> bool:
@@ -300,15 +295,14 @@ class ClusterWorker:
         if owned is None:
             return
         try:
-            if not owned.is_closed:
-                owned.last_status = replace(owned.status(now), is_finished=True)
+            if owned.final_status is None:
+                final_status = replace(owned.status(now), is_finished=True)
                 owned.crawl.close(now)
-                owned.is_closed = True
+                owned.final_status = final_status
                 self._finished.append(owned.crawl.counters)
             owned.replica.finish(now)
             self._opener.finish(self._command.reason, now)
-            assert owned.last_status is not None
-            self._rounds.finish(owned.lease, owned.last_status)
+            self._rounds.finish(owned.lease, owned.final_status)
         except FocusedError as error:
             self._report_problems([f"partition {owned.partition.number}: {error}"])
             self._finish_at = now + ROUND_S
@@ -373,14 +367,18 @@ class ClusterWorker:
             if owned is None:
                 continue
             if done.is_held is False:
-                self._lose(owned)
+                logger.warning(
+                    "partition %d was lost: its lease had run out before it was renewed", number
+                )
+                self._drop(owned)
                 continue
             if done.is_held:
-                owned.may_fetch_until = result.started_at + self._lease_s * (1 - _LEASE_MARGIN)
+                owned.may_fetch_until = result.started_at + self._fetch_s
             if done.is_sent:
                 owned.partition.confirm(owned.outgoing, now)
             if done.is_released:
-                self._close_released(owned)
+                logger.info("partition %d was released", number)
+                self._drop(owned)
                 continue
             owned.rounds += done.is_read
             if done.entries:
@@ -391,10 +389,7 @@ class ClusterWorker:
             for owned in self._with_open_crawl:
                 if owned.partition.number in result.granted:
                     owned.limit_pages(result.granted[owned.partition.number])
-        priorities = {number: each.priorities for number, each in result.statuses.items()}
-        for owned in self._with_open_crawl:
-            floors = priority_floors(priorities, owned.crawl.worth_waiting_for)
-            owned.hold_back(floors.get(owned.partition.number, -math.inf))
+        self._hold_back(result.statuses)
         self._leads = result.leads
         self._all_finished = result.all_finished
         if result.pages_per_s is not None:
@@ -409,6 +404,17 @@ class ClusterWorker:
             self._renew_restores(result)
             for lease in result.claimed:
                 self._begin_restore(lease, result.started_at)
+
+    def _hold_back(self, statuses: Mapping[int, PartitionStatus]) -> None:
+        """Let partitions wait while others have clearly better links."""
+        crawls = self.crawls
+        if not crawls:
+            return
+        priorities = {number: each.priorities for number, each in statuses.items()}
+        # All crawls have the policy and the patience of the topic.
+        floors = priority_floors(priorities, crawls[0].worth_waiting_for)
+        for owned in self._with_open_crawl:
+            owned.hold_back(floors.get(owned.partition.number, -math.inf))
 
     def _sample_examples(self, probability: float) -> None:
         for owned in self._owned.values():
@@ -453,21 +459,12 @@ class ClusterWorker:
             return
         if self._has_page_budget:
             partition.crawl.limit_pages(partition.crawl.counters.fetched)
-        until = restore.renewed_at + self._lease_s * (1 - _LEASE_MARGIN)
+        until = restore.renewed_at + self._fetch_s
         self._owned[lease.partition] = OwnedPartition(partition, replica, lease, until)
         logger.info("partition %d is crawled here now", lease.partition)
 
-    def _lose(self, owned: OwnedPartition) -> None:
-        """Drop a partition that another worker may have: nothing more is written."""
-        logger.warning(
-            "partition %d was lost: its lease had run out before it was renewed",
-            owned.partition.number,
-        )
-        self._forget(owned)
-        owned.crawl.abandon()
-
-    def _close_released(self, owned: OwnedPartition) -> None:
-        logger.info("partition %d was released", owned.partition.number)
+    def _drop(self, owned: OwnedPartition) -> None:
+        """Forget a partition that another worker may have: nothing more is written."""
         self._forget(owned)
         owned.crawl.abandon()
 
