@@ -15,7 +15,6 @@ of them once after the classifier was replaced. The frontier is never scanned.
 from __future__ import annotations
 
 import logging
-import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -79,7 +78,7 @@ class OnlineTraining:
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
         self._swap_listener = scorer if isinstance(scorer, ClassifierSwapListener) else None
-        self.worth_waiting_for = policy.worth_waiting_for if patience_s > 0 else math.inf
+        self.worth_waiting_for = policy.wait_threshold(patience_s)
         """The difference of priorities for which a link waits; infinite without patience."""
         self.floor = NO_FLOOR
         """No host with a priority below is offered."""

@@ -7,6 +7,7 @@ state stores of it, for tools that edit the frontier of a stopped crawl.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -51,6 +52,10 @@ class Policy:
     worth_waiting_for: float = 0.1
     exploration: Exploration = NO_EXPLORATION
     reprioritiser: LinkReprioritiser | None = None
+
+    def wait_threshold(self, patience_s: float) -> float:
+        """Return the difference of priorities for which a link waits; infinite without patience."""
+        return self.worth_waiting_for if self.patient and patience_s > 0 else math.inf
 
 
 MIN_PRIORITY_CHANGE = 0.02

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 import platform
 import time
@@ -206,7 +205,6 @@ def agree_on_settings(
 
 def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: str) -> ClusterWorker:
     connection = connect_to(cluster)
-    is_patient = session.ordering.patient and topic.politeness.patience_s > 0
     crawl = crawl_name(topic, session.policy)
     coordinator = RedisCoordinator(connection, crawl)
     exchange = RedisExchange(connection, crawl)
@@ -238,7 +236,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
                 coordinator,
                 cluster.partitions,
                 topic.budget,
-                session.ordering.worth_waiting_for if is_patient else math.inf,
+                session.ordering.wait_threshold(topic.politeness.patience_s),
             ),
         ),
         RedisPaceLeases(connection, crawl),
