@@ -54,6 +54,8 @@ _BY_HAND = {
     "anchor": 0.2,
     "context": 0.1,
     "url": 0.3,
+    "anchor_meaning": 0.2,
+    "url_meaning": 0.2,
     "anchor_words": 0.25,
     "url_words": 0.25,
 }

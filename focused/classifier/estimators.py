@@ -98,6 +98,7 @@ class TrainingOptions:
 
     ``prior`` in (0, 1) is the expected share of good pages during the crawl; None uses the
     samples' share, clipped to 0.02 to 0.5. ``keywords`` are those the topic started from.
+    ``embedding`` fits a :class:`focused.classifier.semantic_scorer.SemanticScorer`, too.
     """
 
     estimator: str
@@ -105,3 +106,4 @@ class TrainingOptions:
     prior: float | None = None
     seed: int = 0
     keywords: tuple[str, ...] = ()
+    embedding: bool = True

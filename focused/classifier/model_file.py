@@ -31,6 +31,7 @@ from focused.classifier.calibration import (
     ReliabilityBin,
     ThresholdTarget,
 )
+from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import ROOT_NODE, Taxonomy
 from focused.classifier.topic_classifier import Calibration, LinearTopicClassifier
 from focused.classifier.training_report import (
@@ -43,10 +44,11 @@ from focused.classifier.training_report import (
 from focused.directory.directory_reader import samples_digest
 from focused.errors import ModelError
 from focused.text.documents import Vocabulary
+from focused.text.static_embedding import load_embedding
 from focused.topic import Topic
 
 MODEL_FORMAT = "focused topic model"
-MODEL_FORMAT_VERSION = 3
+MODEL_FORMAT_VERSION = 4
 MAX_MODEL_BYTES = 500_000_000
 
 _MODEL_NAME_CHARS = 12
@@ -196,7 +198,11 @@ def _raise_refused(path: Path, why: str) -> NoReturn:
 
 def _model_arrays(model: TrainedModel) -> dict[str, NDArray[np.float32]]:
     classifier = model.classifier
+    semantic = classifier.semantic
     return {
+        "semantic": np.zeros(0, np.float32)
+        if semantic is None
+        else semantic.direction.astype(np.float32),
         "idf": classifier.vocabulary.idf,
         "weights": classifier.weights,
         "log_prior": classifier.taxonomy.log_prior,
@@ -213,8 +219,15 @@ def _model_metadata(model: TrainedModel) -> dict[str, Any]:
         "good": classifier.taxonomy.good,
         "parents": classifier.taxonomy.parents,
         "calibration": asdict(classifier.calibration),
+        "semantic": _semantic_metadata(classifier.semantic),
         "report": asdict(model.report),
     }
+
+
+def _semantic_metadata(semantic: SemanticScorer | None) -> dict[str, Any]:
+    if semantic is None:
+        return {"embedding": ""}
+    return {"embedding": semantic.embedding_name, "bias": semantic.bias, "slope": semantic.slope}
 
 
 def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> TrainedModel:
@@ -225,6 +238,7 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         "weights": (len(words),),
         "log_prior": (len(parents),),
         "log_likelihood": (len(parents), len(words)),
+        "semantic": arrays["semantic"].shape[:1],
     }
     if {name: array.shape for name, array in arrays.items()} != expected:
         raise ValueError("shapes do not fit the words and categories")
@@ -245,8 +259,22 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         _finite_number(meta["bias"]),
         taxonomy,
         _build_calibration(meta["calibration"]),
+        _build_semantic_scorer(meta["semantic"], arrays["semantic"]),
     )
     return TrainedModel(classifier, _build_report(meta["report"]))
+
+
+def _build_semantic_scorer(
+    fields: dict[str, Any], direction: NDArray[np.float32]
+) -> SemanticScorer | None:
+    """Return the semantic scorer, or None for a model of another embedding table, or of none."""
+    embedding = load_embedding() if fields["embedding"] else None
+    if embedding is None or embedding.name != fields["embedding"]:
+        return None
+    if direction.shape != (embedding.dimensions,):
+        raise ValueError("the semantic scorer does not fit the embedding table")
+    numbers = {name: _finite_number(fields[name]) for name in ("bias", "slope")}
+    return SemanticScorer(embedding, direction.astype(np.float64), **numbers)
 
 
 def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:
@@ -349,6 +377,7 @@ def stale_reason(topic: Topic) -> str | None:
     except ModelError as error:
         return str(error)
     why = None
+    semantic = model.classifier.semantic
     target = ThresholdTarget(topic.training.precision, topic.training.recall)
     if model.report.digest != samples_digest(topic.training):
         why = f"the samples or training.good have changed since {path} was made"
@@ -359,6 +388,8 @@ def stale_reason(topic: Topic) -> str | None:
         )
     elif model.report.trial.wish != str(target):
         why = f"the threshold is to give {target}, and that of {path} {model.report.trial.wish}"
+    elif (semantic is not None) != (topic.training.embedding and load_embedding() is not None):
+        why = f"training.embedding or the embedding table has changed since {path} was made"
     return None if why is None or _is_kept(topic) else why
 
 

@@ -31,13 +31,15 @@ MessageCallback = Callable[[str], None]
 TokenLists = tuple[list[str], list[str]]
 # Shorter texts coincide by chance; they are copies only with the same head.
 _MIN_WORDS_WITHOUT_HEAD = 20
+_MAX_LEAD_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSamples:
     """n samples with words; the words are in a corpus, in the same order.
 
-    ``languages`` are ISO 639-1 codes or "". ``fetched`` counts samples with a page. Left out
+    ``leads`` are titles with the description or the beginning of the text. ``languages`` are
+    ISO 639-1 codes or "". ``fetched`` counts samples with a page. Left out
     are samples ``without_text``, ``copies`` of a sample of the same class, and
     ``contradictions``, others with the words of a good sample. ``confirmed`` marks samples that
     a person confirmed (labels and seeds). With ``halved`` the first two samples are the halves
@@ -49,6 +51,7 @@ class TrainingSamples:
     weights: FloatArray
     hosts: tuple[str, ...]
     titles: tuple[str, ...]
+    leads: tuple[str, ...]
     languages: tuple[str, ...]
     fetched: int
     without_text: int
@@ -76,6 +79,7 @@ class TrainingSamples:
             weights=np.ones(count),
             hosts=tuple(hosts),
             titles=tuple(titles),
+            leads=tuple(titles),
             languages=("",) * count,
             fetched=count,
             without_text=0,
@@ -113,7 +117,7 @@ class _SampleCollector:
     def __init__(self, corpus: Corpus, confirmed: frozenset[str]) -> None:
         self._corpus = corpus
         self._confirmed = confirmed
-        self._kept: list[tuple[str, bool, float, str, str, str, bool]] = []
+        self._kept: list[tuple[str, bool, float, str, str, str, str, bool]] = []
         self._first: TokenLists | None = None  # held back until a second good sample appears
         self._halved = False
         self._class_by_identity: dict[bytes, bool] = {}
@@ -135,6 +139,7 @@ class _SampleCollector:
             return
         self._class_by_identity[identity] = good
         host, title = host_of(entry.url), page.title or entry.title
+        lead = f"{title} {page.description or entry.description or page.text[:_MAX_LEAD_CHARS]}"
         is_confirmed = entry.url in self._confirmed
         if self._first is not None:
             self._add_first(halved=not good)
@@ -143,7 +148,7 @@ class _SampleCollector:
         if self._first is None:
             self._corpus.add(*document, host, own=not is_background(entry.category))
         self._kept.append(
-            (entry.category, good, entry.weight, host, title, page.language, is_confirmed)
+            (entry.category, good, entry.weight, host, title, lead, page.language, is_confirmed)
         )
 
     def _add_first(self, *, halved: bool) -> None:
@@ -162,14 +167,15 @@ class _SampleCollector:
         """Return all collected samples."""
         if self._first is not None:
             self._add_first(halved=True)
-        columns = zip(*self._kept, strict=True) if self._kept else ((),) * 7
-        categories, good, weights, hosts, titles, languages, confirmed = columns
+        columns = zip(*self._kept, strict=True) if self._kept else ((),) * 8
+        categories, good, weights, hosts, titles, leads, languages, confirmed = columns
         return TrainingSamples(
             categories,
             np.array(good, dtype=bool),
             np.array(weights, dtype=np.float64),
             hosts,
             titles,
+            leads,
             languages,
             **{name: self._counts[name] for name in _COUNTER_NAMES},
             confirmed=np.array(confirmed, dtype=bool),

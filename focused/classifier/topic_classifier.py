@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import CalibrationCurve, FloatArray, logit
+from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once
@@ -51,6 +52,15 @@ class TopicClassifier(Protocol):
         """
 
 
+def score_meanings(classifier: TopicClassifier, texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return log-odds of short texts by the meaning of their words, shape (n,).
+
+    0 for each text if the classifier has no method ``score_meanings``.
+    """
+    score = getattr(classifier, "score_meanings", None)
+    return np.zeros(len(texts)) if score is None else score(texts)
+
+
 @runtime_checkable
 class HashedPageClassifier(TopicClassifier, Protocol):
     """A topic classifier that needs only the hashed words of a page."""
@@ -80,7 +90,8 @@ class Calibration:
 class LinearTopicClassifier:
     """A trained linear :class:`TopicClassifier`.
 
-    ``weights`` has shape (V,), one weight per word of the vocabulary.
+    ``weights`` has shape (V,), one weight per word of the vocabulary. ``semantic`` is None without
+    an embedding table.
     """
 
     vocabulary: Vocabulary
@@ -88,6 +99,7 @@ class LinearTopicClassifier:
     bias: float
     taxonomy: Taxonomy
     calibration: Calibration
+    semantic: SemanticScorer | None = None
 
     @property
     def threshold(self) -> float:
@@ -119,6 +131,12 @@ class LinearTopicClassifier:
         raw = score_short_texts(self.vocabulary, self.weights, texts)
         nats = self.calibration.verdict_slope * raw
         return np.clip(nats, -MAX_TEXT_SCORE, MAX_TEXT_SCORE)
+
+    def score_meanings(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return log-odds of short texts by the meaning of their words, shape (n,)."""
+        if self.semantic is None:
+            return np.zeros(len(texts))
+        return self.semantic.score_texts(texts)
 
 
 def score_short_texts(
@@ -173,6 +191,10 @@ class SwappableClassifier:
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return log-odds of short texts, shape (n,)."""
         return self._classifier.score_texts(texts)
+
+    def score_meanings(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return log-odds of short texts by meaning, shape (n,)."""
+        return score_meanings(self._classifier, texts)
 
 
 class ConstantClassifier:

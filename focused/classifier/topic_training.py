@@ -25,6 +25,7 @@ from focused.classifier.sample_texts import (
     add_labels,
     gather_samples,
 )
+from focused.classifier.semantic_scorer import SemanticScorer, fit_semantic_scorer
 from focused.classifier.taxonomy import merge_small_categories
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.training_report import (
@@ -45,6 +46,7 @@ from focused.directory.sample_set import SampleSet, is_background
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, training_labels
 from focused.text.documents import Vocabulary
+from focused.text.static_embedding import load_embedding
 from focused.topic import Topic
 from focused.web.urls import normalize_url
 
@@ -108,7 +110,9 @@ def train_topic(
     _check_sample_counts(listed.good, topic, "the directory lists")
     training = topic.training
     target = ThresholdTarget(training.precision, training.recall)
-    options = TrainingOptions(training.estimator, target, prior, seed, training.keywords)
+    options = TrainingOptions(
+        training.estimator, target, prior, seed, training.keywords, training.embedding
+    )
     with Corpus() as corpus:
         samples = gather_samples(
             listed, fetch_page, corpus, progress, _confirmed_urls(topic, labels)
@@ -209,11 +213,20 @@ def fit_classifier(
         calibration, predictions, trial = found.calibration, found.predictions, found.trial
         weights, bias = found.weights, found.bias
     taxonomy = fit_training_taxonomy(data, sums[0], sizes[0], predictions.taxonomy)
-    classifier = LinearTopicClassifier(vocabulary, weights, bias, taxonomy, calibration)
+    semantic = _fit_semantic_scorer(data, predictions.fold) if options.embedding else None
+    classifier = LinearTopicClassifier(vocabulary, weights, bias, taxonomy, calibration, semantic)
     gains = weights * np.asarray(data.rows[data.drawn_good].mean(axis=0)).ravel()
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()
     words = tuple((vocabulary.words[i], round(float(gains[i]), 4)) for i in best)
     return FittedClassifier(classifier, trial, words)
+
+
+def _fit_semantic_scorer(data: TrainingData, fold: NDArray[np.intp]) -> SemanticScorer | None:
+    embedding = load_embedding()
+    if embedding is None:
+        return None
+    leads, titles = ([texts[i] for i in data.drawn] for texts in (data.leads, data.titles))
+    return fit_semantic_scorer(embedding, leads, titles, data.drawn_good, data.drawn_weights, fold)
 
 
 def _check_good_samples(samples: TrainingSamples) -> None:
@@ -260,6 +273,7 @@ def _make_training_data(
         weights=samples.weights,
         hosts=samples.hosts,
         titles=samples.titles,
+        leads=samples.leads,
         vocabulary=vocabulary,
     )
     own = np.array([not is_background(name) for name in samples.categories])

@@ -60,8 +60,8 @@ class TrainingData:
 
     Naive Bayes uses all n: ``batches()`` yields their rows, shape (·, V), in order. ``rows``,
     shape (m, V), are those of the drawn samples. ``category`` is each sample's index in the C
-    ``categories``; ``category_good`` their classes. ``weights``, ``hosts`` and ``titles`` are of
-    all n samples.
+    ``categories``; ``category_good`` their classes. ``weights``, ``hosts``, ``titles`` and
+    ``leads`` are of all n samples.
     """
 
     batches: Callable[[], Iterator[sp.csr_matrix]]
@@ -73,6 +73,7 @@ class TrainingData:
     weights: FloatArray
     hosts: Sequence[str]
     titles: Sequence[str]
+    leads: Sequence[str]
     vocabulary: Vocabulary
 
     @property

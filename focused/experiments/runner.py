@@ -18,7 +18,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from focused.classifier.topic_classifier import TopicClassifier
+from focused.classifier.topic_classifier import TopicClassifier, score_meanings
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
@@ -103,6 +103,10 @@ class CachingClassifier:
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score short texts, shape (n,), in nats of log-odds."""
         return self._classifier.score_texts(texts)
+
+    def score_meanings(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Score short texts by meaning, shape (n,), in nats of log-odds."""
+        return score_meanings(self._classifier, texts)
 
     def classify(self, page: Page) -> Classification:
         """Classify one page, or return the cached result."""

@@ -31,6 +31,7 @@ from focused.link_scoring.link_features import (
     merge_features,
     parent_log_odds,
     round_precision,
+    score_words_and_meanings,
 )
 from focused.link_scoring.protocols import (
     MergedScores,
@@ -49,7 +50,10 @@ from focused.web.urls import path_depth
 _MAX_PAGE_WORDS = 400
 _MAX_PAGE_CHARS = 5_000
 
-_ANCHOR, _URL = FEATURE_INDEX["anchor"], FEATURE_INDEX["url"]
+# Each by the classifier's words and by meaning.
+_ANCHOR = [FEATURE_INDEX["anchor"], FEATURE_INDEX["anchor_meaning"]]
+_CONTEXT = [FEATURE_INDEX["context"], FEATURE_INDEX["context_meaning"]]
+_URL = [FEATURE_INDEX["url"], FEATURE_INDEX["url_meaning"]]
 _ANCHOR_COLUMNS = [FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]]
 
 FloatArray = NDArray[np.float64]
@@ -194,11 +198,9 @@ class Apprentice:
         is_outdated = [i for i, link in enumerate(links) if link.found_at <= self._classifier_since]
         outdated = [links[i] for i in is_outdated]
         texts = [*(url_words(link.url) for link in outdated), *(link.anchor for link in outdated)]
-        text_scores = self._classifier.score_texts(texts)
-        rows[is_outdated, _URL], rows[is_outdated, _ANCHOR] = (
-            text_scores[: len(is_outdated)],
-            text_scores[len(is_outdated) :],
-        )
+        scores = score_words_and_meanings(self._classifier, texts)
+        rows[np.ix_(is_outdated, _URL)] = scores[: len(is_outdated)]
+        rows[np.ix_(is_outdated, _ANCHOR)] = scores[len(is_outdated) :]
 
     def _rescore_one(self, link: ScorableLink) -> UpdatedScore:
         """Score one link as :meth:`rescore` does; faster without arrays."""
@@ -287,7 +289,7 @@ class Apprentice:
         rows[:, FEATURE_INDEX["navigation"]] = static_features.navigation[indices]
         rows[:, _ANCHOR] = static_features.anchor_scores[indices]
         rows[:, _URL] = static_features.url_scores[indices]
-        rows[:, FEATURE_INDEX["context"]] = static_features.context_scores[indices]
+        rows[:, _CONTEXT] = static_features.context_scores[indices]
         return rows
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.topic_classifier import TopicClassifier
+from focused.classifier.topic_classifier import TopicClassifier, score_meanings
 from focused.link_scoring.protocols import PageContext, ScorableLink
 from focused.link_scoring.running_means import position_key
 from focused.text.tokens import url_words
@@ -36,6 +36,9 @@ FEATURE_NAMES = (
     "anchor",
     "context",
     "url",
+    "anchor_meaning",
+    "context_meaning",
+    "url_meaning",
     "context_words",
     "anchor_words",
     "url_words",
@@ -51,9 +54,10 @@ FEATURE_NAMES = (
 - ``out_degree``: ln(1 + links) of the most relevant linking page;
 - ``navigation``: 1 if only navigation links there;
 - ``anchor``, ``context``: the classifier's highest score of the anchors and of the contexts;
+- ``anchor_meaning``, ``context_meaning``: the same by the meaning of their words;
 - ``context_words``: mean relevance of pages with the context's words.
 
-From the URL: ``url``, the classifier's score of its words.
+From the URL: ``url`` and ``url_meaning``, the classifier's scores of its words.
 
 From the crawl, updated before the fetch: mean relevance by the words of the anchor
 (``anchor_words``) and of the URL (``url_words``) as words of followed links, and by the
@@ -79,6 +83,8 @@ _MAXIMUM_COLUMNS = [
     _PARENT,
     FEATURE_INDEX["anchor"],
     FEATURE_INDEX["context"],
+    FEATURE_INDEX["anchor_meaning"],
+    FEATURE_INDEX["context_meaning"],
     FEATURE_INDEX["context_words"],
 ]
 
@@ -180,9 +186,9 @@ class StaticLinkFeatures:
 
     ``words`` are the first words of n URLs, m anchors, k contexts. ``anchors`` and ``contexts``,
     shape (n,), are each link's indices of these. ``url_scores``, ``anchor_scores`` and
-    ``context_scores``, shape (n,), are the classifier's log-odds. ``levels``, shape (n,), are
-    the path depths; ``navigation`` marks navigation links; ``tag_path_keys`` are keys of tag
-    path and host.
+    ``context_scores``, shape (n, 2), are the classifier's log-odds by word and by meaning.
+    ``levels``, shape (n,), are the path depths; ``navigation`` marks navigation links;
+    ``tag_path_keys`` are keys of tag path and host.
     """
 
     words: HashedTexts
@@ -229,7 +235,7 @@ def compute_static_features(
     different_contexts, contexts = _unique_indices(link.context for link in links)
     urls = [link.url for link in links]
     texts = _link_texts(urls, different_anchors, different_contexts)
-    scores = classifier.score_texts(texts)
+    scores = score_words_and_meanings(classifier, texts)
     end_of_anchors = len(urls) + len(different_anchors)
     return StaticLinkFeatures(
         words=_truncate_texts(texts, len(urls), len(different_anchors), len(different_contexts)),
@@ -242,6 +248,11 @@ def compute_static_features(
         navigation=np.array([link.navigation for link in links], np.float64),
         tag_path_keys=[position_key(host_of(link.url), link.tag_path) for link in links],
     )
+
+
+def score_words_and_meanings(classifier: TopicClassifier, texts: Sequence[str]) -> FloatArray:
+    """Return the classifier's log-odds of texts by word and by meaning, shape (n, 2)."""
+    return np.column_stack((classifier.score_texts(texts), score_meanings(classifier, texts)))
 
 
 def hash_link_texts(urls: Sequence[str], anchors: Sequence[str]) -> HashedTexts:

@@ -62,6 +62,8 @@ class Training:
       (0, 1]; None for both chooses the best F1.
     - ``background``: add the general background when the directory has few other samples.
     - ``keywords``: what the topic started from (:mod:`focused.classifier.keyword_classifier`).
+    - ``embedding``: score links by the meaning of their words, too
+      (:mod:`focused.classifier.semantic_scorer`).
     """
 
     directory: tuple[Path, ...]
@@ -76,6 +78,7 @@ class Training:
     recall: float | None = None
     background: bool = True
     keywords: tuple[str, ...] = ()
+    embedding: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,7 @@ def _read_training(section: TomlTable, folder: Path, name: str) -> Training:
         recall=recall,
         background=section.boolean("background", True),
         keywords=section.texts("keywords"),
+        embedding=section.boolean("embedding", True),
     )
 
 

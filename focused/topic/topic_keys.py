@@ -146,6 +146,13 @@ TRAINING_KEYS = (
         "Keywords of the topic. `focused topic new` writes them; the classifier uses them as a "
         "prior while labels are few. See docs/how-to/teaching.md#focused-topic-new.",
     ),
+    TopicKey(
+        "embedding",
+        _FLAG,
+        "true",
+        "Score links by the meaning of their words, too, with the shipped word embedding "
+        "(English). See docs/explanation/apprentice.md#meaning.",
+    ),
 )
 
 SCOPE_KEYS = (

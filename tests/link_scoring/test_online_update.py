@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from focused.classifier.calibration import expit
 from focused.link_scoring.linear_model import MAX_EXAMPLES, LinkPrior, OnlineUpdate, load_link_prior
@@ -18,9 +19,12 @@ COUNT = len(FEATURE_NAMES)
 PRIOR = LinkPrior(
     "made up", ("nowhere",), -2.0, np.linspace(-0.4, 0.8, COUNT), np.linspace(0.5, 3.0, COUNT)
 )
-relevances = st.floats(0, 1)
-rows = st.lists(st.floats(-8, 8), min_size=COUNT, max_size=COUNT)
-examples = st.lists(st.tuples(rows, relevances), min_size=25, max_size=100)
+examples = st.sampled_from([25, 50, 75, 100]).flatmap(
+    lambda count: st.tuples(
+        arrays(np.float64, (count, COUNT), elements=st.floats(-8, 8)),
+        arrays(np.float64, count, elements=st.floats(0, 1)),
+    )
+)
 
 
 def log_odds(
@@ -153,12 +157,10 @@ def test_its_memory_is_bounded():
 @given(examples)
 def test_any_examples_lead_to_the_optimum(taken):
     """The gradient of the objective is zero."""
-    whole = len(taken) // 25 * 25
-    features = np.array([row for row, _ in taken[:whole]])
-    relevance = np.array([each for _, each in taken[:whole]])
+    features, relevance = taken
     found = taught(features, relevance)
     middle = features.mean(axis=0)
-    design = np.column_stack([(features - middle) / PRIOR.scales, np.ones(whole)])
+    design = np.column_stack([(features - middle) / PRIOR.scales, np.ones(len(features))])
     moved = np.append(found.weights * PRIOR.scales, found.bias + middle @ found.weights)
     held = np.append(np.full(COUNT, 30.0), 1.0) * moved
     slope = design.T @ (expit(log_odds(found, features)) - relevance) + held

@@ -1,0 +1,1 @@
+"""The embedding table, its card and its licence."""

