@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import BoolArray, FloatArray, fit_platt_scaling
 from focused.text.static_embedding import StaticEmbedding, split_word
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import hash_texts_once, hash_word
+from focused.text.word_hashes import HashedTexts, hash_texts_once
 
 MAX_LEAD_WORDS = 40
 MAX_SEMANTIC_SCORE = 6.0
@@ -43,8 +43,11 @@ class SemanticScorer:
         self.bias = bias
         self.slope = slope
         self._pieces = embedding.index
-        self._piece_scores = embedding.project(direction)
-        self._piece_squares = embedding.squared_norms()
+        self._piece_scores = embedding.project(direction).tolist()
+        self._piece_squares = embedding.squared_norms().tolist()
+        self._clear()
+
+    def _clear(self) -> None:
         self._rows: dict[int, int] = {}
         # Score and squared length per known word, by its row.
         self._words = np.zeros((1024, 2))
@@ -57,36 +60,47 @@ class SemanticScorer:
     def raw_scores(self, texts: Sequence[str]) -> FloatArray:
         """Return the linear model's scores, shape (n,); 0 for a text without known words."""
         hashed = hash_texts_once(texts)
-        if len(self._rows) > MAX_CACHED_WORDS:
-            self._rows.clear()
-        hashes = hashed.hashes.tolist()
-        unknown = [i for i, word in enumerate(hashes) if word not in self._rows]
-        if unknown:
-            owners = hashed.owners.take(unknown).tolist()
-            for text in dict.fromkeys(owners):
-                self._look_up_words(tokenize(texts[text]))
-        rows: NDArray[np.intp] = np.fromiter(
-            map(self._rows.__getitem__, hashes), np.intp, len(hashes)
-        )
-        values = self._words[rows]
         owners = hashed.owners
+        rows = self._rows_of(texts, hashed, owners)
+        values = self._words[rows]
         score, square = (
             np.bincount(owners, values[:, column], minlength=len(texts)) for column in (0, 1)
         )
         known = square > 0
         return np.where(known, score / np.sqrt(np.where(known, square, 1.0)) + self.bias, 0.0)
 
-    def _look_up_words(self, words: Sequence[str]) -> None:
-        for word in words:
-            hashed = hash_word(word)
-            if hashed in self._rows:
-                continue
-            row = len(self._rows)
-            if row == len(self._words):
-                self._words = np.concatenate((self._words, np.zeros_like(self._words)))
-            pieces = list(split_word(word, self._pieces))
-            self._words[row] = self._piece_scores[pieces].sum(), self._piece_squares[pieces].sum()
-            self._rows[hashed] = row
+    def _rows_of(
+        self, texts: Sequence[str], hashed: HashedTexts, owners: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return the row of each word of the texts, looking up words not met before."""
+        if len(self._rows) > MAX_CACHED_WORDS:
+            self._clear()
+        find = self._rows.get
+        rows = np.array([find(word, -1) for word in hashed.hashes.tolist()], np.intp)
+        unknown = np.flatnonzero(rows < 0)
+        if len(unknown):
+            begins = hashed.lengths.cumsum() - hashed.lengths
+            words: dict[int, list[str]] = {}
+            for place, text in zip(unknown.tolist(), owners[unknown].tolist(), strict=True):
+                if text not in words:
+                    words[text] = tokenize(texts[text])
+                word = words[text][place - begins[text]]
+                rows[place] = self._look_up_word(int(hashed.hashes[place]), word)
+        return rows
+
+    def _look_up_word(self, hashed: int, word: str) -> int:
+        row = self._rows.get(hashed)
+        if row is not None:  # earlier in the same texts
+            return row
+        row = self._rows[hashed] = len(self._rows)
+        if row == len(self._words):
+            self._words = np.concatenate((self._words, np.zeros_like(self._words)))
+        pieces = split_word(word, self._pieces)
+        self._words[row] = (
+            sum(map(self._piece_scores.__getitem__, pieces)),
+            sum(map(self._piece_squares.__getitem__, pieces)),
+        )
+        return row
 
 
 def fit_semantic_scorer(

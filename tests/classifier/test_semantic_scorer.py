@@ -39,6 +39,11 @@ def scorer() -> SemanticScorer:
     return fitted()
 
 
+def _suffixes(count: int) -> list[str]:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return [letters[i % 26] + letters[i // 26] for i in range(count)]
+
+
 def test_words_that_no_sample_has_are_rated_by_their_meaning(scorer):
     on_topic = scorer.score_texts(["cello", "orchestra", "symphony"])
     others = scorer.score_texts(["aluminium", "parliament", "tennis"])
@@ -77,6 +82,12 @@ def test_samples_that_meaning_does_not_separate_give_scores_near_zero():
 def test_a_language_without_known_words_gives_no_scores():
     foreign = fitted(["音楽", "楽器", "歌手"], ["法律", "裁判", "自動車"])
     assert foreign.slope == pytest.approx(0.0, abs=1e-6)
+
+
+def test_its_table_grows_with_the_words_it_meets():
+    words = [a + b for a in ("play", "sing", "work", "read") for b in _suffixes(400)]
+    many = fitted()
+    assert many.score_texts(words)[-1] == pytest.approx(fitted().score_texts(words[-1:])[0])
 
 
 def test_many_words_do_not_grow_its_memory_without_limit(scorer, monkeypatch):

@@ -79,7 +79,7 @@ def test_a_topic_whose_words_differ_from_host_to_host_is_tried_out_by_page(tmp_p
         host = number % 3
         word = f"{kind}only{'abc'[host]}"
         noise = " ".join(np.random.default_rng(number).choice(["one", "two", "six", "ten"], 30))
-        url = f"https://{kind}{host}.example/{kind}/{number}"
+        url = f"https://site{host}.example/{kind}/{number}"
         pages[url] = Page(url, title=kind[::-1] + "abc"[host], text=f"{word} {word} {noise}")
     trial = trained(tmp_path, pages).report.trial
     assert trial.host_auc is not None
