@@ -165,6 +165,8 @@ def _failures(_: str) -> str:
 def _harvest(_: str) -> str:
     folder = RESULTS / "harvest"
     runs, summary = pd.read_csv(folder / "runs.csv"), pd.read_csv(folder / "summary.csv")
+    if "reachable" in runs:
+        runs = runs[runs.reachable != 0].copy()
     runs["start"] = runs.seeds.str.removesuffix(":5").str.replace("-", " ")
     capped = runs.host_cap.notna()
     runs["column"] = runs.web.where(runs.web != "docweb-medium", "docweb, " + runs.start)

@@ -47,6 +47,7 @@ class GroundTruth:
         """
         self._web = web
         self._open_graph = graph
+        self._max_depth = None if scope is None else scope.max_depth
         self._scope = ScopeFilter(scope or Scope())
         self._redirects = RedirectResolver(web)
         samples = {end for url in sample_urls if (end := self.resolve_url(url)) is not None}
@@ -123,6 +124,27 @@ class GroundTruth:
             (self._scope.refusal_reason(url) is None for url in urls), dtype=np.bool_
         )
         return self.graph.fetchable & in_scope
+
+    @cached_property
+    def relevant_pages(self) -> NDArray[np.bool_]:
+        """Which pages of the graph are in :attr:`relevant`, shape (n,)."""
+        return np.fromiter((url in self.relevant for url in self.graph.urls), dtype=np.bool_)
+
+    def count_reachable(self, seeds: Collection[str]) -> int:
+        """Number of on-topic contents that a crawl from ``seeds`` can reach, the seeds included.
+
+        Along the graph's links, over :attr:`allowed_pages` and at most the scope's depth; a cap on
+        pages per host is ignored. Links of feeds and sitemaps are not in the graph, nor are
+        nofollow links and pages that robots.txt disallows, which a topic may include.
+        """
+        places = [self.graph.index.get(self.resolve_url(url) or "", -1) for url in seeds]
+        is_seed = np.zeros(len(self.graph.urls), dtype=np.bool_)
+        is_seed[[place for place in places if place >= 0]] = True
+        depths = self.graph.depths(is_seed, self.allowed_pages)
+        reached = depths >= 0
+        if self._max_depth is not None:
+            reached &= depths <= self._max_depth
+        return int(np.unique(self.graph.first_duplicate[reached & self.relevant_pages]).size)
 
     def sample_seeds(self, on_topic: bool, count: int, rng: random.Random) -> Sequence[str]:
         """Sample seed pages. Raises ConfigurationError when there are too few."""

@@ -81,8 +81,7 @@ class _PathDistances:
         self._ground_truth = ground_truth
         self._graph = ground_truth.graph
         self._allowed = ground_truth.allowed_pages
-        relevant = np.fromiter((url in ground_truth.relevant for url in self._graph.urls), np.bool_)
-        self._new = relevant & self._allowed
+        self._new = ground_truth.relevant_pages & self._allowed
         self._priorities = self._measured()
         self._queued: dict[int, str] = {}
         self._met_at: dict[int, str] = {}

@@ -50,6 +50,7 @@ def make_run_record(
         "fetched": int(is_relevant.size),
         "on_topic": found,
         "relevant": relevant,
+        "reachable": ground_truth.count_reachable(trial.start),
         "harvest": harvest_rate(is_relevant),
         "recall": found / relevant,
         "area": area_under_harvest(is_relevant, trial.budget),

@@ -107,6 +107,12 @@ def test_what_can_be_found_is_contents_not_addresses(copied: MakeGroundTruth) ->
     assert copied("http://a.test/one").relevant_count == 1
 
 
+def test_reachable_are_contents_without_training_pages(copied: MakeGroundTruth) -> None:
+    pages = [f"http://a.test/{name}" for name in ("one", "one-again", "two", "bank")]
+    assert copied().count_reachable(pages) == 2
+    assert copied("http://a.test/one").count_reachable(pages) == 1
+
+
 def test_a_sample_that_is_no_page_has_no_copies(copied: MakeGroundTruth) -> None:
     assert copied("http://a.test/robots.txt", "http://b.test/").countable_pages == 5
 

@@ -214,6 +214,37 @@ def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(run_trial: A
     assert asked.index("whale-9") < len(asked) - 5
 
 
+def reachable(examined: Examined, *seeds: str) -> int:
+    return examined.ground_truth.count_reachable([address(name) for name in seeds])
+
+
+def test_reachable_are_the_on_topic_pages_that_links_lead_to_the_seeds_included(
+    run_trial: Any,
+) -> None:
+    examined = run_trial(TUNNEL)
+    assert reachable(examined, "start") == 2
+    assert reachable(examined, "whale-2") == 1
+    assert reachable(examined, "dull-1", "duller-2") == 0
+
+
+def test_a_seed_that_redirects_reaches_what_its_target_reaches(run_trial: Any) -> None:
+    examined = run_trial({"old": "hall", "hall": ["whale-1"], "whale-1": []})
+    assert reachable(examined, "old") == 1
+
+
+def test_a_seed_outside_the_web_reaches_nothing(run_trial: Any) -> None:
+    assert reachable(run_trial({"whale-1": []}), "nowhere") == 0
+
+
+def test_pages_behind_a_denied_path_cannot_be_reached(run_trial: Any) -> None:
+    web = {"start": ["forbidden"], "forbidden": ["whale-1"], "whale-1": []}
+    assert reachable(run_trial(web, deny_paths=("^/forbidden",)), "start") == 0
+
+
+def test_pages_deeper_than_the_scope_allows_cannot_be_reached(run_trial: Any) -> None:
+    assert reachable(run_trial(TUNNEL, max_depth=3), "start") == 1
+
+
 def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(run_trial: Any) -> None:
     web = {
         "start": ["whale-1", "whale-2", "whale-3"],

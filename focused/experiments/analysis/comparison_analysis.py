@@ -8,7 +8,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from focused.experiments.analysis.comparison_runs import Run, RunGrid, StartGroup, runs_of
+from focused.experiments.analysis.comparison_runs import (
+    Run,
+    RunGrid,
+    StartGroup,
+    UnreachableStarts,
+    find_unreachable_starts,
+    runs_of,
+)
 from focused.experiments.analysis.inference import Estimate
 from focused.experiments.analysis.paired_comparison import (
     PagesToBaseline,
@@ -30,11 +37,13 @@ from focused.orderings.policy_names import ABLATION_PREFIX, FOCUSED
 class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """The runs and their statistics; ``ranks`` are by mean harvest on each topic.
 
-    ``pages_to_baseline`` is empty without breadth-first, ``calibration`` without a policy whose
-    scores are probabilities.
+    ``grid`` and all statistics are without ``unreachable``, the starts from which no page on topic
+    can be reached: nothing can be compared there. ``pages_to_baseline`` is empty without
+    breadth-first, ``calibration`` without a policy whose scores are probabilities.
     """
 
     grid: RunGrid
+    unreachable: tuple[UnreachableStarts, ...]
     summary: tuple[PolicySummary, ...]
     paired: tuple[PairedDifference, ...]
     ranks: PolicyRanks
@@ -64,6 +73,18 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(pairs, key=lambda pair: order.index(pair.policy))
 
     @property
+    def unreachable_count(self) -> int:
+        """Number of starts from which no page on topic can be reached."""
+        return sum(len(each.repeats) for each in self.unreachable)
+
+    @property
+    def shares_of_oracles(self) -> list[PolicySummary]:
+        """The summaries that have a share of an oracle's harvest, the best policy first."""
+        return [
+            each for each in self.best_first if each.ratio_to_path_oracle or each.ratio_to_oracle
+        ]
+
+    @property
     def fewest_pages_first(self) -> list[PagesToBaseline]:
         """Pages needed to match breadth-first, fewest first, policies that never do last."""
         return sorted(
@@ -89,11 +110,13 @@ def analyse_runs(runs: Iterable[Run], seed: int = 0) -> ComparisonAnalysis:
 
     The order of the runs changes no figure.
     """
-    grid = RunGrid.from_runs(runs)
+    whole = RunGrid.from_runs(runs)
+    grid = whole.where(lambda start: not whole.is_unreachable(start))
     # One generator each, so that an added policy changes no interval elsewhere.
     for_summary, for_pairs, for_goals, for_scores = np.random.default_rng(seed).spawn(4)
     return ComparisonAnalysis(
         grid=grid,
+        unreachable=tuple(find_unreachable_starts(whole)),
         summary=tuple(summarise(grid, for_summary)),
         paired=tuple(pair_policies(grid, for_pairs)),
         ranks=rank_policies(grid),
@@ -110,6 +133,7 @@ def analysis_to_dict(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[s
     """
     found = analyse_runs(runs_of(runs), seed)
     return {
+        "unreachable": [flatten_estimates(each) for each in found.unreachable],
         "summary": [flatten_estimates(each) for each in found.summary],
         "paired": [flatten_estimates(each) for each in found.paired],
         "ranks": flatten_estimates(found.ranks),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +50,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     Shares are in [0, 1]. ``harvest`` is ``on_topic / fetched``; ``area`` is the mean harvest rate
     over the ``budget`` in pages, of which an unspent rest counts as off topic; ``relevant`` are the
-    on-topic pages that exist. ``crawl_and_stop`` and ``crawl_and_stop_threshold``: Cho,
-    Garcia-Molina, Page 1998. ``half_recall_pages`` is None if half of the relevant pages were never
-    found, ``score_bins`` if scores are no probabilities. ``curve`` holds pairs (fetched, on topic).
-    None elsewhere means not measured.
+    on-topic pages that exist, ``reachable`` those that the seeds lead to by links that may be
+    followed. ``crawl_and_stop`` and ``crawl_and_stop_threshold``: Cho, Garcia-Molina, Page 1998.
+    ``half_recall_pages`` is None if half of the relevant pages were never found, ``score_bins`` if
+    scores are no probabilities. ``curve`` holds pairs (fetched, on topic). None elsewhere means not
+    measured, such as ``reachable`` in files of earlier versions.
     """
 
     web: str
@@ -70,6 +72,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     area: Share
     hosts: Count
     curve: tuple[tuple[Count, Count], ...]
+    reachable: Count | None = None
     crawl_and_stop: Share | None = None
     crawl_and_stop_threshold: Share | None = None
     half_recall_pages: Count | None = None
@@ -189,7 +192,7 @@ def runs_frame(runs: Sequence[Run]) -> pd.DataFrame:
         [[getattr(run, column) for column in columns] for run in runs], columns=columns
     )
     # Keep counts integers even where some or all are missing.
-    nullable = {"host_cap": "Int64", "half_recall_pages": "Int64"}
+    nullable = dict.fromkeys(("host_cap", "reachable", "half_recall_pages"), "Int64")
     floats = [
         *(
             "crawl_and_stop",
@@ -290,6 +293,15 @@ class RunGrid:
         """The starts from which all of ``policies`` have a run."""
         return self.where(lambda start: all((start, policy) in self.runs for policy in policies))
 
+    def is_unreachable(self, start: Start) -> bool:
+        """Whether no page on topic can be reached from there.
+
+        False where that was not measured, and where a run found something all the same: a crawl may
+        follow links that the link graph does not have.
+        """
+        runs = (self.runs.get((start, policy)) for policy in self.policies)
+        return all(run.reachable == 0 and not run.on_topic for run in runs if run is not None)
+
     @property
     def topics(self) -> list[tuple[str, str]]:
         """The distinct pairs of web and topic, sorted."""
@@ -305,6 +317,40 @@ class RunGrid:
     def non_oracles(self) -> list[str]:
         """The policies that are no oracles."""
         return [policy for policy in self.policies if policy not in ORACLE_NAMES]
+
+
+class UnreachableStarts(msgspec.Struct, frozen=True, kw_only=True):
+    """The starts of one topic, kind of seeds and cap from which no page on topic can be reached.
+
+    ``repeats`` are those starts, of ``starts`` in all.
+    """
+
+    web: str
+    topic: str
+    seeds: str
+    host_cap: int | None
+    repeats: tuple[int, ...]
+    starts: int
+
+
+def find_unreachable_starts(grid: RunGrid) -> list[UnreachableStarts]:
+    """One row per topic, kind of seeds and cap with such a start, in the order of the grid."""
+    repeats: dict[tuple[str, str, str, int | None], list[int]] = {}
+    starts = Counter((each.web, each.topic, *each.group) for each in grid.starts)
+    for each in grid.starts:
+        if grid.is_unreachable(each):
+            repeats.setdefault((each.web, each.topic, *each.group), []).append(each.repeat)
+    return [
+        UnreachableStarts(
+            web=kind[0],
+            topic=kind[1],
+            seeds=kind[2],
+            host_cap=kind[3],
+            repeats=tuple(found),
+            starts=starts[kind],
+        )
+        for kind, found in repeats.items()
+    ]
 
 
 def format_start_group(group: StartGroup) -> str:

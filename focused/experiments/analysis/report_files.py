@@ -174,16 +174,17 @@ def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[P
 def analysis_frames(
     comparison: Comparison, analysis: ComparisonAnalysis
 ) -> dict[str, pd.DataFrame]:
-    """The statistics as flat frames, by name; empty ones of the last three are left out.
+    """The statistics as flat frames, by name; empty ones of the last four are left out.
 
-    ``runs``, ``curves``, ``summary`` (without groups and topics, which follow from ``runs``),
-    ``paired``, ``ablations`` (the pairs of ablations), ``pages_to_baseline`` and ``calibration`` (a
-    row per policy and bin).
+    ``runs`` and ``curves`` (of all runs), ``summary`` (without groups and topics, which follow from
+    ``runs``), ``paired``, ``unreachable`` (the starts that all statistics leave out), ``ablations``
+    (the pairs of ablations), ``pages_to_baseline`` and ``calibration`` (a row per policy and bin).
     """
     summary = [flatten_estimates(each) for each in analysis.summary]
     nested = ("by_group", "by_topic")
     paired = pd.DataFrame([flatten_estimates(each) for each in analysis.paired])
     further = {
+        "unreachable": _unreachable_frame(analysis),
         "ablations": _ablations_frame(paired),
         "pages_to_baseline": pd.DataFrame(
             [flatten_estimates(each) for each in analysis.pages_to_baseline]
@@ -207,6 +208,16 @@ def _ablations_frame(paired: pd.DataFrame) -> pd.DataFrame:
     return paired[
         (paired["reference"] == FOCUSED) & paired["policy"].str.startswith(ABLATION_PREFIX)
     ]
+
+
+def _unreachable_frame(analysis: ComparisonAnalysis) -> pd.DataFrame:
+    columns = ("web", "topic", "seeds", "host_cap")
+    rows = [
+        {name: getattr(each, name) for name in columns} | {"repeat": repeat}
+        for each in analysis.unreachable
+        for repeat in each.repeats
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "repeat"]).astype({"host_cap": "Int64"})
 
 
 def _calibration_frame(analysis: ComparisonAnalysis) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def detail_sentences(analysis: ComparisonAnalysis) -> list[str]:
         _wins_sentence(analysis, subject),
         _best_other_sentence(analysis, subject),
         _pages_needed_sentence(analysis, subject),
-        _oracle_sentence(subject),
+        _oracle_sentence(analysis, subject),
         _ranks_sentence(analysis),
         _classifier_bias_sentence(subject),
     ]
@@ -68,7 +68,7 @@ def detail_sentences(analysis: ComparisonAnalysis) -> list[str]:
 def caveats(analysis: ComparisonAnalysis) -> list[str]:
     """Reasons why the figures are less certain than they look."""
     grid = analysis.grid
-    sentences: list[str] = []
+    sentences = [unreachable_sentence(analysis)] if analysis.unreachable else []
     if not grid.starts:
         return sentences
     topics, starts = len(grid.topics), len(grid.starts)
@@ -102,6 +102,17 @@ def caveats(analysis: ComparisonAnalysis) -> list[str]:
             "budget was spent. Harvest flatters such runs; area and recall do not."
         )
     return sentences
+
+
+def unreachable_sentence(analysis: ComparisonAnalysis) -> str:
+    """How many starts are left out because no page on topic can be reached from there."""
+    left_out = analysis.unreachable_count
+    starts = len(analysis.grid.starts) + left_out
+    return (
+        f"From {left_out:,} of {format_count(starts, 'start')} no page on topic can be reached "
+        "along links that the crawl may follow. No policy can find anything there, so all figures "
+        "leave these starts out."
+    )
 
 
 def describe_difference(pair: PairedDifference) -> str:
@@ -184,20 +195,28 @@ def _pages_needed_sentence(analysis: ComparisonAnalysis, subject: PolicySummary)
     )
 
 
-def _oracle_sentence(subject: PolicySummary) -> str:
-    known = [
-        f"{ratio.mean:.0%} of the harvest of the {name}, which {knows},"
-        for ratio, name, knows in (
-            (subject.ratio_to_oracle, "oracle", "knows the labels of the frontier's links"),
-            (
-                subject.ratio_to_path_oracle,
-                "path-oracle",
-                "knows every page's distance to the topic",
-            ),
+def _oracle_sentence(analysis: ComparisonAnalysis, subject: PolicySummary) -> str:
+    of_path, of_labels = subject.ratio_to_path_oracle, subject.ratio_to_oracle
+    oracle = analysis.summary_of("oracle")
+    attainable = None if oracle is None else oracle.ratio_to_path_oracle
+    sentences = []
+    if of_path is not None:
+        sentences.append(
+            f"{subject.policy} reaches {of_path.mean:.0%} of the harvest of the path-oracle, which "
+            "knows every page's distance to the topic."
         )
-        if ratio is not None
-    ]
-    return f"{subject.policy} reaches {' and '.join(known).rstrip(',')}." if known else ""
+    if of_labels is not None and attainable is not None:
+        sentences.append(
+            "The oracle, which knows the labels of the frontier's links and nothing beyond, "
+            f"reaches {attainable.mean:.0%}: that is what link evidence could attain, and "
+            f"{subject.policy} reaches {of_labels.mean:.0%} of it."
+        )
+    elif of_labels is not None:
+        sentences.append(
+            f"{subject.policy} reaches {of_labels.mean:.0%} of the harvest of the oracle, which "
+            "knows the labels of the frontier's links."
+        )
+    return " ".join(sentences)
 
 
 def _ranks_sentence(analysis: ComparisonAnalysis) -> str:

@@ -12,7 +12,12 @@ from rich.text import Text
 
 from focused.experiments.analysis import number_format
 from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis
-from focused.experiments.analysis.comparison_runs import RunGrid, StartGroup, format_start_group
+from focused.experiments.analysis.comparison_runs import (
+    RunGrid,
+    StartGroup,
+    UnreachableStarts,
+    format_start_group,
+)
 from focused.experiments.analysis.paired_comparison import TIE_MARGIN, PairedDifference
 from focused.experiments.analysis.policy_summary import PolicySummary
 from focused.orderings.policy_names import ABLATION_PREFIX, BASELINE, FOCUSED
@@ -203,10 +208,12 @@ _START_COLUMNS = 48
 def all_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """All tables that a comparison prints, in order."""
     if not analysis.grid.starts:
-        return []
+        return unreachable_tables(analysis)
     return [
         *harvest_tables(analysis),
+        *unreachable_tables(analysis),
         summary_table(analysis),
+        *attainable_tables(analysis),
         *pages_to_baseline_tables(analysis),
         costs_table(analysis),
         *(
@@ -254,14 +261,67 @@ def summary_table(analysis: ComparisonAnalysis) -> Table:
             ("area", lambda each: number_format.format_mean_number(each.area, 3)),
             ("hosts", lambda each: number_format.format_number(each.hosts, 1)),
             ("× bfs", lambda each: number_format.format_mean_number(each.ratio_to_bfs)),
-            ("of oracle", lambda each: number_format.format_mean_number(each.ratio_to_oracle)),
-            ("of bound", lambda each: number_format.format_mean_number(each.ratio_to_path_oracle)),
             ("early", count("ended_early")),
         ],
-        "95%: bootstrap over topics and starts. × bfs, of oracle, of bound (path-oracle): ratio of "
-        "mean harvests over paired starts. Early: runs that ended before their budget was "
-        "spent; harvest flatters them",
+        "95%: bootstrap over topics and starts. × bfs: ratio of mean harvests over paired starts. "
+        "Early: runs that ended before their budget was spent; harvest flatters them",
     )
+
+
+def unreachable_tables(analysis: ComparisonAnalysis) -> list[Table]:
+    """The starts from which no page on topic can be reached; empty without any."""
+    if not analysis.unreachable:
+        return []
+    starts = len(analysis.grid.starts) + analysis.unreachable_count
+    return [
+        table_of(
+            "Starts from which the topic cannot be reached: "
+            f"{analysis.unreachable_count:,} of {starts:,}",
+            analysis.unreachable,
+            [
+                ("topic", lambda each: clipped_text(each.topic, 26)),
+                ("web", lambda each: clipped_text(each.web, 18)),
+                ("seeds", lambda each: clipped_text(each.seeds, 14)),
+                ("cap", lambda each: number_format.format_host_cap(each.host_cap)),
+                ("unreachable", lambda each: f"{len(each.repeats):,} of {each.starts:,}"),
+                ("repeats", _format_repeats),
+            ],
+            "No path of links that the crawl may follow leads from these seeds to a page on topic "
+            "that counts. All other figures leave these starts out",
+        )
+    ]
+
+
+def _format_repeats(each: UnreachableStarts) -> str:
+    return "all" if len(each.repeats) == each.starts else ", ".join(map(str, each.repeats))
+
+
+def attainable_tables(analysis: ComparisonAnalysis) -> list[Table]:
+    """Harvest as a share of the oracles'; empty without an oracle's run."""
+    if not analysis.shares_of_oracles:
+        return []
+    return [
+        table_of(
+            "Share of the harvest that could be attained",
+            analysis.shares_of_oracles,
+            [
+                ("policy", policy_cell),
+                (
+                    "of path-oracle",
+                    lambda each: number_format.format_mean_share(each.ratio_to_path_oracle),
+                ),
+                (
+                    "95%",
+                    lambda each: number_format.format_share_interval(each.ratio_to_path_oracle),
+                ),
+                ("of oracle", lambda each: number_format.format_mean_share(each.ratio_to_oracle)),
+                ("95%", lambda each: number_format.format_share_interval(each.ratio_to_oracle)),
+            ],
+            "path-oracle knows every page and every link of the web. oracle knows which waiting "
+            "links lead to pages on topic, and nothing beyond: its share of path-oracle is what "
+            "perfect link evidence attains. Ratios of mean harvests over paired starts",
+        )
+    ]
 
 
 def costs_table(analysis: ComparisonAnalysis) -> Table:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +77,31 @@ class LinkGraph:
         0 for a target itself. ``passable``, shape (n,), restricts the pages of a path; by default
         to all fetchable ones.
         """
+        return self._count_clicks(self.links, targets, passable)
+
+    def depths(
+        self, seeds: NDArray[np.bool_], passable: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int32]:
+        """Clicks from the nearest of ``seeds`` to each page, shape (n,); -1 if unreachable.
+
+        0 for a seed itself; ``passable`` as in :meth:`distances`.
+        """
+        return self._count_clicks(self.links.T, seeds, passable)
+
+    def _count_clicks(
+        self, links: Any, ends: NDArray[np.bool_], passable: NDArray[np.bool_] | None
+    ) -> NDArray[np.int32]:
+        """Walk breadth-first from ``ends``; ``links[i, j]`` is 1 where a step leads from j to i."""
         passable = self.fetchable if passable is None else passable
-        distances = np.full(len(self.urls), -1, dtype=np.int32)
-        edge = targets & passable
+        counted = np.full(len(self.urls), -1, dtype=np.int32)
+        edge = ends & passable
         clicks = 0
         while edge.any():
-            distances[edge] = clicks
+            counted[edge] = clicks
             clicks += 1
-            leads_there = (self.links @ edge.astype(np.int32)) > 0
-            edge = leads_there & passable & (distances < 0)
-        return distances
+            next_pages = (links @ edge.astype(np.int32)) > 0
+            edge = next_pages & passable & (counted < 0)
+        return counted
 
 
 def open_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> LinkGraph:

@@ -61,6 +61,57 @@ def test_ratios_to_the_oracles_are_of_mean_harvests() -> None:
     assert summary.ratio_to_path_oracle is None
 
 
+def with_unreachable(**changed: object) -> list[Row]:
+    """Two topics, and a start of whales from which nothing can be found."""
+    nothing = {"whales": {"focused": [0.0], "bfs": [0.0], "oracle": [0.0]}}
+    rows = runs(nothing, seeds="off-topic:5", **({"reachable": 0} | changed))
+    return runs(TWO_TOPICS, reachable=90) + rows
+
+
+def test_starts_that_cannot_reach_the_topic_change_no_figure() -> None:
+    with_them, without = (analysis_to_dict(rows) for rows in (with_unreachable(), runs(TWO_TOPICS)))
+    assert with_them.pop("unreachable") and not without.pop("unreachable")
+    assert with_them == without
+
+
+def test_starts_that_cannot_reach_the_topic_are_counted_apart() -> None:
+    analysis = analysed(with_unreachable())
+    (apart,) = analysis.unreachable
+    assert (apart.topic, apart.seeds, apart.repeats, apart.starts) == (
+        "whales",
+        "off-topic:5",
+        (0,),
+        1,
+    )
+    assert any("From 1 of 5 starts no page on topic can be reached" in s for s in caveats(analysis))
+
+
+def test_a_start_of_an_earlier_version_is_not_left_out() -> None:
+    rows = [{k: v for k, v in row.items() if k != "reachable"} for row in with_unreachable()]
+    analysis = analysed(rows)
+    assert (analysis.unreachable, len(analysis.grid.starts)) == ((), 5)
+
+
+def test_a_start_from_which_a_run_found_something_counts_whatever_the_graph_says() -> None:
+    rows = [*with_unreachable(), run("dfs", 0.1, seeds="off-topic:5", reachable=0)]
+    assert analysed(rows).unreachable == ()
+
+
+def test_a_comparison_of_unreachable_starts_alone_has_no_result() -> None:
+    analysis = analysed([run("bfs", 0.0, reachable=0), run("oracle", 0.0, reachable=0)])
+    assert analysis.unreachable_count == 1
+    assert summary_sentence(analysis) == "There is no run to report."
+    assert len(caveats(analysis)) == 1
+
+
+def test_the_oracle_s_share_of_the_path_oracle_is_what_link_evidence_attains() -> None:
+    rows = runs({"whales": {"focused": [0.4], "oracle": [0.6], "path-oracle": [0.8]}})
+    sentence = next(s for s in detail_sentences(analysed(rows)) if "path-oracle" in s)
+    assert "focused reaches 50% of the harvest of the path-oracle" in sentence
+    assert "reaches 75%: that is what link evidence could attain" in sentence
+    assert "focused reaches 67% of it" in sentence
+
+
 def test_oracles_are_never_ranked() -> None:
     ranks = analysed(runs(TWO_TOPICS)).ranks
     assert set(ranks.mean_ranks) == {"focused", "bfs"}

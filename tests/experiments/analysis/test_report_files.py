@@ -34,7 +34,14 @@ def two_topics(*policies: str) -> list[Row]:
 def with_scores(rows: list[Row]) -> list[Row]:
     """The rows with the widest possible figures."""
     bins = [[n, 12_345, 2_345, 2_500.0, 1_900.0] for n in range(10)]
-    return [row | {"score_bins": bins} for row in rows]
+    nothing = [
+        run(row["policy"], 0.0, web="w" * 18, topic="t" * 26, seeds="off-topic:5", host_cap=300)
+        | {"repeat": repeat, "reachable": 0}
+        for row in rows
+        if row["repeat"] == 0 and row["topic"] == "whales" and row["host_cap"] is None
+        for repeat in range(9)
+    ]
+    return [row | {"score_bins": bins} for row in rows] + nothing
 
 
 def page_of(folder: Path) -> str:
@@ -114,12 +121,36 @@ def test_a_comparison_without_them_has_no_such_files_and_sections(tmp_path: Path
     assert "Pages needed" not in page
 
 
+def test_unreachable_starts_have_a_section_and_a_file_of_their_own(tmp_path: Path) -> None:
+    rows = two_topics("focused", "bfs")
+    rows += [run(policy, 0.0, seeds="off-topic:5", reachable=0) for policy in ("focused", "bfs")]
+    write_comparison_report(document(rows), tmp_path)
+    page = page_of(tmp_path)
+    assert "Starts from which the topic cannot be reached</h2>" in page
+    assert "16 runs of 2 policies from 8 starts on 2 topics; without 2 runs from 1 start" in page
+    (apart,) = pd.read_csv(tmp_path / "unreachable.csv").itertuples()
+    assert (apart.topic, apart.seeds, apart.repeat) == ("whales", "off-topic:5", 0)
+    assert pd.read_csv(tmp_path / "runs.csv")["reachable"].eq(0).sum() == 2
+
+
+def test_without_unreachable_starts_there_is_no_section(tmp_path: Path) -> None:
+    names = {path.name for path in write_comparison_report(document(two_topics("bfs")), tmp_path)}
+    assert "unreachable.csv" not in names
+    assert "cannot be reached" not in page_of(tmp_path)
+
+
+def test_shares_of_the_oracles_have_a_table(tmp_path: Path) -> None:
+    write_comparison_report(document(two_topics("focused", "oracle", "path-oracle")), tmp_path)
+    assert "what perfect link evidence attains" in page_of(tmp_path)
+
+
 def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) -> None:
     rows = [
         run(policy, 0.3, topic=topic, seeds=HOSTILE, web=HOSTILE)
         for policy in ("focused", "bfs")
         for topic in (HOSTILE, "ships")
     ]
+    rows.append(run("bfs", 0.0, topic=HOSTILE, seeds="x", web=HOSTILE, reachable=0))
     skipped = [{"web": HOSTILE, "topic": HOSTILE, "why": HOSTILE}]
     whole = document(rows, focused=HOSTILE, skipped=skipped, command=HOSTILE)
     written = write_comparison_report(whole, tmp_path)
@@ -210,6 +241,7 @@ def test_names_of_custom_policies_are_cut_to_their_ends() -> None:
 
 def test_the_terminal_is_not_steered_by_names() -> None:
     rows = [run(policy, 0.3, topic=HOSTILE, seeds=HOSTILE) for policy in ("focused", "bfs")]
+    rows += [run("bfs", 0.0, topic=HOSTILE, web=HOSTILE, seeds=HOSTILE, reachable=0)]
     console = Console(width=100)
     with console.capture() as capture:
         for table in all_tables(analyse_runs(runs_of(rows))):

@@ -123,6 +123,13 @@ def test_a_page_that_may_not_be_passed_closes_the_ways_through_it(graph: LinkGra
     assert {path for path, n in clicks.items() if n >= 0} == {"shy"}
 
 
+def test_depths_are_clicks_from_the_nearest_seed(graph: LinkGraph) -> None:
+    clicks = away(graph, graph.depths(marked(graph, f"{A}/")))
+    assert clicks == {
+        "": 0, "near": 1, "shy": 2, "new": 1, "secret/x": -1, "void": -1, "far": 1,
+    }  # fmt: skip
+
+
 def test_without_targets_every_page_is_unreachable(graph: LinkGraph) -> None:
     assert (graph.distances(marked(graph)) == -1).all()
 
