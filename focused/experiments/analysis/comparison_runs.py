@@ -296,11 +296,13 @@ class RunGrid:
     def is_unreachable(self, start: Start) -> bool:
         """Whether no page on topic can be reached from there.
 
-        False where that was not measured, and where a run found something all the same: a crawl may
+        False where no run measured it, and where one found something all the same: a crawl may
         follow links that the link graph does not have.
         """
-        runs = (self.runs.get((start, policy)) for policy in self.policies)
-        return all(run.reachable == 0 and not run.on_topic for run in runs if run is not None)
+        found = (self.runs.get((start, policy)) for policy in self.policies)
+        runs = [run for run in found if run is not None]
+        measured = {run.reachable for run in runs} - {None}
+        return measured == {0} and not any(run.on_topic for run in runs)
 
     @property
     def topics(self) -> list[tuple[str, str]]:

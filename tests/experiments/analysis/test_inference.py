@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from focused.experiments.analysis.inference import (
+    Estimate,
     bootstrap_weights,
+    cluster_t_estimate,
     lower_median,
     mean_estimate,
     mean_estimates,
@@ -48,6 +51,20 @@ DEMSAR = np.array(
     ]
 )
 NAMES = ("C4.5", "m", "cf", "m+cf")
+
+
+def test_with_starts_alike_in_number_the_cluster_interval_is_that_of_the_cluster_means() -> None:
+    values = np.random.default_rng(1).normal(size=(6, 5))
+    clusters = [row for row in range(6) for _ in range(5)]
+    found = cluster_t_estimate(clusters, values.ravel())
+    expected = stats.ttest_1samp(values.mean(axis=1), 0.0).confidence_interval(0.95)
+    assert found is not None
+    assert (found.mean, found.low, found.high) == pytest.approx((values.mean(), *expected))
+
+
+def test_a_single_cluster_has_no_cluster_interval() -> None:
+    assert cluster_t_estimate(["a", "a"], np.array([0.0, 1.0])) == Estimate(0.5)
+    assert cluster_t_estimate([], np.array([])) is None
 
 
 def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
