@@ -223,6 +223,15 @@ def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> N
     assert r"focused\x1b[31m" in done.stdout and "\x1b" not in done.stdout
 
 
+def test_starts_that_cannot_reach_the_topic_are_shown_apart(sides: Path) -> None:
+    starts = ("--seeds", "topic", "--seeds", "off-topic:2")
+    done = compare(sides, "--policies", "bfs,oracle", "--budget", "5", *starts)
+    assert "Starts from which the topic cannot be reached: 1 of 2" in done.stdout
+    (apart,) = document(sides)["unreachable"]
+    assert (apart["seeds"], apart["repeats"], apart["starts"]) == ("off-topic:2", [0], 1)
+    assert all(row["runs"] == 1 for row in document(sides)["summary"])
+
+
 def test_a_missing_web_or_topic_is_an_error_with_advice(tmp_path: Path) -> None:
     fails_with(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
 

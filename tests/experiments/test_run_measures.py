@@ -51,6 +51,12 @@ def test_a_row_has_every_field_of_the_comparison(tmp_path: Path) -> None:
         assert run.peak_mb is not None and run.peak_mb > 1
 
 
+def test_a_run_keeps_how_many_pages_on_topic_its_start_leads_to(tmp_path: Path) -> None:
+    assert run_all(tmp_path / "1", "bfs", budget="5")["bfs"]["reachable"] == 40
+    row = run_all(tmp_path / "2", "bfs", budget="5", seeds=["off-topic:2"])["bfs"]
+    assert (row["reachable"], row["relevant"], row["on_topic"]) == (0, 40, 0)
+
+
 def test_crawl_and_stop_is_held_against_what_could_have_been_found(tmp_path: Path) -> None:
     row = run_all(tmp_path / "1", "oracle", budget="20")["oracle"]
     assert (row["on_topic"], row["crawl_and_stop"], row["recall"]) == (19, 19 / 20, 19 / 40)
