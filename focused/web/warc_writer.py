@@ -14,8 +14,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
-from fastwarc.stream_io import GzipWriter
 from fastwarc.warc import WarcRecord, WarcRecordType
+from isal import isal_zlib
 
 from focused.web.page import Fetched, HttpExchange
 
@@ -32,8 +32,9 @@ REFERS_TO_OFFSET = "WARC-Refers-To-File-Offset"
 PAYLOAD_DIGEST = "WARC-Payload-Digest"
 
 _NAMESPACE = uuid.UUID("8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11")
-# A tenth larger than level 4 for real pages, in three quarters of the time.
-_GZIP_LEVEL = 2
+# Of ISA-L's levels 0 to 3, which are not zlib's: as small as zlib's level 2, in half of its time.
+_ISAL_LEVEL = 2
+_GZIP_WINDOW_BITS = 31
 _RESPONSE = "application/http;msgtype=response"
 _REQUEST = "application/http;msgtype=request"
 _FIELDS = "application/warc-fields"
@@ -238,14 +239,12 @@ def _record(
         if value:
             headers[name] = value
     record.set_bytes_content(block)
-    member = io.BytesIO()
-    packed = GzipWriter(member, compression_level=_GZIP_LEVEL)
+    plain = io.BytesIO()
     if payload_digest is None:
-        record.write(packed, checksum_data=True)
+        record.write(plain, checksum_data=True)
     else:
-        record.write(packed, checksum_data=True, payload_digest=payload_digest)
-    packed.finish()
-    return member.getvalue()
+        record.write(plain, checksum_data=True, payload_digest=payload_digest)
+    return isal_zlib.compress(plain.getbuffer(), _ISAL_LEVEL, _GZIP_WINDOW_BITS)
 
 
 def format_digest(digest: bytes) -> str:

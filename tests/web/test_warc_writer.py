@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import uuid
 
 import pytest
@@ -13,7 +14,10 @@ from focused.web.warc_writer import response_record
 SMALL, LARGE = b"<p>small</p>", b"".join(b"<p>%d</p>" % number for number in range(10_000))
 
 
-@pytest.mark.parametrize("body", [b"", SMALL, LARGE])
+INCOMPRESSIBLE = random.Random(1).randbytes(200_000)
+
+
+@pytest.mark.parametrize("body", [b"", SMALL, LARGE, INCOMPRESSIBLE])
 def test_an_answer_comes_back_whole_from_its_record(body: bytes) -> None:
     fetched = Fetched("http://a.test/", 200, {"server": "x"}, body, received_at=1_000_000_000.5)
     record = response_record(fetched)
