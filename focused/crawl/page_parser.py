@@ -64,9 +64,9 @@ class ParsedPage:
 
     ``content`` is the page's fingerprint. ``shingles`` holds the smallest :data:`MAX_SHINGLES`
     shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
-    for classifiers that take them. ``static_features`` are link features, for scorers that use
-    them. ``record`` holds the WARC records, if there is a WARC. ``blocks`` are the texts of the
-    page's blocks, in a continuous crawl. ``seconds`` is the time spent by stage.
+    for classifiers that take them. ``static_features`` are link features from a parser process, for
+    scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``blocks`` are the
+    texts of the page's blocks, in a continuous crawl. ``seconds`` is the time spent by stage.
     """
 
     page: Page
@@ -118,7 +118,6 @@ class PageParser:
             (Stage.PARSING, self._parse_page),
             (Stage.CLASSIFYING, self._classify_page),
             (Stage.DEDUPLICATING, self._fingerprint_page),
-            *([(Stage.SCORING, self._score_link_texts)] if uses_static_features else ()),
             *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
             *([(Stage.DEDUPLICATING, self._read_blocks)] if reads_blocks else ()),
         )
@@ -179,6 +178,19 @@ class PageParser:
             for unfinished in every
         ]
 
+    def with_static_features(self, parsed: ParsedPage) -> ParsedPage:
+        """Return a page with the static features of all its links, if the scorer uses them.
+
+        For parser processes. The crawl's own process computes the features of only those links
+        that it scores: it knows which are settled, and which wait with full evidence.
+        """
+        if not self._uses_static_features:
+            return parsed
+        began = self._clock()
+        static_features = compute_static_features(self.classifier, parsed.page.links)
+        seconds = {**parsed.seconds, Stage.SCORING: self._clock() - began}
+        return replace(parsed, static_features=static_features, seconds=seconds)
+
     def _parse_page(self, unfinished: _PartialPage) -> None:
         page = self._parse(unfinished.fetched)
         if isinstance(page, Failed):
@@ -197,9 +209,6 @@ class PageParser:
         unfinished.content = content_fingerprint(unfinished.page)
         unfinished.shingles = shingles(unfinished.page.text)[:MAX_SHINGLES] if self._near else None
 
-    def _score_link_texts(self, unfinished: _PartialPage) -> None:
-        unfinished.static_features = compute_static_features(self.classifier, unfinished.page.links)
-
     def _record(self, unfinished: _PartialPage) -> None:
         if self.record_builder is not None:
             unfinished.record = self.record_builder.capture(unfinished.fetched)
@@ -215,10 +224,9 @@ class PageParser:
             unfinished.content,
             unfinished.shingles,
             unfinished.words,
-            unfinished.static_features,
-            unfinished.record,
-            unfinished.blocks,
-            unfinished.seconds,
+            record=unfinished.record,
+            blocks=unfinished.blocks,
+            seconds=unfinished.seconds,
         )
 
 
@@ -230,7 +238,6 @@ class _PartialPage:
     content: bytes
     shingles: ShingleHashes | None = None
     words: HashedPage | None = None
-    static_features: StaticLinkFeatures | None = None
     record: WarcCapture | None = None
     blocks: tuple[str, ...] | None = None
     failed: Failed | None = None
@@ -418,4 +425,6 @@ class ParsingHandler:
     def __call__(self, message: bytes) -> bytes:
         """Parse one response encoded by :func:`encode_request`."""
         read = self.reader.read(_decode_response(message))
-        return (_REPLY_FAILURE if isinstance(read, Failed) else _REPLY_PAGE) + _encode(read)
+        if isinstance(read, Failed):
+            return _REPLY_FAILURE + _encode(read)
+        return _REPLY_PAGE + _encode(self.reader.with_static_features(read))

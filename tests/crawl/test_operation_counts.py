@@ -20,6 +20,7 @@ from focused.archive.archive import Archive, link_rows
 from focused.archive.warc_files import WARC_FILE
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import compute_static_features
 from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 from focused.text import word_hashes
@@ -97,6 +98,7 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
         "verdicts": count_method(patch, LinearTopicClassifier, "score_texts"),
         "hashed": count_calls(patch, word_hashes._hash_batch, _chars),
         "scored": count_method(patch, Apprentice, "score_merged", _links_scored),
+        "texts": count_calls(patch, compute_static_features, lambda _, links: len(links)),
         "rescored": count_method(patch, Apprentice, "rescore"),
         "lessons": count_method(patch, Apprentice, "learn"),
         "committed": count_method(patch, Journal, "append", lambda _, steps: len(steps)),
@@ -136,6 +138,10 @@ def test_a_page_is_classified_once(counted):
 def test_the_links_of_a_page_are_scored_in_one_batch(counted):
     assert counted["scored"].calls <= len(counted.pages)
     assert counted["scored"].amount <= counted.links
+
+
+def test_the_texts_of_links_that_are_not_scored_are_neither_hashed_nor_classified(counted):
+    assert counted["texts"].amount == counted["scored"].amount < counted.links
 
 
 def test_the_topic_model_is_asked_once_about_all_texts_of_a_page_s_links(counted):

@@ -158,8 +158,9 @@ def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
     )
     text = "Brie is a soft cheese \u2013 na\u00efve " * 9
     answer = page(A, "/brie", "http://b.test/tulip?x=1", text=text)
-    here, there = reader.read(answer), _elsewhere(reader, answer)
-    assert isinstance(here, ParsedPage)
+    read, there = reader.read(answer), _elsewhere(reader, answer)
+    assert isinstance(read, ParsedPage)
+    here = reader.with_static_features(read)
     assert here.words is not None
     assert here.static_features is not None
     assert here.record == WRITER.capture(answer)
