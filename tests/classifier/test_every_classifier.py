@@ -16,7 +16,11 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from focused.classifier.sklearn_classifier import SklearnTopicClassifier, page_to_text
-from focused.classifier.topic_classifier import ConstantClassifier, TopicClassifier
+from focused.classifier.topic_classifier import (
+    ConstantClassifier,
+    TopicClassifier,
+    score_meanings,
+)
 from focused.experiments.runner import CachingClassifier, SharedCpuTime
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
@@ -109,6 +113,12 @@ def test_a_text_score_is_finite_and_independent_of_other_texts(classifiers, name
 
 def test_an_empty_text_scores_zero(classifier):
     assert classifier.score_texts([""]).tolist() == [0.0]
+
+
+def test_every_classifier_gives_each_text_a_meaning_or_none(classifier):
+    meanings = score_meanings(classifier, ["mozzarella", ""])
+    assert meanings.shape == (2,)
+    assert meanings[1] == 0.0
 
 
 def test_a_classifier_can_be_pickled(classifier):

@@ -39,6 +39,18 @@ def test_every_estimator_saves_plain_data_that_classifies_alike(estimator, tmp_p
     assert np.array_equal(loaded.classifier.score_texts(texts), made.classifier.score_texts(texts))
 
 
+def test_a_loaded_model_rates_meanings_as_the_saved_one(model, saved):
+    texts = ["mozzarella", "rake", ""]
+    loaded = load_model(saved).classifier
+    assert loaded.score_meanings(texts) == pytest.approx(model.classifier.score_meanings(texts))
+    assert loaded.score_meanings(texts)[0] > loaded.score_meanings(texts)[1]
+
+
+def test_a_model_of_another_embedding_table_rates_no_meanings(saved, monkeypatch):
+    monkeypatch.setattr("focused.classifier.model_file.load_embedding", lambda: None)
+    assert load_model(saved).classifier.score_meanings(["mozzarella"]).tolist() == [0.0]
+
+
 @pytest.fixture(scope="module")
 def saved(model, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("saved") / "cheese.joblib"

@@ -174,6 +174,20 @@ def test_a_model_is_stale_when_the_good_categories_change(tmp_path):
     assert "changed" in (stale_reason(topic(tmp_path, web(), good=("Top/Home",))) or "")
 
 
+def test_a_model_is_stale_when_the_embedding_is_switched_off_or_on(tmp_path):
+    made = topic(tmp_path, web(), embedding=False)
+    save_model(train_topic(made, web().get, now=0.0), made.training.model)
+    assert stale_reason(made) is None
+    assert "training.embedding" in (stale_reason(topic(tmp_path, web())) or "")
+
+
+def test_a_topic_without_embedding_rates_no_meanings(tmp_path):
+    made = topic(tmp_path, web(), embedding=False)
+    classifier = train_topic(made, web().get, now=0.0).classifier
+    assert classifier.semantic is None
+    assert classifier.score_meanings(["mozzarella"]).tolist() == [0.0]
+
+
 def test_a_model_is_stale_when_another_estimator_is_chosen(tmp_path):
     save_model(trained(tmp_path), topic(tmp_path, web()).training.model)
     chosen = topic(tmp_path, web(), estimator="linear-svm")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from focused.classifier.calibration import expit
+from focused.classifier.topic_classifier import SwappableClassifier
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import DEFAULT_PRIOR
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
@@ -209,3 +210,43 @@ def test_an_earlier_swap_that_is_reported_later_changes_nothing():
     classifier.asked.clear()
     pupil.rescore([outdated])
     assert "good" in classifier.asked
+
+
+# Meaning
+
+
+class MeaningClassifier(KeywordClassifier):
+    """Rates by meaning alone: three nats for each ``melody``."""
+
+    def score_meanings(self, texts):
+        return np.array([3.0 * text.count("melody") for text in texts])
+
+
+def test_anchor_context_and_url_are_rated_by_their_meaning():
+    link = Link("https://home.example/melody", "melody", "melody and melody")
+    features = named_features(
+        queued(Apprentice(MeaningClassifier(), PRIOR), seen(), [link])[0].features
+    )
+    assert features["anchor_meaning"] == 3.0
+    assert features["context_meaning"] == 6.0
+    assert features["url_meaning"] == 3.0
+    assert not {"anchor", "url", "context"} & features.keys()
+
+
+def test_a_classifier_that_knows_no_meaning_gives_none():
+    (found,) = queued(
+        Apprentice(KeywordClassifier(), PRIOR), seen(), [replace(PLAIN, anchor="good")]
+    )
+    features = named_features(found.features)
+    assert features["anchor"] == 2.0
+    assert not {"anchor_meaning", "url_meaning"} & features.keys()
+
+
+def test_a_new_classifier_rates_the_meaning_of_queued_links_again():
+    swappable = SwappableClassifier(KeywordClassifier())
+    pupil = Apprentice(swappable, PRIOR)
+    (link,) = queued(pupil, seen(), [replace(PLAIN, anchor="melody")])
+    swappable.swap(MeaningClassifier(), "new")
+    pupil.classifier_swapped(link.found_at)
+    (again,) = pupil.rescore([link])
+    assert named_features(again.features)["anchor_meaning"] == 3.0

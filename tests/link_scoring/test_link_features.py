@@ -24,7 +24,7 @@ from focused.link_scoring.link_features import (
 from focused.link_scoring.protocols import PageContext
 from focused.web.page import Classification, Page
 
-HIGHEST = ("parent", "anchor", "context", "context_words")
+HIGHEST = ("parent", "anchor", "context", "anchor_meaning", "context_meaning", "context_words")
 LOWEST = ("since", "navigation")
 
 
