@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from focused.web.html.tree_walk import (
     LABEL_ATTRIBUTES,
-    Attributes,
     Block,
     RawLink,
     Stack,
@@ -38,6 +37,8 @@ _WINDOW_CHARS = 200
 _PATH_DEPTH = 24
 _PATH_CLASSES = 2
 _PATH_NAME_CHARS = 40
+_MAX_NAME_CHARS = 200
+_CACHED_NAMES = 4_096
 _REL_CHARS = 200
 _REL_TOKEN_CHARS = 20
 
@@ -76,7 +77,7 @@ class LinkContextReader:
             self._text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS
         )
         if link.alts:
-            text = collapse_whitespace(" ".join((text, *link.alts[:10])), MAX_ANCHOR_CHARS)
+            text = collapse_whitespace(" ".join((text, *link.alts)), MAX_ANCHOR_CHARS)
         return text or collapse_whitespace(get(link.attributes, *link.label), MAX_ANCHOR_CHARS)
 
     def context(self, link: RawLink) -> LinkContext:
@@ -101,28 +102,29 @@ class LinkContextReader:
         before = text[max(first, start - _WINDOW_CHARS) : start].rsplit(None, _HALF)
         after = text[end : min(last, end + _WINDOW_CHARS)].split(None, _HALF)
         # The rest of the text is one more item.
-        before, after = before[-_HALF:], after[:_HALF]
-        words = " ".join([*before, *after, *heading])
-        return LinkContext(words, len(before), len(heading), context_levels)
+        words = before[-_HALF:]
+        words_before = len(words)
+        words += after[:_HALF]
+        words += heading
+        return LinkContext(" ".join(words), words_before, len(heading), context_levels)
 
     def place(self, link: RawLink) -> tuple[str, bool]:
         """Return a link's tag path, and whether it stands in navigation.
 
         The path goes from ``body`` to the link, with classes, 24 levels at most.
         """
-        pending: list[Block] = []
-        block: Block | None = link.block
-        while block is not None and block.place is None:
-            pending.append(block)
-            block = block.parent
-        place = ("", False) if block is None or block.place is None else block.place
-        for block in reversed(pending):
-            place = block.place = _extend(place, block.inline)
-        path, navigation = _extend(place, link.inline)
+        path, navigation = _place_of(link.block)
+        if link.inline:
+            path, navigation = _extend((path, navigation), link.inline)
         if len(link.attributes) == 1:  # only the target
             return f"{path}/{link.tag}", navigation
         navigation = navigation or is_navigation(link.tag, link.attributes)
-        return f"{path}/{_name(link.tag, link.attributes)}", navigation
+        classes = (link.attributes.get("class") or "")[:_MAX_NAME_CHARS]
+        return f"{path}/{_name(link.tag, classes)}", navigation
+
+    def is_in_navigation(self, link: RawLink) -> bool:
+        """Whether a link stands in navigation."""
+        return _place_of(link.block)[1] or self.place(link)[1]
 
     def title(self, link: RawLink, anchor: str) -> str:
         """Return the link's title if the anchor does not contain it, else ``""``."""
@@ -145,39 +147,60 @@ class LinkContextReader:
         return collapse_whitespace(text, max_chars)
 
 
-def is_nofollow(link: RawLink) -> bool:
-    """Whether rel says nofollow, ugc or sponsored."""
-    rel = link.attributes.get("rel")
-    return rel is not None and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
+def merge_rel(links: Sequence[RawLink]) -> tuple[bool, tuple[str, ...]]:
+    """Return whether the rel of all links says nofollow, ugc or sponsored, and their tokens.
+
+    Tokens are in lower case: the first 8, of 20 characters at most.
+    """
+    rels = [rel for link in links if (rel := link.attributes.get("rel"))]
+    if not rels:
+        return False, ()
+    is_nofollow = len(rels) == len(links) and all(
+        not _NOT_FOLLOWED.isdisjoint(rel.lower().split()) for rel in rels
+    )
+    words = [word for rel in rels for word in rel[:_REL_CHARS].lower().split()]
+    tokens = [word[:_REL_TOKEN_CHARS] for word in words]
+    return is_nofollow, tuple(dict.fromkeys(tokens))[:MAX_REL_TOKENS]
 
 
-def rel_tokens(link: RawLink) -> tuple[str, ...]:
-    """Return the lower-case tokens of the link's rel, the first 8, of 20 characters at most."""
-    rel = link.attributes.get("rel")
-    if not rel:
-        return ()
-    tokens = rel[:_REL_CHARS].lower().split()
-    return tuple(dict.fromkeys(token[:_REL_TOKEN_CHARS] for token in tokens))[:MAX_REL_TOKENS]
+def _place_of(block: Block) -> tuple[str, bool]:
+    """Return the tag path of a block, and whether it is navigation."""
+    if block.place is not None:
+        return block.place
+    pending = []
+    above: Block | None = block
+    while above is not None and above.place is None:
+        pending.append(above)
+        above = above.parent
+    place = ("", False) if above is None or above.place is None else above.place
+    for each in reversed(pending):
+        place = each.place = _extend(place, each.inline)
+    return place
 
 
 def _extend(place: tuple[str, bool], elements: Stack) -> tuple[str, bool]:
     path, navigation = place
     for node, _ in elements:
-        tag = node.tag or ""
-        if tag == "html" or path.count("/") >= _PATH_DEPTH:
-            continue
-        attributes = node.attributes
-        navigation = navigation or is_navigation(tag, attributes)
-        name = _name(tag, attributes)
-        path = f"{path}/{name}" if path else name
+        tag, attributes = node.tag or "", node.attributes
+        extended = _extend_path(path, tag, (attributes.get("class") or "")[:_MAX_NAME_CHARS])
+        if extended is not path:
+            path = extended
+            navigation = navigation or is_navigation(tag, attributes)
     return path, navigation
 
 
-def _name(tag: str, attributes: Attributes) -> str:
-    classes = attributes.get("class")
-    if not classes:
-        return tag
-    return ".".join((tag, *classes[:200].split()[:_PATH_CLASSES]))[:_PATH_NAME_CHARS]
+@lru_cache(_CACHED_NAMES)
+def _extend_path(path: str, tag: str, classes: str) -> str:
+    """Return the path of an element below ``path``; ``path`` itself if that is long enough."""
+    if tag == "html" or path.count("/") >= _PATH_DEPTH:
+        return path
+    name = _name(tag, classes)
+    return f"{path}/{name}" if path else name
+
+
+@lru_cache(_CACHED_NAMES)
+def _name(tag: str, classes: str) -> str:
+    return ".".join((tag, *classes.split()[:_PATH_CLASSES]))[:_PATH_NAME_CHARS] if classes else tag
 
 
 def group_by_block(links: Sequence[RawLink]) -> list[tuple[int, int]]:
@@ -215,8 +238,6 @@ NAVIGATION_WORDS = frozenset({
 })
 # ``has-sidebar`` and ``grid-for-nav`` describe the page, not the element.
 _NEGATING_WORDS = frozenset({"for", "has", "hide", "no", "show", "with", "without"})
-_MAX_NAME_CHARS = 200
-_CACHED_NAMES = 4_096
 
 
 def is_navigation(tag: str, attributes: Mapping[str, str | None]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from resiliparse.parse.lang import detect_fast
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
@@ -23,13 +22,7 @@ from focused.web.decoding import (
     sniff_media_type,
 )
 from focused.web.feeds import is_feed, parse_feed
-from focused.web.html.link_context import (
-    MAX_REL_TOKENS,
-    LinkContextReader,
-    group_by_block,
-    is_nofollow,
-    rel_tokens,
-)
+from focused.web.html.link_context import LinkContextReader, group_by_block, merge_rel
 from focused.web.html.tree_walk import RawLink, TreeWalk
 from focused.web.http_response import parse_canonical, parse_refresh
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
@@ -145,51 +138,6 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     )
 
 
-@dataclass(slots=True)
-class _LinkTarget:
-    """The links of a page to one URL; ``raw`` is the one with the longest anchor."""
-
-    raw: RawLink
-    anchor: str
-    nofollow: bool
-    rel: tuple[str, ...]
-    path: str
-    navigation: bool
-
-    def add(self, raw: RawLink, found: LinkContextReader) -> None:
-        anchor = found.anchor(raw)
-        self.nofollow = self.nofollow and is_nofollow(raw)
-        if rel := rel_tokens(raw):
-            self.rel = tuple(dict.fromkeys(self.rel + rel))[:MAX_REL_TOKENS]
-        if len(anchor) > len(self.anchor):
-            self.raw, self.anchor = raw, anchor
-            self.path, navigation = found.place(raw)
-            self.navigation = self.navigation and navigation
-        elif self.navigation:
-            self.navigation = found.place(raw)[1]
-
-    def link(
-        self, url: str, position: float, group: tuple[int, int], found: LinkContextReader
-    ) -> Link:
-        context = found.context(self.raw)
-        return Link(
-            url=url,
-            anchor=self.anchor,
-            context=context.text,
-            tag_path=self.path,
-            position=position,
-            nofollow=self.nofollow,
-            words_before=context.words_before,
-            heading_words=context.heading_words,
-            context_levels=context.context_levels,
-            title=found.title(self.raw, self.anchor),
-            rel=self.rel,
-            block=group[0],
-            siblings=group[1],
-            navigation=self.navigation,
-        )
-
-
 def _merge_links(
     raw_links: list[RawLink],
     found: LinkContextReader,
@@ -202,30 +150,79 @@ def _merge_links(
     A target is nofollow, or navigation, only if all its links are. Links beyond ``max_links``
     targets are counted.
     """
-    targets: dict[str, _LinkTarget] = {}
+    targets: dict[str, list[RawLink]] = {}
     cut = 0
     own_url = make_resolver(url)("")
+    resolved: dict[str, str | None] = {}
     for raw in raw_links:
-        target = resolve(raw.href)
+        # Tables of contents and indexes have many links that differ only in their fragments.
+        start, hash_, _ = raw.href.partition("#")
+        href = start + hash_
+        if href not in resolved:
+            resolved[href] = resolve(href)
+        target = resolved[href]
         if target is None or target == own_url:
             continue
         known = targets.get(target)
         if known is not None:
-            known.add(raw, found)
+            known.append(raw)
         elif len(targets) < max_links:
-            anchor = found.anchor(raw)
-            targets[target] = _LinkTarget(
-                raw, anchor, is_nofollow(raw), rel_tokens(raw), *found.place(raw)
-            )
+            targets[target] = [raw]
         else:
             cut += 1
-    groups = group_by_block([each.raw for each in targets.values()])
+    best = [_with_longest_anchor(same, found) for same in targets.values()]
+    groups = group_by_block([raw for raw, _ in best])
     last = max(1, len(targets) - 1)
-    links = (
-        each.link(target, i / last, group, found)
-        for i, ((target, each), group) in enumerate(zip(targets.items(), groups, strict=True))
-    )
+    links = [
+        _merged_link(target, same, *chosen, i / last, group, found)
+        for i, ((target, same), chosen, group) in enumerate(
+            zip(targets.items(), best, groups, strict=True)
+        )
+    ]
     return tuple(links), cut
+
+
+def _with_longest_anchor(same: list[RawLink], found: LinkContextReader) -> tuple[RawLink, str]:
+    """Return the first link with the longest anchor, and its anchor."""
+    best = same[0]
+    anchor = found.anchor(best)
+    for raw in same[1:]:
+        other = found.anchor(raw)
+        if len(other) > len(anchor):
+            best, anchor = raw, other
+    return best, anchor
+
+
+def _merged_link(
+    url: str,
+    same: list[RawLink],
+    raw: RawLink,
+    anchor: str,
+    position: float,
+    group: tuple[int, int],
+    found: LinkContextReader,
+) -> Link:
+    """Return the link to ``url`` of the links ``same``, with anchor and context of ``raw``."""
+    context = found.context(raw)
+    path, navigation = found.place(raw)
+    if navigation and len(same) > 1:
+        navigation = all(map(found.is_in_navigation, same))
+    nofollow, rel = merge_rel(same)
+    return Link(
+        url,
+        anchor,
+        context.text,
+        path,
+        position,
+        nofollow,
+        context.words_before,
+        context.heading_words,
+        context.context_levels,
+        found.title(raw, anchor),
+        rel,
+        *group,
+        navigation,
+    )
 
 
 def _resolve_refresh(refresh: str | None, url: str, resolve: UrlResolver) -> str | None:

@@ -7,9 +7,10 @@ kept. The walk has its own stack, so that depth never causes recursion.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from focused.web.http_response import parse_refresh
 from focused.web.robots.robots_tags import ALL_ROBOTS
@@ -18,6 +19,7 @@ MAX_TITLE_CHARS = 500
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_HEADINGS = 200
 _MAX_TOLD_ROBOTS = 20
+MAX_ALTS = 10
 MAX_INLINE = 24  # inline elements kept between a block or link and its parent block
 
 # Kinds of nodes. From _LINK on, the end of the element matters.
@@ -44,6 +46,7 @@ _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3"), _HEADING),
 }
 # fmt: on
+
 SKIPPED_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind == _SKIPPED)
 BLOCK_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind >= _BLOCK)
 BREAK_TAGS = frozenset({"br", "hr"})
@@ -77,7 +80,7 @@ class RawLink:
     """A link with an unresolved URL; pieces ``start`` to ``end`` are its anchor.
 
     ``label`` names the attributes that replace a missing anchor; ``inline`` holds the inline
-    elements between the link and its block.
+    elements between the link and its block. ``alts`` are those of the first images in the link.
     """
 
     tag: str
@@ -89,7 +92,7 @@ class RawLink:
     inline: Stack
     heading: tuple[int, int]
     label: tuple[str, ...] = LABEL_ATTRIBUTES
-    alts: list[str] = field(default_factory=list)
+    alts: tuple[str, ...] = ()
 
 
 def get(attributes: Attributes, *names: str) -> str:
@@ -134,14 +137,13 @@ class TreeWalk:
         self._block.end = len(self.pieces)
 
     def _visit(self, node: LexborNode | None) -> None:
-        pieces, stack, kinds = self.pieces, self._stack, _KINDS.get
+        pieces, stack, kinds = self.pieces, self._stack, _kind_by_tag_id().get
         while node is not None:
-            tag = node.tag or ""
-            kind = kinds(tag, _INLINE)
+            kind = kinds(node.tag_id, _INLINE)
             if kind == _TEXT:
                 pieces.append(node.text_content or "")
             elif kind == _LEAF:
-                _ON_LEAF[tag](self, node)
+                _ON_LEAF[node.tag or ""](self, node)
             elif kind != _SKIPPED:
                 child = node.first_child
                 if kind == _LINK:
@@ -150,10 +152,16 @@ class TreeWalk:
                     pieces.append("\n")
                 if child is not None:
                     # The common case: a single text child.
-                    if kind <= _BLOCK and child.tag == "-text" and child.next is None:
-                        self._take_text(kind, child)
+                    if kind <= _BLOCK and kinds(child.tag_id) == _TEXT and child.next is None:
+                        pieces.append(child.text_content or "")
+                        if kind == _LINK:
+                            self.links[-1].end = len(pieces)
+                        elif kind == _BLOCK:
+                            pieces.append("\n")
                     else:
-                        self._enter(kind, node)
+                        stack.append((node, kind))
+                        if kind != _INLINE:
+                            self._enter(kind)
                         node = child
                         continue
             following = node.next
@@ -164,23 +172,14 @@ class TreeWalk:
                 following = node.next
             node = following
 
-    def _take_text(self, kind: int, text: LexborNode) -> None:
-        """Handle an inline element, link or block whose only child is a text."""
-        self.pieces.append(text.text_content or "")
+    def _enter(self, kind: int) -> None:
+        """Open the link or block that is the last of the stack."""
         if kind == _LINK:
-            self.links[-1].end = len(self.pieces)
-        elif kind == _BLOCK:
-            self.pieces.append("\n")
-
-    def _enter(self, kind: int, node: LexborNode) -> None:
-        stack = self._stack
-        stack.append((node, kind))
-        if kind > _LINK:
-            around = self._block
+            self._open_links.append(self.links[-1])
+        else:
+            around, stack = self._block, self._stack
             inline = stack[around.depth : around.depth + MAX_INLINE]
             self._block = Block(len(self.pieces), around, inline, len(stack))
-        elif kind == _LINK:
-            self._open_links.append(self.links[-1])
 
     def _leave(self, kind: int) -> None:
         end = len(self.pieces)
@@ -243,7 +242,9 @@ class TreeWalk:
 
     def _on_image(self, node: LexborNode) -> None:
         if self._open_links and (alt := get(node.attributes, "alt")):
-            self._open_links[-1].alts.append(alt)
+            link = self._open_links[-1]
+            if len(link.alts) < MAX_ALTS:
+                link.alts += (alt,)
 
     def _on_meta(self, node: LexborNode) -> None:
         attributes = node.attributes
@@ -267,6 +268,19 @@ class TreeWalk:
 
     def _on_break(self, node: LexborNode) -> None:
         self.pieces.append("\n")
+
+
+@cache
+def _kind_by_tag_id() -> dict[int, int]:
+    """Return the kinds by Lexbor's number of the tag, which is read faster than its name.
+
+    The numbers of the standard's tags are constants; other tags have no kind.
+    """
+    tree = LexborHTMLParser("<!doctype html><!-- -->text")
+    assert tree.root is not None and tree.body is not None
+    nodes = [tree.body.first_child, comment := tree.root.prev, comment and comment.prev]
+    nodes += [tree.create_node(tag) for tag in _KINDS if tag[0].isalpha()]
+    return {node.tag_id: _KINDS[node.tag or ""] for node in nodes if node is not None}
 
 
 _ON_LEAF = {
