@@ -220,8 +220,9 @@ def _trained(web: Pages, draw: Draw) -> tuple[LinearTopicClassifier, FloatArray]
         classifier = fit_classifier(
             samples, corpus, TrainingOptions(ESTIMATORS[0], prior=draw.share)
         ).classifier
-    vectors = (classifier.vocabulary.vectorize_page(hash_page(web.pages[i])) for i in draw.test)
-    raw_scores = np.array([classifier.decision_function(vector) for vector in vectors])
+    hashed = [hash_page(web.pages[i]) for i in draw.test]
+    vectors = map(classifier.vocabulary.vectorize_page, hashed)
+    raw_scores = np.array(list(map(classifier.decision_function, vectors, hashed)))
     return classifier, 1 / (1 + np.exp(-raw_scores))
 
 

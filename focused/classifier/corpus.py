@@ -21,7 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from focused.classifier.lead_scorer import MAX_LEAD_WORDS
 from focused.text.documents import HEAD_WEIGHT, MAX_VOCABULARY_WORDS, Vocabulary
+from focused.text.word_hashes import WordHashes, hash_word
 
 MAX_WORDS_COUNTED = 1_000_000
 """Maximum number of distinct words in memory, about 150 bytes each."""
@@ -49,7 +51,10 @@ class CorpusBatch:
 
 
 class Corpus:
-    """Documents of two word lists each, text and head. Close it after use."""
+    """Documents of two word lists each, text and head. Close it after use.
+
+    ``first_words`` are the hashes of each document's first words, head first.
+    """
 
     def __init__(self, max_words_counted: int = MAX_WORDS_COUNTED) -> None:
         self._max_words = max_words_counted
@@ -59,6 +64,7 @@ class Corpus:
         self._host = np.full(1024, _NO_HOST, dtype=np.int32)
         self._hosts: dict[str, int] = {}
         self._size = 0
+        self.first_words: list[WordHashes] = []
         self._pending: list[Counter[str]] = []
         self._pending_hosts: list[int] = []
         self._pending_own: list[bool] = []
@@ -80,6 +86,8 @@ class Corpus:
         """
         self._pending += (Counter(text), Counter(head))
         self._pending_own.append(own)
+        first = [*head[:MAX_LEAD_WORDS], *text[:MAX_LEAD_WORDS]][:MAX_LEAD_WORDS]
+        self.first_words.append(np.array([hash_word(word) for word in first], np.uint32))
         self._pending_hosts.append(self._hosts.setdefault(host, len(self._hosts)))
         self._size += 1
         if len(self._pending_hosts) == _BATCH_DOCUMENTS:

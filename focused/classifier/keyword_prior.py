@@ -13,10 +13,9 @@ construction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from focused.classifier.calibration import (
@@ -30,7 +29,8 @@ from focused.classifier.calibration import (
     fit_platt_scaling,
     logit,
 )
-from focused.classifier.estimators import TrainingOptions, fit_word_weights
+from focused.classifier.estimators import TrainingOptions
+from focused.classifier.page_model import PageModel, fit_page_model
 from focused.classifier.topic_classifier import Calibration, score_short_texts
 from focused.classifier.training_report import ValidationReport
 from focused.classifier.validation import (
@@ -38,7 +38,6 @@ from focused.classifier.validation import (
     TrainingData,
     choose_min_known_share,
     clip_prior,
-    good_log_likelihood_ratio,
     make_validation_report,
     validate_estimator,
 )
@@ -61,10 +60,9 @@ MIN_LABELS_FOR_THRESHOLD = 30
 
 @dataclass(frozen=True, slots=True)
 class KeywordFit:
-    """A fitted classifier: word ``weights``, shape (V,), and ``bias`` give log-odds."""
+    """A fitted classifier: the scores of ``model`` are log-odds."""
 
-    weights: NDArray[np.float32]
-    bias: float
+    model: PageModel
     calibration: Calibration
     predictions: OutOfFoldPredictions
     trial: ValidationReport
@@ -99,9 +97,10 @@ def fit_keyword_model(
         joined.astype(np.float32),
         [material.titles[place] for place in material.drawn],
     )
+    model = PageModel(joined, bias, np.zeros(0))
     if sample_model:
-        joined = joined + word_coefficient * sample_model.weights
-        bias += word_coefficient * sample_model.bias
+        model = sample_model.model.scale(word_coefficient)
+        model = replace(model, weights=joined + model.weights, bias=bias + model.bias)
         titles = (
             titles + word_coefficient / sample_model.unit * sample_model.predictions.title_scores
         )
@@ -132,18 +131,17 @@ def fit_keyword_model(
         threshold=float(expit(np.array(logit(threshold.relevance) + shift))),
         min_known_share=choose_min_known_share(known_share),
     )
-    return KeywordFit(joined.astype(np.float32), float(bias), calibration, predictions, trial)
+    return KeywordFit(model, calibration, predictions, trial)
 
 
 @dataclass(frozen=True, slots=True)
 class _SampleModel:
-    """Word weights and bias from samples, in units of half the distance of the class means.
+    """The model of the samples, in units of half the distance of the class means.
 
     ``scores``, shape (m,), are out-of-fold. ``unit`` is that half distance in raw scores.
     """
 
-    weights: FloatArray
-    bias: float
+    model: PageModel
     scores: FloatArray
     unit: float
     predictions: OutOfFoldPredictions
@@ -152,7 +150,7 @@ class _SampleModel:
 
 def _fit_sample_model(material: TrainingData, options: TrainingOptions) -> _SampleModel | None:
     """Return None if there are too few samples, or they are not separated."""
-    good, weights = material.drawn_good, material.drawn_weights
+    good = material.drawn_good
     if min(good.sum(), (~good).sum()) < 2:
         return None
     predictions, host_auc = validate_estimator(material, options.estimator, options.seed)
@@ -162,12 +160,10 @@ def _fit_sample_model(material: TrainingData, options: TrainingOptions) -> _Samp
     unit, middle = float(high - low) / 2, float(high + low) / 2
     if unit <= 0:
         return None
-    sums, _ = material.sums(np.zeros(len(material.category), dtype=np.intp))
-    ratio = good_log_likelihood_ratio(sums[0], material.category_good, predictions.kind)
-    found, bias = fit_word_weights(options.estimator, material.rows, good, weights, ratio)
+    found = fit_page_model(material, options.estimator, predictions)
+    found = replace(found, bias=found.bias - middle)
     return _SampleModel(
-        weights=np.asarray(found, dtype=np.float64) / unit,
-        bias=(bias - middle) / unit,
+        model=found.scale(1.0 / unit),
         scores=(predictions.raw_scores - middle) / unit,
         unit=unit,
         predictions=predictions,

@@ -31,6 +31,7 @@ from focused.classifier.calibration import (
     ReliabilityBin,
     ThresholdTarget,
 )
+from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import ROOT_NODE, Taxonomy
 from focused.classifier.topic_classifier import Calibration, LinearTopicClassifier
@@ -198,8 +199,9 @@ def _raise_refused(path: Path, why: str) -> NoReturn:
 
 def _model_arrays(model: TrainedModel) -> dict[str, NDArray[np.float32]]:
     classifier = model.classifier
-    semantic = classifier.semantic
+    semantic, lead = classifier.semantic, classifier.lead
     return {
+        "lead": np.zeros(0, np.float32) if lead is None else lead.direction.astype(np.float32),
         "semantic": np.zeros(0, np.float32)
         if semantic is None
         else semantic.direction.astype(np.float32),
@@ -220,6 +222,7 @@ def _model_metadata(model: TrainedModel) -> dict[str, Any]:
         "parents": classifier.taxonomy.parents,
         "calibration": asdict(classifier.calibration),
         "semantic": _semantic_metadata(classifier.semantic),
+        "lead_bias": 0.0 if classifier.lead is None else classifier.lead.bias,
         "report": asdict(model.report),
     }
 
@@ -239,6 +242,7 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         "log_prior": (len(parents),),
         "log_likelihood": (len(parents), len(words)),
         "semantic": arrays["semantic"].shape[:1],
+        "lead": arrays["lead"].shape[:1],
     }
     if {name: array.shape for name, array in arrays.items()} != expected:
         raise ValueError("shapes do not fit the words and categories")
@@ -260,6 +264,7 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         taxonomy,
         _build_calibration(meta["calibration"]),
         _build_semantic_scorer(meta["semantic"], arrays["semantic"]),
+        _build_lead_scorer(meta, arrays["lead"]),
     )
     return TrainedModel(classifier, _build_report(meta["report"]))
 
@@ -275,6 +280,24 @@ def _build_semantic_scorer(
         raise ValueError("the semantic scorer does not fit the embedding table")
     numbers = {name: _finite_number(fields[name]) for name in ("bias", "slope")}
     return SemanticScorer(embedding, direction.astype(np.float64), **numbers)
+
+
+def _build_lead_scorer(meta: dict[str, Any], direction: NDArray[np.float32]) -> LeadScorer | None:
+    """Return the lead scorer, or None for a model without one.
+
+    Raises :class:`ModelError` without the embedding table that the calibration relies on.
+    """
+    if not len(direction):
+        return None
+    embedding, name = load_embedding(), meta["semantic"]["embedding"]
+    if embedding is None or embedding.name != name:
+        raise ModelError(
+            f"training.model: the model uses the embedding table {name}, which this installation "
+            "doesn't have: train again"
+        )
+    if direction.shape != (embedding.dimensions,):
+        raise ValueError("the lead scorer does not fit the embedding table")
+    return LeadScorer(embedding, direction.astype(np.float64), _finite_number(meta["lead_bias"]))
 
 
 def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:

@@ -124,17 +124,20 @@ def fit_semantic_scorer(
         train, test = folds != fold, folds == fold
         if not 0 < good[train].sum() < train.sum():
             train = np.ones(len(good), dtype=bool)
-        direction, bias = _fit_direction(rows[train], good[train], weights[train])
+        direction, bias = fit_direction(rows[train], good[train], weights[train])
         raw_scores[test] = np.where(has_words[test], title_rows[test] @ direction + bias, 0.0)
     slope, _ = fit_platt_scaling(raw_scores, good, weights) if has_words.any() else (0.0, 0.0)
-    direction, bias = _fit_direction(rows, good, weights)
+    direction, bias = fit_direction(rows, good, weights)
     return SemanticScorer(embedding, direction, bias, max(slope, 0.0))
 
 
-def _fit_direction(
+def fit_direction(
     rows: NDArray[np.float32], good: BoolArray, weights: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Fit logistic regression to both classes with the same total weight."""
+    """Fit logistic regression to vectors, shape (n, d), both classes with the same total weight.
+
+    Returns the coefficients, shape (d,), and the bias.
+    """
     from sklearn.linear_model import LogisticRegression
 
     balanced = weights.astype(np.float64)

@@ -1,7 +1,8 @@
 """The topic classifier: the protocol, the linear classifier and wrappers around classifiers.
 
 :class:`LinearTopicClassifier` scores a page with the dot product of its document vector and
-the word weights of :mod:`focused.classifier.estimators`. A calibration curve, fitted on
+the word weights of :mod:`focused.classifier.estimators`, plus the score of what its first words
+mean (:mod:`focused.classifier.lead_scorer`). A calibration curve, fitted on
 held-out hosts, turns the score into a probability. Naive Bayes over the taxonomy names the
 most likely category.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import CalibrationCurve, FloatArray, logit
+from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
@@ -90,8 +92,8 @@ class Calibration:
 class LinearTopicClassifier:
     """A trained linear :class:`TopicClassifier`.
 
-    ``weights`` has shape (V,), one weight per word of the vocabulary. ``semantic`` is None without
-    an embedding table.
+    ``weights`` has shape (V,), one weight per word of the vocabulary. ``semantic``, for short
+    texts, and ``lead``, for pages, are None without an embedding table.
     """
 
     vocabulary: Vocabulary
@@ -100,6 +102,7 @@ class LinearTopicClassifier:
     taxonomy: Taxonomy
     calibration: Calibration
     semantic: SemanticScorer | None = None
+    lead: LeadScorer | None = None
 
     @property
     def threshold(self) -> float:
@@ -117,14 +120,15 @@ class LinearTopicClassifier:
         has_few_words = len(vector.ids) < MIN_KNOWN_WORDS
         if has_few_words or vector.known_share < calibration.min_known_share:
             return Classification(calibration.prior, on_topic=False, known=False)
-        probability = min(calibration.curve.at(self.decision_function(vector)), 1.0 - 1e-12)
+        probability = min(calibration.curve.at(self.decision_function(vector, page)), 1.0 - 1e-12)
         relevance = sigmoid(logit(probability) + calibration.shift)
         on_topic = relevance >= self.threshold
         return Classification(relevance, on_topic, True, self.taxonomy.likeliest(vector))
 
-    def decision_function(self, vector: DocumentVector) -> float:
-        """Return the raw score of one vector, before calibration."""
-        return float(self.weights[vector.ids] @ vector.values) + self.bias
+    def decision_function(self, vector: DocumentVector, page: HashedPage) -> float:
+        """Return the raw score of a page with its vector, before calibration."""
+        of_words = float(self.weights[vector.ids] @ vector.values) + self.bias
+        return of_words if self.lead is None else of_words + self.lead.raw_score(page)
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return log-odds of short texts, shape (n,), within ±:data:`MAX_TEXT_SCORE`."""

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from focused.classifier.calibration import BoolArray, ThresholdTarget
 from focused.classifier.corpus import Corpus
-from focused.classifier.estimators import TrainingOptions, fit_word_weights
+from focused.classifier.estimators import TrainingOptions
 from focused.classifier.keyword_classifier import KeywordWeights
 from focused.classifier.keyword_prior import MIN_LABELS_FOR_THRESHOLD, fit_keyword_model
+from focused.classifier.lead_scorer import embed_first_words
+from focused.classifier.page_model import fit_page_model
 from focused.classifier.sample_texts import (
     FetchPage,
     LabelCounts,
@@ -38,7 +40,6 @@ from focused.classifier.validation import (
     TrainingData,
     calibrate_estimator,
     fit_training_taxonomy,
-    good_log_likelihood_ratio,
 )
 from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.directory.directory_reader import load_training_samples, samples_digest
@@ -198,23 +199,23 @@ def fit_classifier(
             "training.directory: no word occurs in two samples; "
             "the pages are too few or too short to learn from"
         )
-    data, known_share = _make_training_data(samples, corpus, vocabulary, options.seed)
+    data, known_share = _make_training_data(samples, corpus, vocabulary, options)
     sums, sizes = data.sums(np.zeros(len(samples), dtype=np.intp))
     if keywords is None:
         _check_good_samples(samples)
         calibration, predictions, trial = calibrate_estimator(data, known_share, options)
-        ratio = good_log_likelihood_ratio(sums[0], data.category_good, predictions.kind)
-        weights, bias = fit_word_weights(
-            options.estimator, data.rows, data.drawn_good, data.drawn_weights, ratio
-        )
+        model = fit_page_model(data, options.estimator, predictions)
     else:
         confirmed = samples.confirmed[data.drawn]
         found = fit_keyword_model(data, known_share, options, keywords.of(vocabulary), confirmed)
         calibration, predictions, trial = found.calibration, found.predictions, found.trial
-        weights, bias = found.weights, found.bias
+        model = found.model
     taxonomy = fit_training_taxonomy(data, sums[0], sizes[0], predictions.taxonomy)
     semantic = _fit_semantic_scorer(data, predictions.fold) if options.embedding else None
-    classifier = LinearTopicClassifier(vocabulary, weights, bias, taxonomy, calibration, semantic)
+    weights = model.weights.astype(np.float32)
+    classifier = LinearTopicClassifier(
+        vocabulary, weights, model.bias, taxonomy, calibration, semantic, model.lead_scorer()
+    )
     gains = weights * np.asarray(data.rows[data.drawn_good].mean(axis=0)).ravel()
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()
     words = tuple((vocabulary.words[i], round(float(gains[i]), 4)) for i in best)
@@ -238,10 +239,10 @@ def _check_good_samples(samples: TrainingSamples) -> None:
 
 
 def _make_training_data(
-    samples: TrainingSamples, corpus: Corpus, vocabulary: Vocabulary, seed: int
+    samples: TrainingSamples, corpus: Corpus, vocabulary: Vocabulary, options: TrainingOptions
 ) -> tuple[TrainingData, NDArray[np.float64]]:
     """Return the training data, and the known words' share of samples outside the background."""
-    drawn = _draw_samples(samples.good, seed)
+    drawn = _draw_samples(samples.good, options.seed)
     parts, shares, done = [], [], 0
     for batch in corpus.batches(vocabulary):
         count = batch.rows.shape[0]
@@ -275,9 +276,17 @@ def _make_training_data(
         titles=samples.titles,
         leads=samples.leads,
         vocabulary=vocabulary,
+        lead_vectors=_embed_leads(corpus, drawn) if options.embedding else None,
     )
     own = np.array([not is_background(name) for name in samples.categories])
     return data, np.concatenate(shares)[own]
+
+
+def _embed_leads(corpus: Corpus, drawn: NDArray[np.intp]) -> NDArray[np.float32] | None:
+    embedding = load_embedding()
+    if embedding is None:
+        return None
+    return embed_first_words(embedding, [corpus.first_words[place] for place in drawn])
 
 
 def _draw_samples(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:

@@ -71,6 +71,7 @@ class ValidationReport:
     named: tuple[tuple[str, str, float], ...]
     wish: str
     granted: bool
+    parts: tuple[tuple[str, float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ def _sample_notes(counts: SampleCounts) -> list[str]:
 def _quality_section(trial: ValidationReport, estimator: str) -> str:
     is_bayes = estimator == ESTIMATORS[0]
     weighed = f"{trial.kind}, words weighed again" if is_bayes else estimator
+    weighed += ", combined with the parts below" if trial.parts else ""
     how = f"{trial.folds}-fold cross-validation {_validation_sentence(trial)}"
     rows = [
         ("naive Bayes alone", *_format_metrics(trial.naive_bayes)),
@@ -177,7 +179,25 @@ def _quality_section(trial: ValidationReport, estimator: str) -> str:
         ("calibrated, at the threshold", *_format_metrics(trial.calibrated)),
     ]
     names = ("model", "precision", "recall", "F1", "AUC", "average precision", "ECE")
-    return f"{how}\n\n{_markdown_table(names, rows)}\n\n{_taxonomy_sentence(trial)}"
+    sections = [
+        how,
+        _markdown_table(names, rows),
+        *_parts_section(trial),
+        _taxonomy_sentence(trial),
+    ]
+    return "\n\n".join(sections)
+
+
+def _parts_section(trial: ValidationReport) -> list[str]:
+    """Say how much each part of the score counts, and how well it ranks alone."""
+    if not trial.parts:
+        return []
+    rows = [(name, f"{share:.0%}", f"{ap:.3f}") for name, share, ap in trial.parts]
+    rows.append(("all", "100%", f"{trial.uncalibrated.average_precision:.3f}"))
+    return [
+        "The score combines these parts, with weights fitted on left-out samples:",
+        _markdown_table(("part", "share of the score", "average precision"), rows),
+    ]
 
 
 def _taxonomy_sentence(trial: ValidationReport) -> str:

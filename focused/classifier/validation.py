@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from focused.classifier.calibration import (
     roc_auc,
 )
 from focused.classifier.estimators import TrainingOptions, fit_word_weights
+from focused.classifier.score_combination import ScoreCombination, fit_combination
+from focused.classifier.semantic_scorer import fit_direction
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
     ROOT_NODE,
@@ -40,6 +42,7 @@ from focused.classifier.topic_classifier import Calibration, score_short_texts
 from focused.classifier.training_report import ValidationReport
 from focused.errors import TrainingError
 from focused.text.documents import Vocabulary
+from focused.topic import ESTIMATORS
 
 MIN_HOST_AUC = 0.75
 """Below this AUC on left-out hosts, calibration uses left-out pages instead."""
@@ -61,7 +64,8 @@ class TrainingData:
     Naive Bayes uses all n: ``batches()`` yields their rows, shape (·, V), in order. ``rows``,
     shape (m, V), are those of the drawn samples. ``category`` is each sample's index in the C
     ``categories``; ``category_good`` their classes. ``weights``, ``hosts``, ``titles`` and
-    ``leads`` are of all n samples.
+    ``leads`` are of all n samples. ``lead_vectors``, shape (m, d), are what the first words of
+    the drawn samples mean; None without an embedding.
     """
 
     batches: Callable[[], Iterator[sp.csr_matrix]]
@@ -75,6 +79,7 @@ class TrainingData:
     titles: Sequence[str]
     leads: Sequence[str]
     vocabulary: Vocabulary
+    lead_vectors: NDArray[np.float32] | None = None
 
     @property
     def good(self) -> BoolArray:
@@ -123,7 +128,9 @@ class OutOfFoldPredictions:
     ``title_scores`` are scores of the titles alone; ``naive_bayes`` is the soft-focus posterior
     of plain naive Bayes, for comparison; ``fold`` is each sample's fold. ``kind`` is the naive
     Bayes variant of the word weights; ``taxonomy`` the variant and shape that named most
-    categories correctly, ``named`` the accuracy of all.
+    categories correctly, ``named`` the accuracy of all. ``combination`` is that of the parts of
+    the raw scores, None without an embedding; ``parts`` has each part's name, share of the score
+    and average precision on its own.
     """
 
     raw_scores: FloatArray
@@ -133,6 +140,8 @@ class OutOfFoldPredictions:
     kind: str
     taxonomy: tuple[str, str]
     named: tuple[tuple[str, str, float], ...]
+    combination: ScoreCombination | None = None
+    parts: tuple[tuple[str, float, float], ...] = ()
 
 
 def validate_estimator(
@@ -180,9 +189,63 @@ def cross_validate(
     for other in named[1:]:
         if other[2] > share + _TAXONOMY_MARGIN:
             kind, shape, share = other
-    return OutOfFoldPredictions(
+    predictions = OutOfFoldPredictions(
         *candidates[best], plain, fold, NAIVE_BAYES_KINDS[best], (kind, shape), named
     )
+    if data.lead_vectors is None:
+        return predictions
+    return _combine_parts(data, sums, predictions, estimator)
+
+
+MEANING_PART = "meaning of the first words"
+"""Name of the part that is no estimator of word weights."""
+
+
+def word_parts(estimator: str) -> tuple[str, ...]:
+    """Return the estimators of word weights that are combined, ``estimator`` first.
+
+    Logistic regression makes up for the independence that naive Bayes assumes of words.
+    """
+    return tuple(dict.fromkeys((estimator, ESTIMATORS[1])))
+
+
+def _combine_parts(
+    data: TrainingData, sums: ClassSums, base: OutOfFoldPredictions, estimator: str
+) -> OutOfFoldPredictions:
+    """Return predictions by all parts.
+
+    All folds have one combination: its few coefficients add hardly any optimism, and those of
+    single folds would differ in scale.
+    """
+    fold, good, weights = base.fold, data.drawn_good, data.drawn_weights
+    raw_scores, title_scores = [base.raw_scores], [base.title_scores]
+    for part in word_parts(estimator)[1:]:
+        raw, titles = _predict_left_out(data, sums, fold, part, base.kind)
+        raw_scores.append(raw)
+        title_scores.append(titles)
+    scores = np.column_stack((*raw_scores, _predict_by_meaning(data, fold)))
+    combination = fit_combination(scores, good, weights)
+    names = (*word_parts(estimator), MEANING_PART)
+    precisions = [_average_precision(column, data) for column in scores.T]
+    return replace(
+        base,
+        raw_scores=combination.apply(scores),
+        title_scores=np.transpose(title_scores) @ combination.coefficients[:-1],
+        combination=combination,
+        parts=tuple(zip(names, combination.shares, precisions, strict=True)),
+    )
+
+
+def _predict_by_meaning(data: TrainingData, fold: NDArray[np.intp]) -> FloatArray:
+    """Return scores of the left-out samples by what their first words mean, shape (m,)."""
+    assert data.lead_vectors is not None, "there is an embedding"
+    vectors, good, weights = data.lead_vectors, data.drawn_good, data.drawn_weights
+    scores = np.zeros(len(good))
+    for number in np.unique(fold):
+        train, test = fold != number, fold == number
+        direction, bias = fit_direction(vectors[train], good[train], weights[train])
+        scores[test] = vectors[test] @ direction + bias
+    return np.where(vectors.any(axis=1), scores, 0.0)
 
 
 def _predict_left_out(
@@ -374,6 +437,7 @@ def make_validation_report(
         kind=predictions.kind,
         taxonomy=predictions.taxonomy,
         named=predictions.named,
+        parts=predictions.parts,
         wish=str(target),
         granted=threshold.granted,
     )

@@ -13,13 +13,14 @@ import io
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from focused.text.tokens import tokenize
+from focused.text.word_hashes import HashIndex, hash_texts
 
 TABLE_FILE = "all-minilm-l6-v2.npz"
 CONTINUATION = "##"
@@ -51,6 +52,13 @@ class StaticEmbedding:
     def dimensions(self) -> int:
         """The length of a vector."""
         return int(self.vectors.shape[1])
+
+    @cached_property
+    def whole_words(self) -> tuple[HashIndex, NDArray[np.intp]]:
+        """The pieces that are words of their own, by hash, and their indices among all pieces."""
+        indices = [i for i, piece in enumerate(self.pieces) if tokenize(piece) == [piece]]
+        words = [self.pieces[i] for i in indices]
+        return HashIndex(hash_texts(words).hashes), np.array(indices, np.intp)
 
     def squared_norms(self) -> FloatArray:
         """Return the squared length of each piece's vector, shape (V,)."""
