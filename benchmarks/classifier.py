@@ -4,7 +4,8 @@
 each, trains, and classifies held-out pages at the topic's natural share; the doc web once more with
 whole hosts held out. Labels select the samples and measure the classifications. The table goes into
 ``benchmarks/results/classifier/``, with 95% bootstrap intervals over topics and draws. The rival is
-``CountVectorizer`` and ``MultinomialNB`` with default parameters on the same pages.
+``CountVectorizer`` and ``MultinomialNB`` with default parameters on the same pages; "words only" is
+``training.embedding = false``.
 """
 
 from __future__ import annotations
@@ -64,12 +65,16 @@ TOPICS = {
         f"Top/Software/{name}"
         for name in ("Games", "Sound", "Math", "Mail", "Electronics", "Hamradio")
     ),
+    "wordnet": tuple(
+        f"Top/Domains/{name}"
+        for name in ("Music", "Law", "Chemistry", "Medicine", "Religion", "Military")
+    ),
 }
 FIGURES = ("auc", "average_precision", "precision", "recall", "ece_before", "ece", "known")
 
 _MAX_OTHERS = 1_500
 _MAX_HELD_OUT = 1_500
-_PAGES_READ = {"docweb-medium": 4_000, "foldoc": 9_000, "debian": 12_000}
+_PAGES_READ = {"docweb-medium": 4_000, "foldoc": 9_000, "debian": 12_000, "wordnet": 8_000}
 _HELD_OUT_PART = 0.4
 
 
@@ -107,8 +112,10 @@ def main() -> int:
             return status
     tasks = [(part.web, by_host) for part in parts for by_host in (False, True)]
     tasks = [task for task in tasks if not task[1] or task[0].name.startswith("docweb")]
+    sizes = [int(size) for size in options.sizes.split(",")]
+    measure = partial(_web_rows, options.repeat, sizes)
     with ProcessPoolExecutor(options.jobs) as pool:
-        rows = [row for part in pool.map(partial(_web_rows, options.repeat), tasks) for row in part]
+        rows = [row for part in pool.map(measure, tasks) for row in part]
     runs = pd.DataFrame(rows)
     _write(options.out, runs)
     print(f"{len(runs):,} models; this took {(time.monotonic() - began_s) / 60:.1f} minutes")
@@ -119,17 +126,18 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--webs", default=",".join(TOPICS), help="names of webs, commas")
     parser.add_argument("--repeat", type=int, default=2, help="draws a topic (default: 2)")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="good samples, commas")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/classifier"))
     return parser.parse_args()
 
 
-def _web_rows(repeat: int, task: tuple[Path, bool]) -> list[dict[str, Any]]:
+def _web_rows(repeat: int, sizes: Sequence[int], task: tuple[Path, bool]) -> list[dict[str, Any]]:
     folder, by_host = task
     web = _read(folder)
     name = folder.name + (", hosts held out" if by_host else "")
     rows = []
-    for draw in _draws(web, TOPICS[folder.name], repeat, by_host):
+    for draw in _draws(web, TOPICS[folder.name], repeat, sizes, by_host):
         about = {"web": name, "positives": draw.size, "topic": draw.topic, "draw": draw.number}
         rows += [{**about, **row} for row in _evaluate(web, draw)]
     return rows
@@ -150,7 +158,9 @@ def _read(folder: Path) -> Pages:
         )
 
 
-def _draws(web: Pages, topics: Sequence[str], repeat: int, by_host: bool) -> Iterator[Draw]:
+def _draws(
+    web: Pages, topics: Sequence[str], repeat: int, sizes: Sequence[int], by_host: bool
+) -> Iterator[Draw]:
     """Samples at the natural share, at most :data:`_MAX_OTHERS` others; held-out pages at that
     share.
     """
@@ -158,7 +168,7 @@ def _draws(web: Pages, topics: Sequence[str], repeat: int, by_host: bool) -> Ite
         good = np.array(
             [any(is_in_category(one, topic) for one in labels) for labels in web.labels]
         )
-        for size in SIZES:
+        for size in sizes:
             for number in range(repeat):
                 rng = np.random.default_rng([size, number])
                 held_out = _held_out(web.hosts, rng) if by_host else rng.random(len(good)) < 0.4
@@ -188,24 +198,26 @@ def _at_share(sides: Sequence[NDArray[np.intp]], share: float) -> list[NDArray[n
 def _evaluate(web: Pages, draw: Draw) -> list[dict[str, Any]]:
     truth = draw.good[draw.test]
     rows = []
-    try:
-        began_s = time.process_time()
-        classifier, before = _trained(web, draw)
+    for name, embedding in (("Focused", True), ("Focused, words only", False)):
+        try:
+            began_s = time.process_time()
+            classifier, before = _trained(web, draw, embedding)
+        except TrainingError as error:  # training failed: missing in the table
+            print(f"{draw.topic}, {draw.size}, {draw.number}: {error}", file=sys.stderr)
+            continue
         seconds = time.process_time() - began_s
         found = [classifier.classify(web.pages[i]) for i in draw.test]
         relevance = np.array([one.relevance for one in found])
         known = float(np.mean([one.known for one in found]))
         rows.append(
-            _metrics("Focused", relevance, truth, classifier.threshold, before)
+            _metrics(name, relevance, truth, classifier.threshold, before)
             | {"known": known, "training_cpu_s": seconds}
         )
-    except TrainingError as error:  # training failed: missing in the table
-        print(f"{draw.topic}, {draw.size}, {draw.number}: {error}", file=sys.stderr)
     rows.append(_metrics("MultinomialNB", _baseline(web, draw), truth, 0.5, None))
     return rows
 
 
-def _trained(web: Pages, draw: Draw) -> tuple[LinearTopicClassifier, FloatArray]:
+def _trained(web: Pages, draw: Draw, embedding: bool) -> tuple[LinearTopicClassifier, FloatArray]:
     """Our classifier, and the held-out pages' raw scores taken as probabilities."""
     train = draw.train.tolist()
     with Corpus() as corpus:
@@ -217,9 +229,8 @@ def _trained(web: Pages, draw: Draw) -> tuple[LinearTopicClassifier, FloatArray]
             [web.hosts[i] for i in train],
             [web.pages[i].title for i in train],
         )
-        classifier = fit_classifier(
-            samples, corpus, TrainingOptions(ESTIMATORS[0], prior=draw.share)
-        ).classifier
+        options = TrainingOptions(ESTIMATORS[0], prior=draw.share, embedding=embedding)
+        classifier = fit_classifier(samples, corpus, options).classifier
     hashed = [hash_page(web.pages[i]) for i in draw.test]
     vectors = map(classifier.vocabulary.vectorize_page, hashed)
     raw_scores = np.array(list(map(classifier.decision_function, vectors, hashed)))

@@ -27,8 +27,8 @@ _MIN_DISTANCE = 1e-6
 class ScoreCombination:
     """A linear combination of k parts: ``coefficients``, each >= 0, and ``offset``.
 
-    ``shares``, of sum 1, tell how much each part counts: coefficients per half distance of the
-    part's class means.
+    ``shares`` tell how much each part counts: coefficients per half distance of the part's class
+    means, of sum 1, or all 0 if no part separates the classes.
     """
 
     coefficients: tuple[float, ...]
@@ -44,7 +44,7 @@ def fit_combination(scores: FloatArray, good: BoolArray, weights: FloatArray) ->
     """Fit a combination to out-of-fold ``scores`` of both classes, shape (n, k), base first.
 
     Logistic regression with a Gaussian prior; both classes have the weight of the smaller one. A
-    part that ranks others above good samples gets no weight.
+    part that does not rank good samples above others has coefficient 0.
     """
     balanced = weights.copy()
     smaller = min(weights[good].sum(), weights[~good].sum())
@@ -57,13 +57,11 @@ def fit_combination(scores: FloatArray, good: BoolArray, weights: FloatArray) ->
     unit = np.where(separates, unit, 1.0)
     columns = np.clip((scores - middle) / unit, -_SCORE_LIMIT, _SCORE_LIMIT) * separates
     found = _fit_coefficients(columns, good, balanced) * separates
-    if not found.any():
-        found[0] = 1.0
     coefficients = found / unit
     return ScoreCombination(
         tuple(coefficients.tolist()),
         float(-coefficients @ middle),
-        tuple((found / found.sum()).tolist()),
+        tuple((found / (found.sum() or 1.0)).tolist()),
     )
 
 

@@ -53,6 +53,7 @@ CLASSIFIERS: dict[str, Callable[[Path], TopicClassifier]] = {
         name: lambda folder, name=name: trained(folder, estimator=name).classifier
         for name in ESTIMATORS
     },
+    "words only": lambda folder: trained(folder, wish={"embedding": False}).classifier,
     "own pipeline": plain,
     "own pipeline, calibrated": calibrated,
     "remembering": lambda folder: CachingClassifier(trained(folder).classifier, SharedCpuTime()),

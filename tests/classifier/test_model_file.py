@@ -86,6 +86,12 @@ def test_a_loaded_model_classifies_as_the_saved_one(model, saved):
     ]
 
 
+def test_a_model_of_an_embedding_table_that_is_missing_is_refused(saved, monkeypatch):
+    monkeypatch.setattr("focused.classifier.model_file.load_embedding", lambda: None)
+    with pytest.raises(ModelError, match="embedding table"):
+        load_model(saved)
+
+
 def test_a_loaded_model_has_the_report_it_was_saved_with(model, saved):
     assert load_model(saved).report == model.report
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from focused.web.page import Page
 from tests.support.made_up_topic import page, topic, trained, web
 
 NOW = 1_700_000_000.0
+SHARED = "cheese garden milk soil rind seed dairy tulip"
 
 
 def test_a_trained_model_separates_the_topic(tmp_path):
@@ -64,6 +67,28 @@ def test_the_prior_moves_relevance_but_not_who_is_on_topic(tmp_path):
     low, high = ([classifier.classify(one) for one in pages] for classifier in (rare, common))
     assert all(a.relevance < b.relevance for a, b in zip(low, high, strict=True))
     assert [one.on_topic for one in low] == [one.on_topic for one in high]
+
+
+def test_the_report_tells_how_much_each_part_of_the_score_counts(tmp_path):
+    names, shares, precisions = zip(*trained(tmp_path).report.trial.parts, strict=True)
+    assert names == ("naive-bayes", "logistic-regression", "meaning of the first words")
+    assert sum(shares) == pytest.approx(1.0)
+    assert all(0.0 <= value <= 1.0 for value in (*shares, *precisions))
+
+
+def test_pages_are_also_classified_by_words_that_no_sample_has(tmp_path):
+    ours = Page("https://new.example/", title="Camembert, mozzarella and parmesan", text=SHARED)
+    others = replace(ours, title="Lilies, roses and daffodils")
+    by_meaning = trained(tmp_path).classifier
+    assert by_meaning.classify(ours).relevance > by_meaning.classify(others).relevance
+
+
+def test_without_the_embedding_only_words_of_samples_count(tmp_path):
+    ours = Page("https://new.example/", title="Camembert, mozzarella and parmesan", text=SHARED)
+    others = replace(ours, title="Lilies, roses and daffodils")
+    by_words = trained(tmp_path, wish={"embedding": False})
+    assert by_words.report.trial.parts == ()
+    assert by_words.classifier.classify(ours) == by_words.classifier.classify(others)
 
 
 def test_samples_of_one_host_are_validated_by_page_and_the_report_says_so(tmp_path):
