@@ -8,7 +8,6 @@ kept. The walk has its own stack, so that depth never causes recursion.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -137,7 +136,7 @@ class TreeWalk:
         self._block.end = len(self.pieces)
 
     def _visit(self, node: LexborNode | None) -> None:
-        pieces, stack, kinds = self.pieces, self._stack, _kind_by_tag_id().get
+        pieces, stack, kinds = self.pieces, self._stack, _KIND_BY_TAG_ID.get
         while node is not None:
             kind = kinds(node.tag_id, _INLINE)
             if kind == _TEXT:
@@ -270,8 +269,7 @@ class TreeWalk:
         self.pieces.append("\n")
 
 
-@cache
-def _kind_by_tag_id() -> dict[int, int]:
+def _kinds_by_tag_id() -> dict[int, int]:
     """Return the kinds by Lexbor's number of the tag, which is read faster than its name.
 
     The numbers of the standard's tags are constants; other tags have no kind.
@@ -281,6 +279,9 @@ def _kind_by_tag_id() -> dict[int, int]:
     nodes = [tree.body.first_child, comment := tree.root.prev, comment and comment.prev]
     nodes += [tree.create_node(tag) for tag in _KINDS if tag[0].isalpha()]
     return {node.tag_id: _KINDS[node.tag or ""] for node in nodes if node is not None}
+
+
+_KIND_BY_TAG_ID = _kinds_by_tag_id()
 
 
 _ON_LEAF = {
