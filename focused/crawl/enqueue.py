@@ -29,6 +29,7 @@ from focused.link_scoring.link_features import (
     adds_information,
     has_enough_inlinks,
     merge_features,
+    parent_log_odds,
 )
 from focused.link_scoring.protocols import (
     LinkScorer,
@@ -92,10 +93,11 @@ class LinkEnqueuer:
     ) -> dict[str, ScoredLink]:
         """Score the links; queued ones to which the page adds no information keep their score."""
         pairs = list(zip(links, waiting, strict=True))
+        log_odds = parent_log_odds(context.classification)
         found = {
             link.url: _as_queued(link, other)
             for link, other in pairs
-            if other is not None and self._merges_features and not adds_information(context, other)
+            if other is not None and self._merges_features and not adds_information(log_odds, other)
         }
         informative = [pair for pair in pairs if pair[0].url not in found]
         if informative:

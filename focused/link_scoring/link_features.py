@@ -132,12 +132,9 @@ def has_enough_inlinks(link: ScorableLink) -> bool:
     return _has_link_features(link) and link.features[_IN_LINKS] >= MAX_IN_LINKS
 
 
-def adds_information(context: PageContext, link: ScorableLink) -> bool:
-    """Whether an in-link from the page of ``context`` changes the features of a queued link."""
-    return (
-        not has_enough_inlinks(link)
-        or parent_log_odds(context.classification) > link.features[_PARENT]
-    )
+def adds_information(log_odds: float, link: ScorableLink) -> bool:
+    """Whether an in-link changes the features of a queued link; ``log_odds`` are its page's."""
+    return not has_enough_inlinks(link) or log_odds > link.features[_PARENT]
 
 
 def round_precision(

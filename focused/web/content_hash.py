@@ -134,7 +134,7 @@ def _words(text: str) -> list[bytes]:
 
 
 def _plain_words(words: Iterable[bytes]) -> set[bytes]:
-    return {word for word in set(words) if _has_no_digits(word)} - _DATE_WORDS
+    return {word for word in set(words) if word.isalpha() or _has_no_digits(word)} - _DATE_WORDS
 
 
 def _has_no_digits(word: bytes) -> bool:

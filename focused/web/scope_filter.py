@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import ada_url
 from msgspec import structs
@@ -142,8 +143,10 @@ NESTED_ESCAPES = "trap: nested escapes"
 _SHORTEST_REPETITION = 4
 _MAX_BLOCK = 4
 _TRIPLE_ESCAPE = "%252525"
+_CACHED_URLS = 8_192  # pages of a host have links in common
 
 
+@lru_cache(_CACHED_URLS)
 def find_url_trap(url: str) -> str | None:
     """Return why a normalised URL looks like one of endlessly many, or None.
 
