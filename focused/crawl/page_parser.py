@@ -390,13 +390,13 @@ _REPLY_PAGE, _REPLY_FAILURE = b"R", b"F"
 
 def _encode_array(value: object) -> object:
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.tobytes()
+        return value.dtype.str, value.shape, value.tobytes()
     raise TypeError(f"{type(value)} is not part of a parsed page")
 
 
-def _decode_array(kind: type, value: tuple[str, bytes]) -> object:
-    dtype, numbers = value
-    return np.frombuffer(numbers, dtype)
+def _decode_array(kind: type, value: tuple[str, Sequence[int], bytes]) -> object:
+    dtype, shape, numbers = value
+    return np.frombuffer(numbers, dtype).reshape(shape)
 
 
 _encode = msgspec.msgpack.Encoder(enc_hook=_encode_array).encode
