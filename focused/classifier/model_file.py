@@ -45,7 +45,7 @@ from focused.classifier.training_report import (
 from focused.directory.directory_reader import samples_digest
 from focused.errors import ModelError
 from focused.text.documents import Vocabulary
-from focused.text.static_embedding import load_embedding
+from focused.text.static_embedding import StaticEmbedding, load_embedding
 from focused.topic import Topic
 
 MODEL_FORMAT = "focused topic model"
@@ -257,47 +257,58 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         arrays["log_prior"],
         arrays["log_likelihood"],
     )
+    embedding = _load_embedding_of(meta)
     classifier = LinearTopicClassifier(
         Vocabulary(words, arrays["idf"]),
         arrays["weights"],
         _finite_number(meta["bias"]),
         taxonomy,
         _build_calibration(meta["calibration"]),
-        _build_semantic_scorer(meta["semantic"], arrays["semantic"]),
-        _build_lead_scorer(meta, arrays["lead"]),
+        None
+        if embedding is None
+        else _build_semantic_scorer(embedding, meta["semantic"], arrays["semantic"]),
+        None
+        if embedding is None
+        else _build_lead_scorer(embedding, meta["lead_bias"], arrays["lead"]),
     )
     return TrainedModel(classifier, _build_report(meta["report"]))
 
 
-def _build_semantic_scorer(
-    fields: dict[str, Any], direction: NDArray[np.float32]
-) -> SemanticScorer | None:
-    """Return the semantic scorer, or None for a model of another embedding table, or of none."""
-    embedding = load_embedding() if fields["embedding"] else None
-    if embedding is None or embedding.name != fields["embedding"]:
+def _load_embedding_of(meta: dict[str, Any]) -> StaticEmbedding | None:
+    """Return the embedding table that a model was trained with, or None for a model without one.
+
+    Raises :class:`ModelError` if this installation has another: the calibration relies on it.
+    """
+    name = meta["semantic"]["embedding"]
+    if not name:
         return None
+    embedding = load_embedding()
+    if embedding is None or embedding.name != name:
+        raise ModelError(
+            f"training.model: the model uses the embedding table {name}, which this installation "
+            "doesn't have: train again"
+        )
+    return embedding
+
+
+def _build_semantic_scorer(
+    embedding: StaticEmbedding, fields: dict[str, Any], direction: NDArray[np.float32]
+) -> SemanticScorer:
     if direction.shape != (embedding.dimensions,):
         raise ValueError("the semantic scorer does not fit the embedding table")
     numbers = {name: _finite_number(fields[name]) for name in ("bias", "slope")}
     return SemanticScorer(embedding, direction.astype(np.float64), **numbers)
 
 
-def _build_lead_scorer(meta: dict[str, Any], direction: NDArray[np.float32]) -> LeadScorer | None:
-    """Return the lead scorer, or None for a model without one.
-
-    Raises :class:`ModelError` without the embedding table that the calibration relies on.
-    """
+def _build_lead_scorer(
+    embedding: StaticEmbedding, bias: object, direction: NDArray[np.float32]
+) -> LeadScorer | None:
+    """Return the lead scorer, or None for a model without one."""
     if not len(direction):
         return None
-    embedding, name = load_embedding(), meta["semantic"]["embedding"]
-    if embedding is None or embedding.name != name:
-        raise ModelError(
-            f"training.model: the model uses the embedding table {name}, which this installation "
-            "doesn't have: train again"
-        )
     if direction.shape != (embedding.dimensions,):
         raise ValueError("the lead scorer does not fit the embedding table")
-    return LeadScorer(embedding, direction.astype(np.float64), _finite_number(meta["lead_bias"]))
+    return LeadScorer(embedding, direction.astype(np.float64), _finite_number(bias))
 
 
 def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:

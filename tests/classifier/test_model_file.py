@@ -46,9 +46,10 @@ def test_a_loaded_model_rates_meanings_as_the_saved_one(model, saved):
     assert loaded.score_meanings(texts)[0] > loaded.score_meanings(texts)[1]
 
 
-def test_a_model_of_another_embedding_table_rates_no_meanings(saved, monkeypatch):
+def test_a_model_of_another_embedding_table_is_refused(saved, monkeypatch):
     monkeypatch.setattr("focused.classifier.model_file.load_embedding", lambda: None)
-    assert load_model(saved).classifier.score_meanings(["mozzarella"]).tolist() == [0.0]
+    with pytest.raises(ModelError, match=r"embedding table .*: train again"):
+        load_model(saved)
 
 
 @pytest.fixture(scope="module")
