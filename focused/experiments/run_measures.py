@@ -117,14 +117,18 @@ def bin_scores(
 ) -> list[list[float]] | None:
     """Count scores before the fetch against labels by bin; None if they are no probabilities.
 
-    Each item is a :class:`focused.reports.reliability.BinCount`. Seeds, feeds, training pages and
-    duplicates are left out.
+    Each item is a :class:`focused.reports.reliability.BinCount`. Seeds, feeds, training pages,
+    duplicates and pages without a label are left out: labels miss pages, so a page without one
+    says nothing about its score.
     """
     if not has_probability_scores(policy):
         return None
     counted = scored_pages(pages)
-    relevant = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
-    return [list(each) for each in count_bins(counted["score"].to_numpy(np.float64), relevant)]
+    relevance = [ground_truth.known_relevance(url) for url in counted["url"]]
+    is_labelled = np.array([each is not None for each in relevance], dtype=bool)
+    scores = counted["score"].to_numpy(np.float64)[is_labelled]
+    relevant = np.array([each for each in relevance if each is not None], dtype=bool)
+    return [list(each) for each in count_bins(scores, relevant)]
 
 
 def harvest_curve(is_relevant: NDArray[np.bool_]) -> list[list[int]]:

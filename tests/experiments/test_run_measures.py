@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from focused.experiments.analysis.comparison_runs import runs_of
+from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.run_measures import (
     area_under_harvest,
+    bin_scores,
     harvest_curve,
     pages_to_half_recall,
     peak_mb,
@@ -89,3 +93,29 @@ def test_a_run_keeps_its_scores_against_labels_where_they_are_probabilities(
     # The start is not predicted, and has no label
     assert sum(count.pages for count in run.score_bins) == run.fetched - 1
     assert sum(count.on_topic for count in run.score_bins) == run.on_topic
+
+
+def test_a_page_without_a_label_says_nothing_about_its_score() -> None:
+    class Labels:
+        def known_relevance(self, url: str) -> bool | None:
+            return {"http://a.test/good": True, "http://a.test/other": False}.get(url)
+
+    pages = pd.DataFrame(
+        {
+            "url": [f"http://a.test/{name}" for name in ("good", "other", "unlabelled")],
+            "score": [0.85, 0.15, 0.85],
+        }
+    ).assign(
+        outcome="fetched",
+        training=False,
+        relevance=0.9,
+        parent="http://a.test/",
+        depth=1,
+        duplicate_of=None,
+    )
+    bins = bin_scores("focused", cast(GroundTruth, Labels()), pages)
+    assert bins is not None
+    assert [(place, count, on_topic) for place, count, on_topic, *_ in bins] == [
+        (1, 1, 0),
+        (8, 1, 1),
+    ]
