@@ -28,6 +28,7 @@ FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "parents": ("parent", "parents", "in_links", "since"),
         "text": ("anchor", "context"),
         "url": ("url",),
+        "meaning": ("anchor_meaning", "context_meaning", "url_meaning"),
         "crawl-words": ("anchor_words", "url_words", "page_words", "context_words"),
         "places": ("siblings", "tag_path"),
         "shape": ("out_degree", "navigation"),
