@@ -227,9 +227,10 @@ def main() -> int:
     names = [name for name in TOPICS if TOPICS[name].web in options.webs.split(",")]
     if options.topics:
         names = [name for name in names if name in options.topics.split(",")]
+    labels = tuple(int(count) for count in options.labels.split(","))
+    draws = range(options.first, options.first + options.draws)
     found = Parallel(n_jobs=options.jobs)(
-        delayed(points_of)(name, range(options.first, options.first + options.draws))
-        for name in names
+        delayed(points_of)(name, draws, labels, words_only=options.words_only) for name in names
     )
     points = pd.DataFrame([asdict(point) for each in found for point in each])
     options.out.mkdir(parents=True, exist_ok=True)
@@ -247,12 +248,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--topics", help="names, with commas between them; default: all twelve")
     parser.add_argument("--draws", type=int, default=3, help="pairs of seeds for each topic")
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    parser.add_argument("--labels", default=",".join(map(str, LABELS)), help="0 first, commas")
+    parser.add_argument("--words-only", action="store_true", help="training.embedding = false")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/topic-from-keywords"))
     return parser.parse_args()
 
 
-def points_of(name: str, draws: Sequence[int]) -> list[Point]:
+def points_of(
+    name: str, draws: Sequence[int], labels: Sequence[int], *, words_only: bool
+) -> list[Point]:
     """The measured models of one topic, for each draw of seeds."""
     wanted = TOPICS[name]
     points: list[Point] = []
@@ -262,7 +267,8 @@ def points_of(name: str, draws: Sequence[int]) -> list[Point]:
         measured = _measured_pages(opened, good)
         for draw in draws:
             with tempfile.TemporaryDirectory(prefix="focused-topic-") as folder:
-                route = Route(name, wanted, opened, good, measured, draw, Path(folder))
+                about = (name, wanted, opened, good, measured, draw, Path(folder))
+                route = Route(*about, labels, words_only)
                 points += route.points()
     return points
 
@@ -293,6 +299,8 @@ class Route:
     measured: Mapping[str, HashedPage]
     draw: int
     folder: Path
+    labels: Sequence[int]
+    words_only: bool
     used: set[str] = field(default_factory=set)
     models: list[tuple[int, int, LinearTopicClassifier | None, str]] = field(default_factory=list)
     harvest: float = float("nan")
@@ -307,17 +315,21 @@ class Route:
         told = StringIO()
         with redirect_stdout(told):
             write_topic_files(idea)
+            if self.words_only:
+                text = idea.topic_file.read_text("utf-8")
+                text = text.replace("embedding = true", "embedding = false")
+                idea.topic_file.write_text(text, "utf-8")
             self.topic = load_topic(idea.topic_file)
             classifier = KeywordClassifier(self.wanted.keywords)
             first = self._crawl(classifier, FIRST_PAGES)
             message = self._teach(first)
         self._keep(0, message)
         crawl = first
-        for before, labels in pairwise(LABELS):
+        for before, labels in pairwise(self.labels):
             self._label(crawl, labels - before)
             self._keep(labels, self._retrain())
             model = self._model()
-            if labels == LABELS[1] and model is not None:
+            if labels == self.labels[1] and model is not None:
                 crawl = self._crawl(model, NEXT_PAGES, training_urls(self.topic))
                 rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
                 self.harvest = float(rows["url"].isin(self.good).mean())
@@ -509,7 +521,7 @@ def summary(points: pd.DataFrame) -> str:
         row.append(f"{first['harvest'].mean():.0%}")
         rows.append(row)
     head = ["web", "topic", "listed on topic", "rightly",
-            *(f"after {n}" for n in LABELS), "harvest"]  # fmt: skip
+            *(f"after {n}" for n in sorted(set(points["labels"]))), "harvest"]  # fmt: skip
     parts.append(
         "## By topic\n\nPages proposed as on topic, how many rightly, average precision after so "
         "many labels (mean ± standard deviation over draws), and the share of on-topic pages "
