@@ -150,8 +150,9 @@ TRAINING_KEYS = (
         "embedding",
         _FLAG,
         "true",
-        "Score links by the meaning of their words, too, with the shipped word embedding "
-        "(English). See docs/explanation/apprentice.md#meaning.",
+        "Score links and pages by the meaning of their words, too, with the shipped word "
+        "embedding (English). See docs/explanation/apprentice.md#meaning and "
+        "docs/explanation/classifier.md#parts-of-the-score.",
     ),
 )
 
