@@ -21,6 +21,7 @@ from focused.directory.sample_set import background_samples
 from focused.errors import ConfigurationError
 from focused.labels.label_file import role_of
 from focused.text.documents import Vocabulary, page_words
+from focused.text.static_embedding import StaticEmbedding
 from focused.text.tokens import tokenize
 from focused.web.page import Classification, Page
 
@@ -33,6 +34,7 @@ _WORDS_PER_HIT = 500  # hits are counted per this many words
 _FULL_RARITY = 1.0  # total rarity that gives relevance 1
 _NATS_PER_KEYWORD = 2.0
 _MAX_NATS = 4.0
+_PREFIX_WORDS = 12  # a prefix means this many of the words that begin with it
 
 
 class KeywordClassifier:
@@ -112,6 +114,21 @@ class KeywordWeights:
                 if phrase.has(word):
                     weights[place] = max(weights[place], share / float(vocabulary.idf[place]))
         return weights
+
+    def direction(self, embedding: StaticEmbedding) -> NDArray[np.float64]:
+        """Return the unit vector of what the keywords mean, shape (d,); zero if none is known."""
+        total = np.zeros(embedding.dimensions)
+        for phrase in self._phrases:
+            words = list(phrase.whole_words)
+            for prefix in phrase.prefixes:
+                # Frequent words come first.
+                words += [one for one in embedding.pieces if one.startswith(prefix)][:_PREFIX_WORDS]
+            total += _to_unit_length(embedding.embed(words, 1).sum(axis=0, dtype=np.float64))
+        return _to_unit_length(total)
+
+
+def _to_unit_length(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    return vector / (math.sqrt(vector @ vector) or 1.0)
 
 
 def _parse_keywords(keywords: Iterable[str]) -> list[_Phrase]:

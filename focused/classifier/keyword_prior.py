@@ -1,7 +1,8 @@
 """The keywords as a Bayesian prior of the topic classifier, updated by labels.
 
-A page's log-odds are a linear function of two scores: that of the words learned from
-samples, and that of the keywords. The three coefficients have a Gaussian prior and are
+A page's log-odds are a linear function of three scores: that of the model learned from
+samples, that of the keywords, and how near the meaning of the page's first words is to that of
+the keywords (0 without an embedding). The four coefficients have a Gaussian prior and are
 fitted to the confirmed pages (seeds and labels) by maximum a posteriori. Without labels the
 keywords dominate. The prior is narrow, because labelled pages are those the classifier was
 unsure about and not representative; it widens with the number of labels, so that a hundred
@@ -43,13 +44,14 @@ from focused.classifier.validation import (
 )
 from focused.directory.sample_set import is_background
 
-# Bias, coefficient of the learned words, coefficient of the keywords. Fitted on ten topics not in
+# Bias, coefficients of the learned model, of the keywords, and of their meaning (this one chosen on
+# topics of benchmarks/topic_from_keywords.py). The others are fitted on ten topics not in
 # benchmarks/topic_from_keywords.py; flat around these values.
-_PRIOR_MEAN = (-1.5, 0.6, 5.5)
-_PRIOR_PRECISION = (50.0, 50.0, 200.0)
+_PRIOR_MEAN = (-1.5, 0.6, 5.5, 0.4)
+_PRIOR_PRECISION = (50.0, 50.0, 200.0, 50.0)
 _LABELS_TO_HALVE_PRECISION = 100  # number of confirmed pages that halves the precision
 # Scores beyond these ranges are noise.
-_WORDS_RANGE, _KEYWORDS_RANGE = (-3.0, 3.0), (0.0, 3.0)
+_WORDS_RANGE, _KEYWORDS_RANGE, _MEANING_RANGE = (-3.0, 3.0), (0.0, 3.0), (-3.0, 3.0)
 
 DEFAULT_KEYWORD_THRESHOLD = 0.35
 """The threshold while there are too few labels to choose one."""
@@ -73,11 +75,13 @@ def fit_keyword_model(
     known_share: FloatArray,
     options: TrainingOptions,
     keyword_weights: FloatArray,
+    keyword_direction: FloatArray,
     confirmed: BoolArray,
 ) -> KeywordFit:
     """Fit word weights to the samples and combine them with the keywords'.
 
-    ``keyword_weights`` has shape (V,). ``confirmed``, shape (m,), marks drawn samples that a
+    ``keyword_weights`` has shape (V,); ``keyword_direction``, what the keywords mean, shape (d,),
+    is empty without an embedding. ``confirmed``, shape (m,), marks drawn samples that a
     person confirmed.
     """
     good, weights = material.drawn_good, material.drawn_weights
@@ -86,21 +90,22 @@ def fit_keyword_model(
     scale = max(float(keyword_scores[side].mean()) for side in (good, is_own)) or 1.0
     sample_model = _fit_sample_model(material, options)
     word_scores = sample_model.scores if sample_model else np.zeros(len(good))
-    scores = np.column_stack((word_scores, keyword_scores / scale))
-    bias, word_coefficient, keyword_coefficient = _fit_coefficients(
-        scores[confirmed], good[confirmed]
-    )
-    log_odds = bias + _clip_scores(scores) @ (word_coefficient, keyword_coefficient)
+    meaning = _fit_meaning(material, keyword_direction)
+    scores = np.column_stack((word_scores, keyword_scores / scale, meaning.scores))
+    bias, *coefficients = _fit_coefficients(scores[confirmed], good[confirmed])
+    log_odds = bias + _clip_scores(scores) @ coefficients
+    word_coefficient, keyword_coefficient, meaning_coefficient = coefficients
     joined = keyword_coefficient / scale * keyword_weights
     titles = score_short_texts(
         material.vocabulary,
         joined.astype(np.float32),
         [material.titles[place] for place in material.drawn],
     )
-    model = PageModel(joined, bias, np.zeros(0))
+    model = PageModel(joined, bias, meaning.direction, meaning.bias).scale_meaning(
+        meaning_coefficient
+    )
     if sample_model:
-        model = sample_model.model.scale(word_coefficient)
-        model = replace(model, weights=joined + model.weights, bias=bias + model.bias)
+        model = model.add(sample_model.model.scale(word_coefficient))
         titles = (
             titles + word_coefficient / sample_model.unit * sample_model.predictions.title_scores
         )
@@ -171,6 +176,31 @@ def _fit_sample_model(material: TrainingData, options: TrainingOptions) -> _Samp
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What the keywords mean: ``scores``, shape (m,), are in standard deviations over own samples.
+
+    Own samples are those outside the general background: all of them may be near the keywords.
+    """
+
+    direction: FloatArray
+    bias: float
+    scores: FloatArray
+
+
+def _fit_meaning(material: TrainingData, direction: FloatArray) -> _Meaning:
+    vectors, count = material.lead_vectors, len(material.drawn)
+    if vectors is None or not direction.any():
+        return _Meaning(np.zeros(0), 0.0, np.zeros(count))
+    nearness, has_words = vectors @ direction, vectors.any(axis=1)
+    own = nearness[has_words & _is_not_background(material)]
+    if not len(own):
+        return _Meaning(np.zeros(0), 0.0, np.zeros(count))
+    mean, scale = float(own.mean()), 1.0 / (float(own.std()) or 1.0)
+    scores = np.where(has_words, scale * (nearness - mean), 0.0)
+    return _Meaning(scale * direction, -scale * mean, scores)
+
+
 def _is_not_background(material: TrainingData) -> BoolArray:
     """Return which drawn samples are not of the general background, shape (m,)."""
     general = np.array([is_background(name) for name in material.categories])
@@ -178,12 +208,12 @@ def _is_not_background(material: TrainingData) -> BoolArray:
 
 
 def _clip_scores(scores: FloatArray) -> FloatArray:
-    low, high = np.transpose((_WORDS_RANGE, _KEYWORDS_RANGE))
+    low, high = np.transpose((_WORDS_RANGE, _KEYWORDS_RANGE, _MEANING_RANGE))
     return np.clip(scores, low, high)
 
 
-def _fit_coefficients(scores: FloatArray, good: BoolArray) -> tuple[float, float, float]:
-    """Return the MAP estimates of the bias and the two coefficients, both >= 0."""
+def _fit_coefficients(scores: FloatArray, good: BoolArray) -> list[float]:
+    """Return the MAP estimates of the bias and of the coefficients, which are >= 0."""
     mean = np.array(_PRIOR_MEAN)
     precision = np.array(_PRIOR_PRECISION) / (1.0 + (len(good) / _LABELS_TO_HALVE_PRECISION) ** 2)
     columns = np.column_stack((np.ones(len(good)), _clip_scores(scores)))
@@ -195,9 +225,9 @@ def _fit_coefficients(scores: FloatArray, good: BoolArray) -> tuple[float, float
         value = misfit.sum() + pull @ (found - mean) / 2
         return float(value), columns.T @ (expit(log_odds) - good) + pull
 
-    bounds = ((None, None), (0.0, None), (0.0, None))
+    bounds = ((None, None), *((0.0, None),) * scores.shape[1])
     found = minimize(loss, mean, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return float(found[0]), float(found[1]), float(found[2])
+    return [float(one) for one in found]
 
 
 def _choose_threshold(

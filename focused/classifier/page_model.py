@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,22 @@ class PageModel:
             factor * self.bias,
             factor * self.direction,
             factor * self.direction_bias,
+        )
+
+    def scale_meaning(self, factor: float) -> PageModel:
+        """Return the model whose scores of meaning are ``factor`` times as large."""
+        return replace(
+            self, direction=factor * self.direction, direction_bias=factor * self.direction_bias
+        )
+
+    def add(self, other: PageModel) -> PageModel:
+        """Return the model whose scores are the sums of both models' scores."""
+        directions = [one for one in (self.direction, other.direction) if len(one)]
+        return PageModel(
+            self.weights + other.weights,
+            self.bias + other.bias,
+            np.sum(directions, axis=0) if directions else np.zeros(0),
+            self.direction_bias + other.direction_bias,
         )
 
     def lead_scorer(self) -> LeadScorer | None:

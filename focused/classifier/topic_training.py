@@ -207,7 +207,11 @@ def fit_classifier(
         model = fit_page_model(data, options.estimator, predictions)
     else:
         confirmed = samples.confirmed[data.drawn]
-        found = fit_keyword_model(data, known_share, options, keywords.of(vocabulary), confirmed)
+        embedding = load_embedding() if options.embedding else None
+        direction = np.zeros(0) if embedding is None else keywords.direction(embedding)
+        found = fit_keyword_model(
+            data, known_share, options, keywords.of(vocabulary), direction, confirmed
+        )
         calibration, predictions, trial = found.calibration, found.predictions, found.trial
         model = found.model
     taxonomy = fit_training_taxonomy(data, sums[0], sizes[0], predictions.taxonomy)

@@ -13,7 +13,9 @@ from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.errors import ConfigurationError
 from focused.labels.label_file import Label
+from focused.text.static_embedding import load_embedding
 from focused.topic import Seeds
+from focused.web.page import Page
 from tests.support.made_up_topic import page, topic, web
 
 KEYWORDS = ("gouda", "chedd*", "ripening")
@@ -116,3 +118,26 @@ def test_each_word_of_a_phrase_has_its_share_of_the_weight():
 def test_keywords_without_a_word_are_an_error():
     with pytest.raises(ConfigurationError, match=r"training\.keywords"):
         KeywordWeights(("*",))
+
+
+def test_pages_near_the_meaning_of_the_keywords_are_relevant_without_their_words(tmp_path):
+    classifier = taught(tmp_path).classifier
+    shared = "cheese garden milk soil rind seed dairy tulip"
+    ours = Page("https://new.example/", title="Camembert, mozzarella and yogurt", text=shared)
+    others = replace(ours, title="Lawyers, courts and parliaments")
+    assert classifier.classify(ours).relevance > classifier.classify(others).relevance
+
+
+def test_a_prefix_means_the_words_that_begin_with_it():
+    embedding = load_embedding()
+    assert embedding is not None
+    prefix, word, other = (
+        KeywordWeights([keyword]).direction(embedding) for keyword in ("chem*", "chemistry", "law")
+    )
+    assert prefix @ word > prefix @ other + 0.3
+
+
+def test_keywords_that_the_embedding_does_not_know_have_no_meaning():
+    embedding = load_embedding()
+    assert embedding is not None
+    assert not KeywordWeights(["音楽"]).direction(embedding).any()
