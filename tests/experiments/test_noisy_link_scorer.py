@@ -60,7 +60,7 @@ def test_another_seed_gives_other_noise():
 def test_the_best_of_two_is_sampled_in_proportion_to_their_odds_except_strays():
     ours = apprentice()
     rows = np.zeros((2, len(ours.feature_names)))
-    rows[0, ours.feature_names.index("url")] = 2.0
+    rows[0, ours.feature_names.index("url")] = 4.0
     links = [waiting(url, row) for url, row in zip(URLS, rows, strict=False)]
     better, worse = (each.rank_score for each in ours.rescore(links))
     draws = 4_000
