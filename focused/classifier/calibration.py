@@ -91,6 +91,14 @@ class CalibrationCurve:
         return (smooth + self.shares[min(index, len(self.points) - 1)]) / 2
 
 
+def balance_classes(weights: FloatArray, good: BoolArray) -> FloatArray:
+    """Return weights with mean one and the same sum per class."""
+    balanced = weights.copy()
+    for of_class in (good, ~good):
+        balanced[of_class] *= len(good) / (2 * weights[of_class].sum())
+    return balanced
+
+
 def fit_platt_scaling(
     raw_scores: FloatArray, good: BoolArray, weights: FloatArray | None = None
 ) -> tuple[float, float]:

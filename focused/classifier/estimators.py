@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from focused.classifier.calibration import BoolArray, FloatArray, ThresholdTarget
+from focused.classifier.calibration import (
+    BoolArray,
+    FloatArray,
+    ThresholdTarget,
+    balance_classes,
+)
 from focused.topic import ESTIMATORS
 
 # Chosen by cross-validation over hosts on nine topics; see docs/explanation/classifier.md.
@@ -39,20 +44,12 @@ def fit_word_weights(
     are sample weights. ``ratio``, shape (V,), has naive Bayes' log-likelihood ratios. The bias
     puts 0 midway between the class means. Deterministic.
     """
-    fitted = _FIT_FUNCTIONS[estimator](rows, good, _balance_classes(weights, good), ratio)
+    fitted = _FIT_FUNCTIONS[estimator](rows, good, balance_classes(weights, good), ratio)
     scores = rows @ fitted
     good_mean, other_mean = (
         np.average(scores[of_class], weights=weights[of_class]) for of_class in (good, ~good)
     )
     return fitted.astype(np.float32), float(-(good_mean + other_mean) / 2)
-
-
-def _balance_classes(weights: FloatArray, good: BoolArray) -> FloatArray:
-    """Return weights with mean one and the same sum per class."""
-    balanced = weights.copy()
-    for of_class in (good, ~good):
-        balanced[of_class] *= len(good) / (2 * weights[of_class].sum())
-    return balanced
 
 
 def _fit_naive_bayes(

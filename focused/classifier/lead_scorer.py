@@ -37,7 +37,7 @@ class LeadScorer:
         self.bias = bias
         self._words, pieces = embedding.whole_words
         self._scores = embedding.project(direction)[pieces]
-        self._squares = embedding.squared_norms()[pieces]
+        self._squares = embedding.squared_norms[pieces]
 
     def raw_score(self, page: HashedPage) -> float:
         """Return the score of one page; 0 if its first words are unknown."""
@@ -56,7 +56,7 @@ def embed_first_words(
     ``pages`` are the hashes of the first words of n pages.
     """
     index, pieces = embedding.whole_words
-    squares = embedding.squared_norms()[pieces]
+    squares = embedding.squared_norms[pieces]
     rows = np.zeros((len(pages), embedding.dimensions), np.float32)
     for row, hashes in zip(rows, pages, strict=True):
         words, frequencies = _known_words(index, hashes[:MAX_LEAD_WORDS])

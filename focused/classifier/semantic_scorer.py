@@ -14,7 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import BoolArray, FloatArray, fit_platt_scaling
+from focused.classifier.calibration import (
+    BoolArray,
+    FloatArray,
+    balance_classes,
+    fit_platt_scaling,
+)
 from focused.text.static_embedding import StaticEmbedding, split_word
 from focused.text.tokens import tokenize
 from focused.text.word_hashes import HashedTexts, hash_texts_once
@@ -44,7 +49,7 @@ class SemanticScorer:
         self.slope = slope
         self._pieces = embedding.index
         self._piece_scores = embedding.project(direction).tolist()
-        self._piece_squares = embedding.squared_norms().tolist()
+        self._piece_squares = embedding.squared_norms.tolist()
         self._clear()
 
     def _clear(self) -> None:
@@ -118,17 +123,32 @@ def fit_semantic_scorer(
     """
     rows = embedding.embed(leads, MAX_LEAD_WORDS)
     title_rows = embedding.embed(titles, MAX_LEAD_WORDS)
-    has_words = np.asarray(title_rows.any(axis=1))
-    raw_scores = np.zeros(len(good))
+    raw_scores = score_left_out(rows, title_rows, good, weights, folds)
+    slope, _ = fit_platt_scaling(raw_scores, good, weights) if title_rows.any() else (0.0, 0.0)
+    direction, bias = fit_direction(rows, good, weights)
+    return SemanticScorer(embedding, direction, bias, max(slope, 0.0))
+
+
+def score_left_out(
+    rows: NDArray[np.float32],
+    scored_rows: NDArray[np.float32],
+    good: BoolArray,
+    weights: FloatArray,
+    folds: NDArray[np.intp],
+) -> FloatArray:
+    """Return scores of ``scored_rows`` by models of the other folds' ``rows``, shape (n,).
+
+    Both are vectors of the same n samples, shape (n, d); a zero vector scores 0. A fold whose
+    complement has a single class uses a model of all folds.
+    """
+    scores = np.zeros(len(good))
     for fold in np.unique(folds):
         train, test = folds != fold, folds == fold
         if not 0 < good[train].sum() < train.sum():
             train = np.ones(len(good), dtype=bool)
         direction, bias = fit_direction(rows[train], good[train], weights[train])
-        raw_scores[test] = np.where(has_words[test], title_rows[test] @ direction + bias, 0.0)
-    slope, _ = fit_platt_scaling(raw_scores, good, weights) if has_words.any() else (0.0, 0.0)
-    direction, bias = fit_direction(rows, good, weights)
-    return SemanticScorer(embedding, direction, bias, max(slope, 0.0))
+        scores[test] = scored_rows[test] @ direction + bias
+    return np.where(scored_rows.any(axis=1), scores, 0.0)
 
 
 def fit_direction(
@@ -140,10 +160,7 @@ def fit_direction(
     """
     from sklearn.linear_model import LogisticRegression
 
-    balanced = weights.astype(np.float64)
-    for of_class in (good, ~good):
-        balanced[of_class] *= len(good) / (2 * balanced[of_class].sum())
     fitted = LogisticRegression(C=_REGRESSION_C, max_iter=1000).fit(
-        rows.astype(np.float64), good, sample_weight=balanced
+        rows.astype(np.float64), good, sample_weight=balance_classes(weights, good)
     )
     return np.asarray(fitted.coef_[0]), float(fitted.intercept_[0])

@@ -29,7 +29,7 @@ from focused.classifier.calibration import (
 )
 from focused.classifier.estimators import TrainingOptions, fit_word_weights
 from focused.classifier.score_combination import ScoreCombination, fit_combination
-from focused.classifier.semantic_scorer import fit_direction
+from focused.classifier.semantic_scorer import score_left_out
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
     ROOT_NODE,
@@ -217,13 +217,16 @@ def _combine_parts(
     All folds have one combination: its few coefficients add hardly any optimism, and those of
     single folds would differ in scale.
     """
-    fold, good, weights = base.fold, data.drawn_good, data.drawn_weights
+    assert data.lead_vectors is not None, "there is an embedding"
+    vectors, fold = data.lead_vectors, base.fold
+    good, weights = data.drawn_good, data.drawn_weights
     raw_scores, title_scores = [base.raw_scores], [base.title_scores]
     for part in word_parts(estimator)[1:]:
         raw, titles = _predict_left_out(data, sums, fold, part, base.kind)
         raw_scores.append(raw)
         title_scores.append(titles)
-    scores = np.column_stack((*raw_scores, _predict_by_meaning(data, fold)))
+    by_meaning = score_left_out(vectors, vectors, good, weights, fold)
+    scores = np.column_stack((*raw_scores, by_meaning))
     combination = fit_combination(scores, good, weights)
     names = (*word_parts(estimator), MEANING_PART)
     precisions = [_average_precision(column, data) for column in scores.T]
@@ -234,18 +237,6 @@ def _combine_parts(
         combination=combination,
         parts=tuple(zip(names, combination.shares, precisions, strict=True)),
     )
-
-
-def _predict_by_meaning(data: TrainingData, fold: NDArray[np.intp]) -> FloatArray:
-    """Return scores of the left-out samples by what their first words mean, shape (m,)."""
-    assert data.lead_vectors is not None, "there is an embedding"
-    vectors, good, weights = data.lead_vectors, data.drawn_good, data.drawn_weights
-    scores = np.zeros(len(good))
-    for number in np.unique(fold):
-        train, test = fold != number, fold == number
-        direction, bias = fit_direction(vectors[train], good[train], weights[train])
-        scores[test] = vectors[test] @ direction + bias
-    return np.where(vectors.any(axis=1), scores, 0.0)
 
 
 def _predict_left_out(

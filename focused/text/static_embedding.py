@@ -60,8 +60,9 @@ class StaticEmbedding:
         words = [self.pieces[i] for i in indices]
         return HashIndex(hash_texts(words).hashes), np.array(indices, np.intp)
 
+    @cached_property
     def squared_norms(self) -> FloatArray:
-        """Return the squared length of each piece's vector, shape (V,)."""
+        """The squared length of each piece's vector, shape (V,)."""
         squares = np.einsum("vd,vd->v", self.vectors, self.vectors, dtype=np.float32)
         return np.asarray(squares * self.scales**2)
 
@@ -76,7 +77,7 @@ class StaticEmbedding:
         if they are orthogonal. A text without known pieces has a zero vector.
         """
         rows = np.zeros((len(texts), self.dimensions), np.float32)
-        squares = self.squared_norms()
+        squares = self.squared_norms
         for row, text in zip(rows, texts, strict=True):
             known = [
                 piece

@@ -68,7 +68,7 @@ def test_projections_are_dot_products_of_the_vectors(shipped):
     piece = shipped.index["violin"]
     vector = shipped.vectors[piece] * shipped.scales[piece]
     assert shipped.project(direction)[piece] == pytest.approx(vector @ direction, rel=1e-4)
-    assert shipped.squared_norms()[piece] == pytest.approx(vector @ vector, rel=1e-4)
+    assert shipped.squared_norms[piece] == pytest.approx(vector @ vector, rel=1e-4)
 
 
 def test_a_written_table_is_read_back_within_its_precision():
