@@ -104,6 +104,8 @@ _EXTRA_OF_MODULE = {
     "matplotlib": "report",
     "nh3": "label",
     "pandas": "report",
+    "prometheus_client": "operations",
+    "pythonjsonlogger": "operations",
     "redis": "cluster",
 }
 

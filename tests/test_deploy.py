@@ -82,10 +82,11 @@ def test_a_pod_drains_its_worker_and_waits_for_its_end():
     assert "kill -0 1" in wait
 
 
-def test_the_unit_runs_a_command_that_exists_and_restarts_only_failures():
+@pytest.mark.parametrize("name", ["focused@.service", "focused-worker@.service"])
+def test_a_unit_runs_a_command_that_exists_and_restarts_only_failures(name: str):
     unit = configparser.ConfigParser(interpolation=None, strict=True)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read_string((DEPLOY / "systemd" / "focused-worker@.service").read_text())
+    unit.read_string((DEPLOY / "systemd" / name).read_text())
     program, *rest = shlex.split(unit["Service"]["ExecStart"])
     check_command([Path(program).name, *rest])
     assert unit["Service"]["Restart"] == "on-failure"

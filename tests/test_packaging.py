@@ -105,6 +105,23 @@ def test_a_command_names_the_extra_that_it_needs_in_one_line(
     ]
 
 
+@pytest.mark.parametrize(
+    ("hidden", "setting"),
+    [
+        ("prometheus_client", "FOCUSED_METRICS_PORT=0"),
+        ("pythonjsonlogger", "FOCUSED_LOG_FORMAT=json"),
+    ],
+)
+def test_a_setting_names_the_extra_that_it_needs(tmp_path: Path, hidden: str, setting: str) -> None:
+    write_site(tmp_path / "site")
+    done = run_without([hidden], tmp_path, "crawl", "cheese.toml", "-s", setting)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(
+        f"{setting.partition('=')[0]} needs {hidden}, which is not installed: "
+        "pip install 'focused-crawler[operations]'"
+    )
+
+
 def test_a_module_of_no_extra_is_an_error_of_ours() -> None:
     assert missing_extra(ModuleNotFoundError(name="focused.typo"), "report") is None
 

@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from focused.cli.cluster_commands import cluster, worker
-from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, changing_web_options, finite
+from focused.cli.common import (
+    ANY_PATH,
+    FILE,
+    FOLDER,
+    SECONDS,
+    changing_web_options,
+    finite,
+    settings_option,
+)
 from focused.cli.frontier_commands import frontier
 from focused.cli.report_commands import changes, history, report, why
 from focused.cli.training_commands import label, retrain, topic_group, train
@@ -78,6 +86,7 @@ def main() -> None:
     "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
 )
 @changing_web_options
+@settings_option
 @click.option(
     "--fresh",
     is_flag=True,

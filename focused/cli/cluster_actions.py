@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class WorkerOptions:
     delay_s: float | None = None
     concurrency: int | None = None
     folder: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_worker(topic_file: Path, options: WorkerOptions) -> int:
@@ -63,6 +64,7 @@ def run_worker(topic_file: Path, options: WorkerOptions) -> int:
         "FOCUSED_DELAY_S": options.delay_s,
         "FOCUSED_CONCURRENCY": options.concurrency,
         "FOCUSED_FOLDER": None if options.folder is None else str(options.folder),
+        **options.settings,
     }
     settings = project_settings(values)
     with ExitStack() as stack:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, FOLDER, SECONDS, finite
+from focused.cli.common import ANY_PATH, FOLDER, SECONDS, finite, settings_option
 
 
 def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,6 +49,7 @@ def _cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Override politeness.concurrency, which is that of one worker.",
 )
 @click.option("--folder", type=FOLDER, help="Override output.folder, for what is local.")
+@settings_option
 def worker(topic: Path, redis: tuple[str, ...], **options: Any) -> None:
     """Crawl partitions of a topic together with other workers.
 

@@ -29,6 +29,29 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(escape_control_characters(text), err=err)
 
 
+def _parse_settings(
+    context: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (equals and name):
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE.")
+        settings[name] = value
+    return settings
+
+
+settings_option = click.option(
+    "-s",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_parse_settings,
+    help="Set a setting of Scrapy or of the add-on. Repeatable. See docs/reference/settings.md.",
+)
+"""The option ``-s`` of Scrapy's own commands; its value is a dict."""
+
+
 def changing_web_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--changes`` and ``--speed``, the options of a recorded web whose pages change."""
     changes = click.option(

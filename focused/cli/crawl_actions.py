@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class CrawlOptions:
     continuous: bool | None = None
     changes: tuple[Path, ...] = ()
     speed: float = 1.0
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
@@ -98,6 +99,7 @@ def _settings_from_options(topic_file: Path, options: CrawlOptions) -> dict[str,
         "FOCUSED_CONCURRENCY": options.concurrency,
         "FOCUSED_CONTINUOUS": options.continuous,
         "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
+        **options.settings,
     }
 
 

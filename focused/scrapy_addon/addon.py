@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
 from scrapy import Spider
@@ -89,6 +90,7 @@ class FocusedAddon(SessionHolder):
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
             check_settings(settings)
+            _require_libraries(settings)
             install_replay(settings)
             with _interruptible(settings):
                 topic = self._attach_session(settings)
@@ -103,6 +105,7 @@ class FocusedAddon(SessionHolder):
         _skip_disabled_extensions(settings)
         _log_to_folder(settings, topic)
         install_quiet_formatter(settings)
+        _install_operations(settings, self._crawler)
 
     def _install_replay_only(self, settings: Settings) -> None:
         """Change nothing but send all requests to the replay server, if one is set."""
@@ -255,6 +258,32 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
             # On a full disk, each log line would print a traceback.
             logging.raiseExceptions = False
+
+
+def _require_libraries(settings: BaseSettings) -> None:
+    """Raise MissingExtraError, before a model is trained, for libraries that settings need."""
+    needed = []
+    if settings["FOCUSED_METRICS_PORT"] is not None:
+        needed.append(("prometheus_client", "FOCUSED_METRICS_PORT"))
+    if settings["FOCUSED_LOG_FORMAT"] == "json":
+        needed.append(("pythonjsonlogger", "FOCUSED_LOG_FORMAT"))
+    for module, setting in needed:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, setting) or error from None
+
+
+def _install_operations(settings: Settings, crawler: Crawler) -> None:
+    """Install the metrics server and the JSON log, if they are on."""
+    if settings["FOCUSED_METRICS_PORT"] is not None:
+        from focused.scrapy_addon.metrics_server import MetricsServer
+
+        _set_component(settings, "EXTENSIONS", MetricsServer, 500)
+    if settings["FOCUSED_LOG_FORMAT"] == "json":
+        from focused.scrapy_addon.json_log import install_json_log
+
+        install_json_log(settings, crawler)
 
 
 def _print_line(line: str) -> None:

@@ -6,6 +6,7 @@ Scrapy's own settings are the subject of :mod:`focused.scrapy_addon.scrapy_setti
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import logging
 import math
 import os
@@ -33,6 +34,8 @@ _ELAPSED_PER_CPU = 6
 """A page may take so many times its CPU time by the clock: the machine may be busy."""
 
 _PREFIX = "FOCUSED_"
+_LOG_FORMATS = ("text", "json")
+_MAX_PORT = 65_535
 
 
 class SettingType(Enum):
@@ -198,6 +201,29 @@ SETTINGS = (
         "set. Both spiders set it.",
     ),
     Setting(
+        "FOCUSED_LOG_FORMAT",
+        SettingType.TEXT,
+        "text",
+        "`text`, or `json`: one JSON object per line of the log, with `time`, `level`, `logger`, "
+        "`message` and `exc_info`. Lines that Scrapy logs before it loads add-ons stay text; "
+        "`crawl.log` has none of them. Needs the extra `operations`.",
+    ),
+    Setting(
+        "FOCUSED_METRICS_PORT",
+        SettingType.NUMBER,
+        None,
+        "Port for Prometheus (`/metrics`) and for health checks (`/health`); `0`: any free one. "
+        "`None`: the crawl listens on no port. Needs the extra `operations`. See "
+        "docs/how-to/monitoring.md.",
+    ),
+    Setting(
+        "FOCUSED_METRICS_HOST",
+        SettingType.TEXT,
+        "127.0.0.1",
+        "Address that `FOCUSED_METRICS_PORT` listens on. Any other exposes the statistics to other "
+        "machines.",
+    ),
+    Setting(
         "FOCUSED_OWNS_PROCESS",
         SettingType.FLAG,
         False,
@@ -222,6 +248,8 @@ def check_settings(settings: BaseSettings) -> None:
         _check_type(setting, settings)
     _check_progress(settings["FOCUSED_PROGRESS_INTERVAL_S"])
     _check_level(settings["FOCUSED_LOG_LEVEL"])
+    _check_log_format(settings["FOCUSED_LOG_FORMAT"])
+    _check_metrics(settings)
     web = settings["FOCUSED_RECORDED_WEB"]
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
@@ -311,6 +339,26 @@ def _check_level(value: Any) -> None:
         raise ConfigurationError(
             f"FOCUSED_LOG_LEVEL: {value!r} is not a log level; levels are {', '.join(names)}"
         )
+
+
+def _check_log_format(value: Any) -> None:
+    if value not in _LOG_FORMATS:
+        raise ConfigurationError(
+            f"FOCUSED_LOG_FORMAT: {value!r} is not one of {', '.join(_LOG_FORMATS)}"
+        )
+
+
+def _check_metrics(settings: BaseSettings) -> None:
+    port = non_negative(settings, "FOCUSED_METRICS_PORT")
+    if port is not None and not (port == int(port) and port <= _MAX_PORT):
+        raise ConfigurationError(f"FOCUSED_METRICS_PORT: {port} is not a port, 0 to {_MAX_PORT}")
+    host = settings["FOCUSED_METRICS_HOST"]
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        raise ConfigurationError(
+            f"FOCUSED_METRICS_HOST: {host!r} is not an IP address, such as 127.0.0.1 or ::1"
+        ) from None
 
 
 def parser_processes(settings: BaseSettings) -> int | None:

@@ -275,12 +275,15 @@ class CrawlSession:
 
     def publish(self) -> None:
         """Copy the counters to Scrapy's statistics."""
-        crawls = self.group.crawls
+        frontiers = [crawl.frontier for crawl in self.group.crawls]
         counters = self.group.counters
-        values = counters_to_json(counters, replayed=self.replayed)
-        left = sum(len(crawl.frontier) for crawl in crawls)
-        profile = self.profile.as_json(counters.fetched, self._parser_processes)
-        publish(self._stats, {**values, "frontier": left, "profile": profile})
+        values = {
+            **counters_to_json(counters, replayed=self.replayed),
+            "frontier": sum(map(len, frontiers)),
+            "hosts": sum(len(each.hosts) for each in frontiers),
+            "profile": self.profile.as_json(counters.fetched, self._parser_processes),
+        }
+        publish(self._stats, values)
 
 
 class SessionHolder:

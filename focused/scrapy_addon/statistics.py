@@ -47,6 +47,8 @@ STATISTICS: Mapping[str, str] = {
     "unrecorded_hosts": "Links to hosts that the recorded web does not have; only in crawls of a "
     "recorded web.",
     "frontier": "Queued links.",
+    "hosts": "Hosts of all links found.",
+    "recent_harvest_rate": "Share of pages on topic among the last 100 classified pages.",
     "traps/KIND/pages": "Pages fetched in crawl traps, by kind of trap; set when the crawl ends. "
     "`stats.json` lists hosts and examples.",
     "traps/KIND/links": "Links into crawl traps that were refused; likewise.",
@@ -81,7 +83,13 @@ def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
     values.pop("recent")
     failures = dict(counters.failures)
     outside = {"unrecorded_hosts": failures.pop(UNRECORDED_HOST, 0)} if replayed else {}
-    return {**values, "failures": failures, **outside, "elapsed_s": values["active_s"]}
+    return {
+        **values,
+        "recent_harvest_rate": counters.recent_harvest_rate,
+        "failures": failures,
+        **outside,
+        "elapsed_s": values["active_s"],
+    }
 
 
 def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
@@ -91,6 +99,7 @@ def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
     mirrors = chain.from_iterable(crawl.mirrors.items() for crawl in crawls)
     return {
         "frontier": sum(map(len, frontiers)),
+        "hosts": sum(len(each.hosts) for each in frontiers),
         "traps": [line for crawl in crawls for line in crawl.traps.stats.as_json()],
         "hosts_in_back_off": sum(count_hosts_backing_off(each.hosts) for each in frontiers),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),

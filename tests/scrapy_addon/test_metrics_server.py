@@ -1,0 +1,146 @@
+"""``/metrics`` and ``/health`` of a running crawl."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from focused.scrapy_addon.crawl_session import CrawlSession
+from focused.scrapy_addon.metrics_server import METRICS, crawl_health, export_statistics
+from focused.scrapy_addon.statistics import STATISTICS
+from tests.support.own_project import crawl_own, write_project
+from tests.support.recorded_web import MemoryWeb, html, page, served
+
+ROOT = Path(__file__).parents[2]
+DASHBOARD = ROOT / "deploy" / "grafana" / "focused.json"
+HOW_TO = ROOT / "docs" / "how-to" / "monitoring.md"
+
+SPIDER = """
+import asyncio
+import json
+from pathlib import Path
+from urllib.request import urlopen
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+    start_urls = ["http://a.test/"]
+
+    def parse(self, response):
+        yield from response.follow_all(css="a", callback=self.scrape)
+
+    async def scrape(self, response):
+        (server,) = (
+            each for each in self.crawler.extensions.middlewares
+            if type(each).__name__ == "MetricsServer"
+        )
+        ((_, port),) = server.addresses
+        for name in ("metrics", "health"):
+            url = f"http://127.0.0.1:{port}/{name}"
+            body = await asyncio.to_thread(lambda: urlopen(url).read())
+            Path(name).write_bytes(body)
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl that asked for its own metrics while it ran."""
+    folder = tmp_path_factory.mktemp("metrics")
+    web = MemoryWeb(
+        page("http://a.test/", html("Whales", "/1", "/gone")),
+        page("http://a.test/1", html("One whale")),
+    )
+    written = write_project(folder, SPIDER, settings={"FOCUSED_METRICS_PORT": 0})
+    with served(web) as site:
+        done = crawl_own(written, "-s", f"FOCUSED_REPLAY={site.address}")
+    assert done.status == 0, done.output
+    return written
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Values by name and by the labels' values."""
+    return {
+        (sample.name, ",".join(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_prometheus_reads_the_counters_of_a_running_crawl(project: Path) -> None:
+    found = samples((project / "metrics").read_text())
+    assert found["focused_fetched_total", ""] == 2
+    assert found["focused_failures_total", "gone"] == 1
+    assert found["focused_frontier_links", ""] == 0
+    assert found["focused_hosts", ""] == 1
+    assert ("focused_crawl_info", "focused,whales") in found
+    assert found["focused_session_stage_seconds_total", "parsing"] > 0
+
+
+def test_a_running_crawl_is_healthy(project: Path) -> None:
+    health = json.loads((project / "health").read_text())
+    assert health["status"] == "running"
+    assert health["fetched"] == 2
+
+
+def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
+    session = cast(CrawlSession, SimpleNamespace(error_message="the disk is full"))
+    assert crawl_health(session) == {"status": "failed", "error": "the disk is full"}
+
+
+def test_a_crawl_that_ends_is_closing() -> None:
+    session = SimpleNamespace(error_message="", end_reason="budget.pages", is_open=True)
+    assert crawl_health(cast(CrawlSession, session))["status"] == "closing"
+
+
+def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> None:
+    with socket.socket() as taken, served(MemoryWeb(page("http://a.test/", html("A")))) as site:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        project = write_project(tmp_path, SPIDER, settings={"FOCUSED_METRICS_PORT": port})
+        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
+    assert f"FOCUSED_METRICS_PORT: cannot listen on 127.0.0.1:{port}" in done.output
+    assert done.stats["fetched"] == 0
+
+
+def test_every_metric_exports_a_documented_statistic() -> None:
+    assert {each.statistic for each in METRICS} <= set(STATISTICS)
+
+
+def test_statistics_without_a_value_are_left_out() -> None:
+    (metric,) = export_statistics({"focused/frontier": 7, "other/frontier": 8})
+    assert [(each.name, each.value) for each in metric.samples] == [("focused_frontier_links", 7)]
+
+
+def test_each_kind_of_failure_has_a_label() -> None:
+    stats: dict[str, Any] = {"focused/failures/gone": 2, "focused/failures/dns": 1}
+    (metric,) = export_statistics(stats)
+    assert {each.labels["kind"]: each.value for each in metric.samples} == {"gone": 2, "dns": 1}
+
+
+def dashboard_queries() -> list[str]:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    return [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+def documented_alerts() -> list[str]:
+    return re.findall(r"^ *expr: (.+)$", HOW_TO.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("query", [*dashboard_queries(), *documented_alerts()])
+def test_dashboard_and_alerts_ask_for_metrics_that_exist(query: str) -> None:
+    exported = {
+        f"focused_{each.name}{'_total' if each.is_counter else ''}": each.label for each in METRICS
+    }
+    names = re.findall(r"focused_\w+", query)
+    assert names
+    assert set(names) <= set(exported)
+    labels = {exported[name] for name in names} | {"instance"}
+    assert set(re.findall(r"by \((\w+)\)", query)) <= labels
