@@ -7,9 +7,13 @@ discarded when the WARC files or the parser's source change.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -138,12 +142,24 @@ def _open_cache(web: Path) -> lmdb.Environment:
     folder = web / CACHE_FOLDER
     made_from = _cache_version(web)
     stamp = folder / "made-from"
-    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != made_from:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        stamp.write_text(made_from, encoding="utf-8")
-    # Lost pages are parsed again, so don't wait for the disk.
-    return lmdb.open(str(folder), map_size=_MAP_SIZE_BYTES, sync=False, metasync=False)
+    with _locked(web):
+        if not stamp.is_file() or stamp.read_text(encoding="utf-8") != made_from:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            stamp.write_text(made_from, encoding="utf-8")
+        # Lost pages are parsed again, so don't wait for the disk.
+        return lmdb.open(str(folder), map_size=_MAP_SIZE_BYTES, sync=False, metasync=False)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let other processes wait that open the cache of the same web."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _cache_version(web: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,6 +102,28 @@ def test_a_web_recorded_anew_is_parsed_anew(folder: Path) -> None:
     warc.write_bytes(whole + whole)
     with ParsedWeb(RecordedWeb.open(folder)) as web:
         assert fetched(web, "https://a.test/dir/").body == PAGE.encode()
+
+
+def test_while_one_process_makes_the_cache_others_wait(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others_wait = []
+
+    def try_to_open(path: Path, **options: object) -> None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            others_wait.append(False)
+        except BlockingIOError:
+            others_wait.append(True)
+        finally:
+            os.close(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parsed_web.shutil, "rmtree", try_to_open)
+        ParsedWeb(RecordedWeb.open(folder)).close()
+    assert others_wait == [True]
+    ParsedWeb(RecordedWeb.open(folder)).close()  # the lock is released
 
 
 def test_an_unusable_folder_is_an_error_with_its_name(folder: Path) -> None:
