@@ -121,27 +121,25 @@ class ReliabilityPoint(NamedTuple):
 
 def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "") -> None:
     """Write a crawl's reliability diagram to ``path`` (PNG). Raises OSError."""
-    shares = {"by classifier": [each.on_topic for each in table.bins]}
-    if table.by_labels is not None:
-        by_labels = [each.by_labels or 0.0 for each in table.bins]
-        shares = {"by labels": by_labels, **shares}
     series = {
-        classifier: [
-            ReliabilityPoint(
-                each.score,
-                share,
-                *wilson_interval(round(share * each.pages), each.pages),
-                each.pages,
-            )
-            for each, share in zip(table.bins, of_bins, strict=True)
+        "by classifier": [
+            _reliability_point(each.score, each.on_topic, each.pages) for each in table.bins
         ]
-        for classifier, of_bins in shares.items()
     }
+    if table.by_labels is not None:
+        labelled = [each.labels for each in table.bins if each.labels is not None]
+        by_labels = [_reliability_point(each.score, each.share, each.pages) for each in labelled]
+        series = {"by labels": by_labels, **series}
     styles = {
         classifier: CurveStyle(PALETTE[n], "-", 1.8, True) for n, classifier in enumerate(series)
     }
     named = f"Calibration of scores, {title}" if title else "Calibration of scores"
     write_atomically(path, to_png(plot_reliability(series, styles, named)))
+
+
+def _reliability_point(score: float, share: float, pages: int) -> ReliabilityPoint:
+    low, high = wilson_interval(round(share * pages), pages)
+    return ReliabilityPoint(score, share, low, high, pages)
 
 
 def plot_reliability(

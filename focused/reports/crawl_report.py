@@ -215,9 +215,8 @@ def _crawl_reliability(
         return None
     if labels is None:
         return reliability(crawl.pages)
-    return reliability(
-        crawl.pages, metrics.select_relevant_urls(labels, topic_categories(crawl, good))
-    )
+    relevant = metrics.select_relevant_urls(labels, topic_categories(crawl, good))
+    return reliability(crawl.pages, {url: url in relevant for url in labels})
 
 
 def _human_labels(crawl: CrawlFolder) -> tuple[Label, ...]:

@@ -11,7 +11,7 @@ Learning, ICML 2005.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Annotated, NamedTuple
@@ -49,11 +49,20 @@ class BinCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledPages:
+    """The labelled pages of one bin, at least one: mean ``score`` and ``share`` on topic."""
+
+    pages: int
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreBin:
     """Pages with a predicted score in [``low``, ``high``), the last bin closed.
 
     ``score`` and ``relevance`` are means over the ``pages``; ``on_topic`` is the share on topic by
-    the classifier, ``by_labels`` that by labels (None without any); all in [0, 1].
+    the classifier; all in [0, 1]. ``labels`` are those of the pages that have a label.
     """
 
     low: float
@@ -62,7 +71,12 @@ class ScoreBin:
     score: float
     relevance: float
     on_topic: float
-    by_labels: float | None
+    labels: LabelledPages | None
+
+    @property
+    def by_labels(self) -> float | None:
+        """The share of the labelled pages on topic, in [0, 1]; None without any."""
+        return None if self.labels is None else self.labels.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +121,21 @@ def scored_pages(pages: pd.DataFrame) -> pd.DataFrame:
 
 
 def reliability(
-    pages: pd.DataFrame, relevant: Collection[str] | None = None
+    pages: pd.DataFrame, labels: Mapping[str, bool] | None = None
 ) -> ReliabilityTable | None:
     """Bin the scores of ``pages`` (columns of :data:`PAGES_SCHEMA`); None without any.
 
-    ``relevant`` are the URLs that labels call on topic; pages without a label are off topic.
+    ``labels`` tell by URL whether a page is on topic; pages without a label count by the classifier
+    only.
     """
     counted = scored_pages(pages)
     if counted.empty:
         return None
     score = counted["score"].to_numpy(dtype=np.float64)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
-    labels = None if relevant is None else counted["url"].isin(list(relevant)).to_numpy(dtype=bool)
+    labels = labels or {}
+    labelled = counted["url"].isin(list(labels)).to_numpy(dtype=bool)
+    by_labels = np.array([labels.get(url, False) for url in counted["url"]], dtype=bool)
     relevance = counted["relevance"].to_numpy(dtype=np.float64)
     bins = tuple(
         ScoreBin(
@@ -127,7 +144,7 @@ def reliability(
             score=float(score[inside].mean()),
             relevance=float(relevance[inside].mean()),
             on_topic=float(on_topic[inside].mean()),
-            by_labels=None if labels is None else float(labels[inside].mean()),
+            labels=_labelled_pages(score, by_labels, inside & labelled),
         )
         for place, inside in _iterate_bins(score)
     )
@@ -135,8 +152,21 @@ def reliability(
         pages=len(counted),
         bins=bins,
         by_classifier=score_errors(count_bins(score, on_topic)),
-        by_labels=None if labels is None else score_errors(count_bins(score, labels)),
+        by_labels=(
+            score_errors(count_bins(score[labelled], by_labels[labelled]))
+            if labelled.any()
+            else None
+        ),
     )
+
+
+def _labelled_pages(
+    score: NDArray[np.float64], on_topic: NDArray[np.bool_], chosen: NDArray[np.bool_]
+) -> LabelledPages | None:
+    if not chosen.any():
+        return None
+    means = float(score[chosen].mean()), float(on_topic[chosen].mean())
+    return LabelledPages(int(chosen.sum()), *means)
 
 
 def bin_indices(scores: ArrayLike) -> NDArray[np.int64]:

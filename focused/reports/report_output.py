@@ -38,7 +38,7 @@ from focused.reports.formatting import (
     single_line,
 )
 from focused.reports.freshness_report import Estimate, FreshnessReport
-from focused.reports.reliability import ReliabilityTable
+from focused.reports.reliability import ReliabilityTable, ScoreBin
 
 _MAX_MIRRORS = 10
 _MAX_LONG_DELAYS = 10
@@ -358,9 +358,17 @@ def _reliability_table(scores: ReliabilityTable) -> Table:
             f"{row.score:.2f} ({odds_in_words(row.score)})",
             f"{row.relevance:.2f}",
             f"{row.on_topic:.0%}",
-            *([] if row.by_labels is None else [f"{row.by_labels:.0%}"]),
+            *([] if scores.by_labels is None else [_label_share(row)]),
         )
     return table
+
+
+def _label_share(row: ScoreBin) -> str:
+    """The share on topic by labels, with the number of labelled pages where some have none."""
+    if row.labels is None:
+        return "–"
+    share = f"{row.labels.share:.0%}"
+    return share if row.labels.pages == row.pages else f"{share} of {row.labels.pages:,}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,13 +54,26 @@ def test_mean_scores_are_compared_with_classifications() -> None:
 
 def test_labels_evaluate_the_same_scores_too() -> None:
     pages = frame([good_page(A, score=0.8), page(B, score=0.8)])
-    table = reliability(pages, relevant=[B, C])
+    table = reliability(pages, {A: False, B: True, C: True})
     assert table is not None and table.by_labels is not None
     assert [(row.on_topic, row.by_labels) for row in table.bins] == [(0.5, 0.5)]
     assert table.by_classifier.brier == pytest.approx((0.04 + 0.64) / 2)
-    table = reliability(pages, relevant=[A, B])
+    table = reliability(pages, {A: True, B: True})
     assert table is not None and table.by_labels is not None
     assert table.by_labels.calibration_error == pytest.approx(0.2)
+
+
+def test_pages_without_a_label_have_no_part_in_what_labels_say() -> None:
+    rows = [page(A, score=0.8), page(B, score=0.86), page(C, score=0.1)]
+    table = reliability(frame(rows), {A: True})
+    assert table is not None and table.by_labels is not None
+    assert table.by_labels.calibration_error == pytest.approx(0.2)
+    low, high = table.bins
+    assert (low.pages, low.labels) == (1, None)
+    assert high.pages == 2 and high.labels is not None
+    assert (high.labels.pages, high.labels.score, high.labels.share) == (1, 0.8, 1.0)
+    without = reliability(frame(rows), {})
+    assert without is not None and without.by_labels is None
 
 
 def test_what_nobody_predicted_and_what_does_not_count_has_no_part() -> None:
@@ -140,9 +153,9 @@ def test_an_interval_is_wilsons() -> None:
     assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
-@pytest.mark.parametrize("labels", [None, [A]])
+@pytest.mark.parametrize("labels", [None, {A: True}])
 def test_a_crawls_diagram_is_a_picture_with_and_without_labels(
-    tmp_path: Path, labels: list[str] | None
+    tmp_path: Path, labels: dict[str, bool] | None
 ) -> None:
     table = reliability(frame([page(A, score=0.2), good_page(B, score=0.9)]), labels)
     assert table is not None
