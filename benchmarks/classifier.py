@@ -207,10 +207,11 @@ def _evaluate(web: Pages, draw: Draw) -> list[dict[str, Any]]:
             continue
         seconds = time.process_time() - began_s
         found = [classifier.classify(web.pages[i]) for i in draw.test]
-        relevance = np.array([one.relevance for one in found])
+        # The test pages are samples of the whole web, not the pages of a crawl.
+        relevance = np.array([one.guiding_relevance for one in found])
         known = float(np.mean([one.known for one in found]))
         rows.append(
-            _metrics(name, relevance, truth, classifier.threshold, before)
+            _metrics(name, relevance, truth, classifier.calibration.threshold, before)
             | {"known": known, "training_cpu_s": seconds}
         )
     rows.append(_metrics("MultinomialNB", _baseline(web, draw), truth, 0.5, None))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import CalibrationCurve, FloatArray, logit
+from focused.classifier.crawl_calibration import temper_relevance
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy
@@ -76,8 +77,9 @@ class Calibration:
     """Turns raw scores into probabilities, and says which pages are not classified.
 
     ``shift`` moves the log-odds of ``curve`` from the samples' share of good pages to
-    ``prior``. ``verdict_slope`` (>= 0) scales the scores of short texts to log-odds. A page
-    whose share of known words is below ``min_known_share`` is in another language.
+    ``prior``. ``verdict_slope`` (>= 0) scales the scores of short texts to log-odds. ``threshold``
+    is compared with relevances before tempering. A page whose share of known words is below
+    ``min_known_share`` is in another language.
     """
 
     curve: CalibrationCurve
@@ -107,7 +109,7 @@ class LinearTopicClassifier:
     @property
     def threshold(self) -> float:
         """The relevance from which a page counts as on topic, in [0, 1]."""
-        return self.calibration.threshold
+        return temper_relevance(self.calibration.threshold)
 
     def classify(self, page: Page) -> Classification:
         """Classify one page; a page with too few known words gets the prior."""
@@ -122,8 +124,12 @@ class LinearTopicClassifier:
             return Classification(calibration.prior, on_topic=False, known=False)
         probability = min(calibration.curve.at(self.decision_function(vector, page)), 1.0 - 1e-12)
         relevance = sigmoid(logit(probability) + calibration.shift)
-        on_topic = relevance >= self.threshold
-        return Classification(relevance, on_topic, True, self.taxonomy.likeliest(vector))
+        return Classification(
+            temper_relevance(relevance),
+            on_topic=relevance >= calibration.threshold,
+            category=self.taxonomy.likeliest(vector),
+            untempered=relevance,
+        )
 
     def decision_function(self, vector: DocumentVector, page: HashedPage) -> float:
         """Return the raw score of a page with its vector, before calibration."""

@@ -111,8 +111,8 @@ def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) 
         f"Classifies whether a page is about **{report.topic}** "
         f"({', '.join(report.samples.good_prefixes)}). Word weights by {report.estimator}; "
         f"trained {made}, seed {report.seed}.",
-        f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**, chosen "
-        f"for {report.trial.wish}. A page with hardly a known word, or with less than "
+        f"A page counts as on topic from a relevance of **{model.classifier.threshold:.2f}**, "
+        f"chosen for {report.trial.wish}. A page with hardly a known word, or with less than "
         f"{calibration.min_known_share:.0%} of its words known (another language), is not "
         f"classified: it gets the prior, {calibration.prior:.3f}.",
         *_warnings_section(report.warnings),
@@ -247,7 +247,9 @@ def _reliability_section(trial: ValidationReport) -> str:
     return (
         f"Before (expected calibration error {trial.uncalibrated.ece:.3f}):\n\n{before}\n\n"
         f"After, by a curve fitted on the other folds (expected calibration error "
-        f"{trial.calibrated.ece:.3f}):\n\n{after}"
+        f"{trial.calibrated.ece:.3f}):\n\n{after}\n\n"
+        "The pages of a crawl are nearer to the topic than samples, so the crawl stores and shows "
+        "tempered relevances, with the threshold above."
     )
 
 

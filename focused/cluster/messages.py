@@ -191,6 +191,8 @@ def _mistake_in(example: TrainingExample, features: int) -> str:
         return "a feature of the example is not finite or too large"
     if not 0.0 <= example.relevance <= 1.0:
         return f"the relevance of the example is {example.relevance}"
+    if example.tempered is not None and not 0.0 <= example.tempered <= 1.0:
+        return f"the tempered relevance of the example is {example.tempered}"
     if not 0 <= example.tag_path_key <= _MAX_TAG_PATH_KEY:
         return f"the tag path key of the example is {example.tag_path_key}"
     if len(example.words) % _WORD_BYTES:

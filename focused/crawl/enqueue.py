@@ -331,15 +331,15 @@ def _as_queued(link: Link, before: QueuedLink) -> ScoredLink:
     )
 
 
-def archive_links(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:
-    """Return the archive rows of a page's links."""
+def archive_links(page: Page, scores: Mapping[str, float]) -> Sequence[LinkRow]:
+    """Return the archive rows of a page's links; ``scores`` by URL, of the links that have one."""
     return [
         LinkRow(
             link.url,
             link.anchor[:_MAX_ANCHOR_CHARS],
             link.position,
             link.nofollow or page.nofollow,
-            scored[link.url].score if link.url in scored else None,
+            scores.get(link.url),
         )
         for link in page.links
     ]

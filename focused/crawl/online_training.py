@@ -118,11 +118,12 @@ class OnlineTraining:
             return
         # Through its row, so that training after a restart sees the same example.
         try:
-            row = pack(
-                self._learner.make_example(
-                    settled.link, page, classification.relevance, settled.words
-                )
+            example = self._learner.make_example(
+                settled.link, page, classification.guiding_relevance, settled.words
             )
+            if classification.untempered is not None:
+                example = structs.replace(example, tempered=classification.relevance)
+            row = pack(example)
             if self._share is not None:
                 self._share(row)
                 return

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from focused.crawl.steps import SettledFetch
 from focused.errors import StateError
 from focused.frontier.priorities import NO_EXPLORATION, Exploration, Ordering, highest_score_first
 from focused.link_scoring.link_features import clipped_log_odds
-from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer
+from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer, ScoreCalibrator
 from focused.storage.tables import Tables
 
 
@@ -52,6 +54,11 @@ class Policy:
     worth_waiting_for: float = 0.1
     exploration: Exploration = NO_EXPLORATION
     reprioritiser: LinkReprioritiser | None = None
+
+    def calibrate_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of links with features as they are shown and stored, shape (n,)."""
+        scorer = self.scorer
+        return scorer.calibrate_scores(scores) if isinstance(scorer, ScoreCalibrator) else scores
 
     def wait_threshold(self, patience_s: float) -> float:
         """Return the difference of priorities for which a link waits; infinite without patience."""

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from msgspec import structs
 
-from focused.archive.archive import Archive, PageRow
+from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
 from focused.crawl.dedup.duplicates import (
@@ -92,6 +93,8 @@ class ResponseProcessor:
         """Process the outcome of fetching ``link``; ``parsed`` is its page if parsed already."""
         if isinstance(outcome, Redirected):
             return self._redirected(link, outcome, now)
+        # Targets of redirects are queued by the link's own score.
+        queued, link = link, self._archive_writer.with_calibrated_score(link)
         if isinstance(outcome, NotModified):
             # A spider's own conditional request: the crawl has no version of the page.
             failed = outcome.as_failure("not modified, but no version is stored")
@@ -106,7 +109,7 @@ class ResponseProcessor:
             self._keep(link, outcome, classified, now)
         if self._follow_links:
             with self._stages(Stage.ENQUEUEING):
-                self._enqueue_links(link, classified, now)
+                self._enqueue_links(queued, classified, now)
         return SettledFetch(
             link,
             "feed" if classified.feed else "fetched",
@@ -127,6 +130,7 @@ class ResponseProcessor:
         if kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
         if has_row:
+            link = self._archive_writer.with_calibrated_score(link)
             return self._give_up(link, Failed(link.url, kind), now)
         self._counters.count_failure(kind)
         return SettledFetch(link, "failed", failure=kind)
@@ -269,7 +273,8 @@ class ResponseProcessor:
         if not training and not classified.feed and not classified.is_noindex:
             counters.count_classified(classified.counts)
 
-    def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
+    def _redirected(self, queued: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
+        link = self._archive_writer.with_calibrated_score(queued)
         if link.hops >= MAX_PAGE_REDIRECTS:
             failed = Failed(
                 link.url,
@@ -283,7 +288,7 @@ class ResponseProcessor:
         target = self._dropped.apply_to_target(outcome.target, link.url)
         in_warc = self._may_be_archived(outcome, now)
         self._archive_writer.redirected(link, outcome, target, now, in_warc=in_warc)
-        refusal = self._follow(link, target, now)
+        refusal = self._follow(queued, target, now)
         return SettledFetch(link, "redirected", redirect_refusal=refusal or "")
 
     def _follow(self, link: QueuedLink, target: str, now: float) -> str | None:
@@ -396,7 +401,11 @@ _MAX_TITLE_CHARS = 300
 
 
 class ArchiveWriter:
-    """Writes one archive row per settled link, numbered in that order; the caller commits."""
+    """Writes one archive row per settled link, numbered in that order; the caller commits.
+
+    Scores of links are calibrated for the rows; in the frontier they stay as they are, because
+    priorities follow from them.
+    """
 
     def __init__(
         self, archive: Archive, counters: Counters, classifier: SwappableClassifier, policy: Policy
@@ -404,8 +413,15 @@ class ArchiveWriter:
         self._archive = archive
         self._counters = counters
         self._classifier = classifier
-        self._policy = policy.name
+        self._policy = policy
         self._feature_names = tuple(policy.scorer.feature_names)
+
+    def with_calibrated_score(self, link: QueuedLink) -> QueuedLink:
+        """Return the link with its score as it is stored and shown."""
+        if not link.features:  # the score of a seed was not predicted
+            return link
+        (score,) = self._policy.calibrate_scores(np.array([link.score])).tolist()
+        return structs.replace(link, score=score)
 
     def fetched(
         self,
@@ -435,7 +451,7 @@ class ArchiveWriter:
             training=training,
             elapsed_s=fetched.elapsed_s,
         )
-        links = archive_links(page, classified.scored) if self._archive.stores_links else ()
+        links = self._link_rows(classified)
         self._archive.append(row, links, classified.kept_record)
 
     def new_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
@@ -456,7 +472,7 @@ class ArchiveWriter:
             elapsed_s=fetched.elapsed_s,
             model=self._classifier.name,
         )
-        links = archive_links(page, classified.scored) if self._archive.stores_links else ()
+        links = self._link_rows(classified)
         return self._archive.replace(row, links, classified.kept_record)
 
     def redirected(
@@ -482,6 +498,16 @@ class ArchiveWriter:
         """Write the WARC record of a failed try; it has no row."""
         self._archive.record(failed, now)
 
+    def _link_rows(self, classified: ClassifiedPage) -> Sequence[LinkRow]:
+        if not self._archive.stores_links:
+            return ()
+        scored = classified.scored
+        with_features = [url for url, found in scored.items() if found.features]
+        scores = {url: found.score for url, found in scored.items()}
+        calibrated = self._policy.calibrate_scores(np.array([scores[url] for url in with_features]))
+        scores.update(zip(with_features, calibrated.tolist(), strict=True))
+        return archive_links(classified.page, scores)
+
     def _row(self, link: QueuedLink, now: float, *, outcome: str, **fields: Any) -> PageRow:
         seq = self._counters.settled
         self._counters.settled += 1
@@ -497,7 +523,7 @@ class ArchiveWriter:
             anchor=link.anchor,
             found_at=link.found_at,
             fetched_at=now,
-            policy=self._policy,
+            policy=self._policy.name,
             model=self._classifier.name,
             **fields,
         )

@@ -116,4 +116,4 @@ class SettledFetch:
         classification = self.classification
         if classification is None or not classification.known or self.duplicate_of is not None:
             return 0.0
-        return classification.relevance
+        return classification.guiding_relevance

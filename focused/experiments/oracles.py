@@ -39,7 +39,7 @@ def classifier_oracle(
 def _classified_relevance(url: str | None, classifier: TopicClassifier, network: Network) -> float:
     answer = None if url is None else network.answer(url, 0.0, 0.0)
     page = network.parse(answer) if isinstance(answer, Fetched) else None
-    return classifier.classify(page).relevance if isinstance(page, Page) else 0.0
+    return classifier.classify(page).guiding_relevance if isinstance(page, Page) else 0.0
 
 
 UNREACHABLE = -1_000.0

@@ -8,6 +8,7 @@ excludes them. The same trial gives the same record, except for CPU seconds and 
 from __future__ import annotations
 
 import copy
+import math
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -90,6 +91,7 @@ class CachingClassifier:
         self._meter = meter
         self._places: dict[int, int] = {}
         self._relevances = array("d")
+        self._untempered = array("d")  # NaN for none
         self._flags = bytearray()
         self._categories = array("l")
         self._names: dict[str, int] = {}
@@ -116,11 +118,13 @@ class CachingClassifier:
             began_s = time.process_time()
             place = self._keep(key, self._classifier.classify(page))
             self._meter.shared_s += time.process_time() - began_s
+        untempered = self._untempered[place]
         return Classification(
             self._relevances[place],
             bool(self._flags[place] & 1),
             bool(self._flags[place] & 2),
             self._by_number[self._categories[place]],
+            None if math.isnan(untempered) else untempered,
         )
 
     def _keep(self, key: int, classification: Classification) -> int:
@@ -128,6 +132,8 @@ class CachingClassifier:
         if number == len(self._by_number):
             self._by_number.append(classification.category)
         self._relevances.append(classification.relevance)
+        untempered = classification.untempered
+        self._untempered.append(math.nan if untempered is None else untempered)
         self._flags.append(classification.on_topic | classification.known << 1)
         self._categories.append(number)
         self._places[key] = len(self._flags) - 1

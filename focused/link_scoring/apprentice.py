@@ -221,6 +221,10 @@ class Apprentice:
         scores, rank_score = self._linear_model.predict(rows, _url_levels([link]))
         return UpdatedScore(scores.item(), rank_score.item(), tuple(rows[0].tolist()))
 
+    def calibrate_scores(self, scores: FloatArray) -> FloatArray:
+        """Return calibrated scores of links with features, shape (n,), in the same order."""
+        return self._linear_model.calibrate(scores)
+
     def classifier_swapped(self, at: float) -> None:
         """Note that links found until ``at`` have scores of an earlier model.
 
@@ -247,7 +251,8 @@ class Apprentice:
     def learn(self, example: TrainingExample) -> None:
         """Update the model and the running means with one example."""
         relevance = example.relevance
-        self._linear_model.learn(example.features, relevance)
+        tempered = relevance if example.tempered is None else example.tempered
+        self._linear_model.learn(example.features, relevance, tempered)
         self._page_words.learn(np.frombuffer(example.words, "<u4"), relevance)
         if not example.features:  # a seed has no link
             return

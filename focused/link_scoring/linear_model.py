@@ -9,8 +9,7 @@ the crawl has found little, links near their host's root are ranked first: the d
 lowers the rank score, not the probability.
 
 :class:`OnlineUpdate` is Bayesian logistic regression with the prior's log-odds as a fixed
-offset and a Gaussian around zero. It is refitted to the last examples at intervals by
-Newton's method (Bishop 2006, "Pattern Recognition and Machine Learning", 4.3.3 and 4.5.1).
+offset and a Gaussian around zero. It is refitted to the last examples at intervals.
 Targets are calibrated relevances, not 0 or 1, so that an uncertain classifier has little
 influence.
 """
@@ -32,6 +31,8 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import expit
 from focused.errors import ConfigurationError
 from focused.link_scoring.link_features import FEATURE_NAMES, round_precision
+from focused.link_scoring.newton import fit_newton
+from focused.link_scoring.recalibration import ScoreRecalibration
 
 PRIOR_FORMAT = 1
 DEFAULT_PRIOR = "all-webs"
@@ -133,6 +134,7 @@ class LinearModel:
         self._learns = learns
         self._depth_penalty = depth_penalty
         self._online_update = OnlineUpdate(replace(prior, weights=prior.weights * self._used))
+        self._recalibration = ScoreRecalibration()
         self._relevance_found = 0.0
 
     def predict(self, rows: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -140,9 +142,7 @@ class LinearModel:
 
         ``rows`` has shape (n, features); ``levels``, shape (n,), are the depths of the URL paths.
         """
-        weights = (self._prior.weights + self._online_update.weights) * self._used
-        log_odds = self._prior.bias + self._online_update.bias + rows @ weights
-        log_odds = np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+        log_odds = self._log_odds(rows)
         # The depth penalty decreases with the relevance found, in nats.
         penalty_factor = _RELEVANCE_TO_HALVE_PENALTY / (
             _RELEVANCE_TO_HALVE_PENALTY + self._relevance_found
@@ -152,23 +152,39 @@ class LinearModel:
             log_odds - penalty, np.float32
         )
 
-    def learn(self, features: Sequence[float], relevance: float) -> None:
-        """Update with one example; ``features`` is empty for a seed."""
+    def calibrate(self, scores: FloatArray) -> FloatArray:
+        """Return calibrated scores of :meth:`predict`, shape (n,), in the same order."""
+        return self._recalibration.apply(scores)
+
+    def learn(self, features: Sequence[float], relevance: float, tempered: float) -> None:
+        """Update with one example; ``features`` is empty for a seed.
+
+        Scores follow ``relevance``, calibrated scores the ``tempered`` relevance.
+        """
         self._relevance_found += relevance
         if features and self._learns:
-            self._online_update.learn(np.array(features) * self._used, relevance)
+            row = np.array(features)
+            self._recalibration.learn(self._log_odds(row).item(), tempered)
+            self._online_update.learn(row * self._used, relevance)
 
     def state(self) -> Mapping[str, Any]:
         """Return the learned state as plain data."""
         return {
             "relevance_found": self._relevance_found,
             "correction": self._online_update.state(),
+            "recalibration": self._recalibration.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what :meth:`state` returned; ignores other keys."""
         self._relevance_found = state["relevance_found"]
         self._online_update.restore(state["correction"])
+        self._recalibration.restore(state["recalibration"])
+
+    def _log_odds(self, rows: FloatArray) -> FloatArray:
+        weights = (self._prior.weights + self._online_update.weights) * self._used
+        log_odds = self._prior.bias + self._online_update.bias + rows @ weights
+        return np.asarray(np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS))
 
 
 MAX_EXAMPLES = 2_000
@@ -181,11 +197,6 @@ _PRECISION = 30.0
 _BIAS_PRECISION = 1.0
 _PRECISIONS = np.append(np.full(len(FEATURE_NAMES), _PRECISION), _BIAS_PRECISION)
 _CAPACITY = MAX_EXAMPLES + _FIT_INTERVAL
-
-# In nats of the example that moves most. Convergence is quadratic.
-_MAX_STEP = 1.0
-_TOLERANCE = 1e-3
-_MAX_ITERATIONS = 100
 
 
 class OnlineUpdate:
@@ -238,32 +249,6 @@ class OnlineUpdate:
         design = np.ones((len(rows) + 1, self._n_kept))
         design[:-1] = (rows - mean[:, None]) / prior.scales[:, None]
         start = np.append(self.weights * prior.scales, self.bias + mean @ self.weights)
-        moved = _fit_newton(design, offset, target, start)
+        moved = fit_newton(design, offset, target, _PRECISIONS, start)
         self.weights = moved[:-1] / prior.scales
         self.bias = float(moved[-1] - mean @ self.weights)
-
-
-def _fit_newton(
-    design: FloatArray, offset: FloatArray, target: FloatArray, moved: FloatArray
-) -> FloatArray:
-    """Return the MAP estimate of ``moved``, shape (k,), by Newton's method from ``moved``.
-
-    The log-odds are offset + moved · design; ``design`` has shape (k, n).
-    """
-    log_odds = offset + moved @ design
-    for _ in range(_MAX_ITERATIONS):
-        # tanh is the fastest form of the logistic function.
-        probability = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
-        gradient = design @ (probability - target) + _PRECISIONS * moved
-        hessian = (design * (probability * (1.0 - probability))) @ design.T
-        hessian.flat[:: len(hessian) + 1] += _PRECISIONS
-        step = np.linalg.solve(hessian, gradient)
-        change = step @ design
-        largest_change = float(np.abs(change).max())
-        # Damped steps: full Newton steps may overshoot far from the optimum.
-        damping = min(1.0, _MAX_STEP / max(largest_change, _TOLERANCE))
-        moved = moved - damping * step
-        log_odds -= damping * change
-        if largest_change < _TOLERANCE:
-            break
-    return moved

@@ -161,7 +161,7 @@ def links_since_relevant(context: PageContext) -> float:
 
 def parent_log_odds(classification: Classification) -> float:
     """Return the page's log-odds, within ±:data:`MAX_PARENT_LOG_ODDS`."""
-    return clipped_log_odds(classification.relevance)
+    return clipped_log_odds(classification.guiding_relevance)
 
 
 def clipped_log_odds(relevance: float, nats: float = MAX_PARENT_LOG_ODDS) -> float:

@@ -131,7 +131,8 @@ class TrainingExample(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``url``, ``anchor``, ``parent``, ``tag_path_key`` and ``features`` are those of the link
     when it was fetched; a seed has no features. ``words`` are the 32-bit little-endian
-    hashes of the page's first words. ``relevance`` in [0, 1] comes from the classifier.
+    hashes of the page's first words. ``relevance`` in [0, 1] comes from the classifier, before it
+    is tempered for the pages of a crawl; ``tempered`` is None if it is not.
     """
 
     url: str
@@ -141,6 +142,7 @@ class TrainingExample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     features: tuple[float, ...]
     words: bytes
     relevance: float
+    tempered: float | None = None
 
 
 decode_example = msgspec.msgpack.Decoder(TrainingExample).decode
@@ -183,6 +185,17 @@ class UsesStaticFeatures(LinkScorer, Protocol):
     """A link scorer that reads :attr:`PageContext.static_features`."""
 
     uses_static_features: bool
+
+
+@runtime_checkable
+class ScoreCalibrator(LinkScorer, Protocol):
+    """A link scorer whose scores are calibrated where they are shown and stored.
+
+    Its priorities, and the scores of queued links, stay as they are.
+    """
+
+    def calibrate_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return calibrated scores of links with features, shape (n,), in the same order."""
 
 
 @runtime_checkable

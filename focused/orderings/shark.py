@@ -68,5 +68,5 @@ class SharkScorer:
 def _inherited_score(page_context: PageContext) -> float:
     """What a page's links inherit, before the decay."""
     if page_context.classification.on_topic:
-        return page_context.classification.relevance
+        return page_context.classification.guiding_relevance
     return float(page_context.features[0]) if len(page_context.features) else 1.0

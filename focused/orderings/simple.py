@@ -51,7 +51,7 @@ def best_first(inputs: PolicyInputs) -> Policy:
     Menczer, Pant, Srinivasan: Topical Web Crawlers, ACM TOIT 4(4), 2004; soft focus of
     Chakrabarti, van den Berg, Dom 1999.
     """
-    scorer = FunctionScorer(lambda page_context, links: page_context.classification.relevance)
+    scorer = FunctionScorer(lambda page, links: page.classification.guiding_relevance)
     return Policy("best-first", scorer)
 
 

@@ -156,7 +156,7 @@ class _Bandit:
             record = self._records.setdefault(arm, _ArmStatistics())
             record.played += 1
             if settled.duplicate_of is None:
-                record.reward += settled.classification.relevance
+                record.reward += settled.classification.guiding_relevance
             changed = self._reviewed(arm)
         return self._heads.moves(lambda group: self._value(group[0]), changed)
 

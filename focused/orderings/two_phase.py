@@ -82,7 +82,7 @@ def relevance_by_url(settled: Sequence[SettledFetch]) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for each in reversed(settled):  # a redirect's target is settled after it
         if each.outcome == "fetched" and each.classification is not None:
-            found[each.link.url] = each.classification.relevance
+            found[each.link.url] = each.classification.guiding_relevance
         if each.link.hops and each.link.parent is not None and each.link.url in found:
             found[each.link.parent] = found[each.link.url]
     return found

@@ -363,7 +363,7 @@ def _default_score(parent: SettledFetch | None) -> float:
     """Return 1 for a seed; the page's relevance for a URL that is not one of its links."""
     if parent is None or parent.classification is None:
         return 1.0
-    return parent.classification.relevance
+    return parent.classification.guiding_relevance
 
 
 def _own_meta(meta: dict[str, Any]) -> dict[str, Any]:

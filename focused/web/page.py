@@ -122,12 +122,20 @@ class Classification:
     ``relevance`` is the calibrated probability in [0, 1] that the page is on topic; ``on_topic``
     compares it with the model's threshold. ``known`` is False if the page has too little text; the
     relevance is then the prior. ``category`` is the most probable category, on topic or not.
+    ``untempered`` is the relevance before :mod:`focused.classifier.crawl_calibration`, where that
+    differs.
     """
 
     relevance: float
     on_topic: bool
     known: bool = True
     category: str = ""
+    untempered: float | None = None
+
+    @property
+    def guiding_relevance(self) -> float:
+        """The relevance that orders the crawl and trains its link scorer, in [0, 1]."""
+        return self.relevance if self.untempered is None else self.untempered
 
 
 class FailureKind(StrEnum):

@@ -26,7 +26,8 @@ def label(url: str, verdict: str) -> Label:
 
 
 def relevance(model: TrainedModel, kind: str) -> list[float]:
-    return [model.classifier.classify(page(kind, 60 + number)).relevance for number in range(10)]
+    found = [model.classifier.classify(page(kind, 60 + number)) for number in range(10)]
+    return [each.guiding_relevance for each in found]
 
 
 def taught(folder, *, cheese: int = 1, labels=(), keywords=KEYWORDS, **more) -> TrainedModel:

@@ -119,7 +119,7 @@ def test_one_good_sample_makes_a_model_with_a_warning(tmp_path):
     assert model.report.samples.good == 1
     assert any("a single good sample" in one for one in model.report.warnings)
     ours, others = (
-        [model.classifier.classify(page(kind, 50 + n)).relevance for n in range(10)]
+        [model.classifier.classify(page(kind, 50 + n)).guiding_relevance for n in range(10)]
         for kind in ("cheese", "garden")
     )
     assert min(ours) > max(others)

@@ -218,6 +218,8 @@ def test_an_example_that_the_scorer_cannot_use_is_counted(caplog):
         {"relevance": 1.5},
         {"relevance": -0.1},
         {"relevance": math.nan},
+        {"tempered": 1.5},
+        {"tempered": math.nan},
         {"words": b"12345"},
         {"tag_path_key": -1},
         {"url": "u" * 9_000},

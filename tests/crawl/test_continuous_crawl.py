@@ -18,6 +18,7 @@ from focused.crawl import Done
 from focused.revisit.policy import PolicyInputs, Uniform
 from focused.topic import Budget, Revisit, Scope
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier
 from tests.support.simulated import START, Simulation, page, topic
 
 Simulate = Callable[..., Simulation]
@@ -415,6 +416,31 @@ def test_links_compete_with_revisits_for_the_downloads_after_the_harvest(
     fetched = [url for url in links if url in simulation.urls]
     assert len(fetched) > 10, "links are fetched after the harvest's budget is spent, too"
     assert len(simulation.urls) <= 10 + 42
+
+
+def test_tempered_relevances_leave_the_order_of_visits_as_it_was(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    """Pages that change, of both kinds, compete with each other and with new links."""
+    urls = [f"http://a.test/{number}" for number in range(12)]
+    web: dict[str, Any] = {HOME: page(HOME, *urls, text=WHALES)}
+    for number, url in enumerate(urls):
+        kind = WHALES if number % 3 == 0 else "trade ledger freight " * 10
+        versions = [page(url, text=f"{kind} {number} {version}" * 2) for version in range(20)]
+        web[url] = lambda now, of=versions: of[min(int((now - START) / (2 * DAY_S)), 19)]
+    revisit = Revisit(continuous=True, hours=20 * 24, pages_per_day=4)
+    plain, tempered = (
+        simulate(topic(tmp_path / name, HOME, revisit=revisit), web, classifier=classifier).run(
+            20_000
+        )
+        for name, classifier in (
+            ("plain", WhaleClassifier()),
+            ("tempered", TemperedWhaleClassifier()),
+        )
+    )
+    assert tempered.urls == plain.urls
+    assert len(plain.urls) > 60
+    assert {row["relevance"] for row in tempered.rows.values()} == {0.3, 0.6}
 
 
 def test_the_bytes_of_new_pages_count_in_the_budget_after_the_harvest(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from focused.archive.archive import link_rows
 from focused.crawl import online_training
 from focused.crawl.online_training import OnlineTraining
 from focused.crawl.policy import Policy
@@ -22,7 +23,7 @@ from focused.link_scoring.protocols import PageContext, decode_example
 from focused.storage.state_store import StateStore
 from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic
 
@@ -300,6 +301,48 @@ def test_the_score_on_record_is_the_one_that_it_was_fetched_with(simulate, tmp_p
     pupil = Pupil({A + "whale": 0.01})
     done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
     assert done.rows[A + "whale"]["score"] == 0.01
+
+
+def test_tempered_relevances_change_what_is_on_record_and_not_the_order(simulate, tmp_path):
+    plain, tempered = (
+        simulate(
+            topic(tmp_path / name, A),
+            wide_web(80),
+            classifier=classifier,
+            scorer=Apprentice(WhaleClassifier()),
+        ).run()
+        for name, classifier in (
+            ("plain", WhaleClassifier()),
+            ("tempered", TemperedWhaleClassifier()),
+        )
+    )
+    assert tempered.urls == plain.urls
+    rows = [(plain.rows[url], tempered.rows[url]) for url in plain.urls]
+    assert {other["relevance"] for _, other in rows} == {0.6, 0.3}
+    for name in ("on_topic", "features"):
+        assert [other[name] for _, other in rows] == [one[name] for one, _ in rows]
+    scores = [(one["score"], other["score"]) for one, other in rows]
+    assert all(one == other for one, other in scores[:25])
+    assert any(one != other for one, other in scores[25:])
+
+
+def test_scores_are_calibrated_on_record_and_not_in_the_frontier(simulate, tmp_path):
+    """Priorities follow from the scores in the frontier, also where a redirect leads."""
+
+    class Calibrated(Pupil):
+        def calibrate_scores(self, scores):
+            return scores / 2.0
+
+    plain = simulate(topic(tmp_path / "plain", A), web(), scorer=Pupil()).run()
+    halved = simulate(topic(tmp_path / "halved", A), web(), scorer=Calibrated()).run()
+    assert halved.urls == plain.urls
+    rows = halved.rows
+    assert rows.pop(A)["score"] == 1.0  # nobody predicted the seed
+    halves = {url: plain.rows[url]["score"] / 2.0 for url in rows}
+    assert {url: row["score"] for url, row in rows.items()} == pytest.approx(halves)
+    assert {each.link.url: each.link.score for each in halved.settled[1:]} == pytest.approx(halves)
+    found = {row["target"]: row["score"] for row in link_rows(halved.store.tables)}
+    assert found[A + "trade"] == pytest.approx(halves[A + "trade"])
 
 
 def test_a_link_that_is_ranked_higher_by_now_goes_in_its_turn(simulate, tmp_path):

@@ -7,6 +7,7 @@ import Scrapy: without it a process starts in half the CPU time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,12 +32,20 @@ class WhaleClassifier:
         return np.array([2.0 if "whale" in text.lower() else 0.0 for text in texts])
 
 
+class TemperedWhaleClassifier(WhaleClassifier):
+    """What is stored and shown is less sure; what guides the crawl is as before."""
+
+    def classify(self, page: Page) -> Classification:
+        found = super().classify(page)
+        return replace(found, relevance=0.6 if found.on_topic else 0.3, untempered=found.relevance)
+
+
 class WhaleScorer:
     feature_names = ("anchor", "parent")
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
         anchor = np.array(["whale" in f"{link.anchor} {link.url}" for link in links], dtype=float)
-        parent = np.full(len(links), visit.classification.relevance)
+        parent = np.full(len(links), visit.classification.guiding_relevance)
         return ScoredLinks(0.6 * anchor + 0.3 * parent, np.column_stack([anchor, parent]))
 
 

@@ -49,6 +49,8 @@ def policy(inputs):
 
     def features(visit, links):
         anchors = inputs.classifier.score_texts([link.anchor for link in links])
-        return np.column_stack([anchors, np.full(len(links), visit.classification.relevance)])
+        return np.column_stack(
+            [anchors, np.full(len(links), visit.classification.guiding_relevance)]
+        )
 
     return Policy("boosted", SklearnLinkScorer(boosted, features, ["anchor", "parent"]))

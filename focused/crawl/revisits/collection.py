@@ -344,7 +344,9 @@ class Collection:
 
     def _set_weight(self, page: KnownPage) -> None:
         row, record = page.row, page.record
-        record.weight = self._weights.weight(row.url, row.relevance, record.new_relevance)
+        guiding = record.guiding_relevance
+        relevance = row.relevance if guiding is None else guiding
+        record.weight = self._weights.weight(row.url, relevance, record.new_relevance)
         if page.history.gone_at is not None:
             record.weight *= _GONE_FACTOR
 

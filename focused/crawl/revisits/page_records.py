@@ -27,7 +27,8 @@ class PageRecord(msgspec.Struct, array_like=True, gc=False):
     ``absence`` those in a row that found no page, ``failures`` those in a row that told nothing.
     ``signal`` is the last change signal since the last visit, ``signalled`` the probability of a
     change that it means. ``new_relevance`` is the expected relevance of the new links that one
-    change brings, ``weight`` what a change is worth.
+    change brings, ``weight`` what a change is worth. ``guiding_relevance`` is that of the latest
+    version, None where it equals the row's relevance.
     """
 
     signature: VersionSignature | None = None
@@ -39,6 +40,7 @@ class PageRecord(msgspec.Struct, array_like=True, gc=False):
     signal: ChangeSignal | None = None
     signalled: float = 0.0
     weight: float = 0.0
+    guiding_relevance: float | None = None
 
 
 _decode_record = msgspec.msgpack.Decoder(PageRecord).decode

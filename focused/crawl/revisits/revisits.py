@@ -101,6 +101,8 @@ class CollectionUpdater:
         scores = [1.0] if is_feed else [found.score for found in settled.scored.values()]
         record = known.record
         record.new_relevance = fmean(scores) if scores else 0.0
+        if settled.classification is not None and not is_feed:
+            record.guiding_relevance = settled.classification.untempered
         blocks = None if is_feed else settled.blocks or ()
         self._versions.first_version(outcome, settled.page, blocks, record)
         if is_feed:
@@ -308,6 +310,7 @@ class RevisitProcessor:
         history, record = known.history, known.record
         history.versions += detected.result is not VisitResult.UNKNOWN
         record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
+        record.guiding_relevance = None if classified.feed else classified.classification.untempered
         self._update(known, detected, visit)
         self._responses.enqueue_links(link, classified, now)
         return SettledFetch(

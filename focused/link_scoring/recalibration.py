@@ -1,0 +1,90 @@
+"""Calibrates link scores online, without changing their order.
+
+The apprentice learns from untempered relevances, and follows the crawl with a delay, so its scores
+are too sure. :class:`ScoreRecalibration` fits slope and intercept of their log-odds (Platt scaling)
+to the tempered relevances of the pages that the links led to. Each pair is recorded before the
+apprentice learns from the page, as a forecast that the page did not influence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.classifier.calibration import expit
+from focused.link_scoring.link_features import round_precision
+from focused.link_scoring.newton import fit_newton
+
+MIN_SLOPE, MAX_SLOPE = 0.3, 2.0
+MAX_FORECASTS = 2_000
+"""Number of forecasts kept, 16 bytes each; older ones are dropped."""
+
+_FIT_INTERVAL = 25
+# Of slope (around 1) and intercept (around 0).
+_PRECISIONS = np.array([20.0, 20.0])
+# Scores are single-precision floats, whose log-odds are infinite near 1.
+_MAX_LOG_ODDS = 12.0
+
+FloatArray = NDArray[np.float64]
+
+
+class ScoreRecalibration:
+    """Slope and intercept of calibrated log-odds; 1 and 0 before the first fit."""
+
+    def __init__(self) -> None:
+        self.slope = 1.0
+        self.intercept = 0.0
+        # Rows: log-odds that were predicted, and tempered relevance of the target.
+        self._forecasts = np.empty((2, MAX_FORECASTS + _FIT_INTERVAL))
+        self._n_kept = 0
+        self._n_seen = 0
+
+    def learn(self, log_odds: float, relevance: float) -> None:
+        """Add a forecast and the tempered relevance in [0, 1] of the link's target."""
+        self._forecasts[:, self._n_kept] = log_odds, relevance
+        self._n_kept += 1
+        self._n_seen += 1
+        if self._n_seen % _FIT_INTERVAL == 0:
+            too_many = self._n_kept - MAX_FORECASTS
+            if too_many > 0:
+                kept = self._forecasts[:, too_many : self._n_kept].copy()
+                self._forecasts[:, :MAX_FORECASTS] = kept
+                self._n_kept = MAX_FORECASTS
+            self._fit()
+
+    def apply(self, scores: FloatArray) -> FloatArray:
+        """Return calibrated scores in [0, 1], rounded as they are stored, shape (n,).
+
+        Higher scores stay higher, but for rounding.
+        """
+        if self._n_seen < _FIT_INTERVAL:
+            return scores
+        edge = float(expit(np.array(-_MAX_LOG_ODDS)))
+        clipped = np.clip(scores, edge, 1.0 - edge)
+        log_odds = np.log(clipped / (1.0 - clipped))
+        return round_precision(expit(self.intercept + self.slope * log_odds), np.float32)
+
+    def state(self) -> Any:
+        """Return the learned state as plain data."""
+        forecasts = self._forecasts[:, : self._n_kept].astype("<f8").tobytes()
+        return [self._n_seen, self.slope, self.intercept, forecasts]
+
+    def restore(self, state: Any) -> None:
+        """Restore what :meth:`state` returned."""
+        self._n_seen, self.slope, self.intercept, kept = state
+        forecasts = np.frombuffer(kept, "<f8").reshape(2, -1)
+        self._n_kept = forecasts.shape[1]
+        self._forecasts[:, : self._n_kept] = forecasts
+
+    def _fit(self) -> None:
+        log_odds, relevance = self._forecasts[:, : self._n_kept]
+        design = np.vstack([log_odds, np.ones(self._n_kept)])
+        start = np.array([self.slope - 1.0, self.intercept])
+        moved = fit_newton(design, log_odds, relevance, _PRECISIONS, start)
+        self.slope = float(np.clip(1.0 + moved[0], MIN_SLOPE, MAX_SLOPE))
+        if self.slope != 1.0 + moved[0]:  # out of bounds: the intercept that suits the bound
+            offset = self.slope * log_odds
+            moved = fit_newton(design[1:], offset, relevance, _PRECISIONS[1:], moved[1:])
+        self.intercept = float(moved[-1])
