@@ -20,7 +20,7 @@ from focused.crawl.policy import LinkOrder, load_link_order
 from focused.errors import ConfigurationError, StateError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
-from focused.frontier.import_export import InvalidRow, export_links, read_links
+from focused.frontier.import_export import export_links, read_links
 from focused.frontier.inspection import (
     FrontierTotals,
     LinkSummary,
@@ -35,7 +35,7 @@ from focused.frontier.inspection import (
     top_links_overall,
 )
 from focused.frontier.interface import Frontier
-from focused.frontier.queued_link import QueuedLink
+from focused.frontier.queued_link import InvalidRow, QueuedLink
 from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
 from focused.topic import Scope, scope_from_json

@@ -1,4 +1,4 @@
-"""Edit the frontier of a stopped crawl: add, drop, move and import links.
+"""Edit the frontier of a crawl, running or stopped: add, drop, move and import links.
 
 No host is requested. Changes are committed every 10,000 links, because a frontier may not fit into
 memory; an interrupted edit has done a part, and can be repeated.
@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder
 from focused.errors import ConfigurationError
-from focused.frontier.import_export import InvalidRow
 from focused.frontier.interface import Frontier
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
 from focused.topic import Scope
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of, normalize_url
@@ -59,7 +58,7 @@ class ImportResult:
 
 
 class FrontierEditor:
-    """Edits the frontier of one stopped crawl."""
+    """Edits the frontier of one crawl; links in flight stay as they are."""
 
     def __init__(
         self,

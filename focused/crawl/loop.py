@@ -10,12 +10,14 @@ from focused.archive.archive import Archive
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
 from focused.crawl.enqueue import LinkEnqueuer
+from focused.crawl.frontier_editor import FrontierEditor
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests, Lease, Leases
 from focused.crawl.listeners import SettledEvent, SettledPageListener
 from focused.crawl.online_training import ModelHistory, OnlineTraining
 from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.crawl.policy import load_link_order
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.collection import is_revisit
 from focused.crawl.revisits.revisits import Revisits
@@ -34,7 +36,7 @@ from focused.frontier.host import HostPace
 from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.state_store import StateStore
-from focused.topic import Topic
+from focused.topic import Budget, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.urls import host_of, normalize_url, robots_url
 
@@ -188,6 +190,35 @@ class Crawl:
     def limit_pages(self, pages: int) -> None:
         """Replace the topic's budget of pages, those fetched so far included."""
         self._stop_conditions.limit_pages(pages)
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that ends the crawl; at the start the topic's."""
+        return self._stop_conditions.budget
+
+    def change_budget(self, *, pages: int | None, hours: float | None, bytes_: int | None) -> None:
+        """Replace the budget until the process ends; None means no limit."""
+        self._stop_conditions.budget = Budget(pages, hours, bytes_)
+
+    @property
+    def delay_s(self) -> float:
+        """The delay between two requests to a host; at the start the topic's."""
+        return self._host_policy.delay_s
+
+    def change_delay(self, delay_s: float) -> None:
+        """Replace the delay until the process ends, from each host's next response on."""
+        self._host_policy.change_delay(delay_s)
+
+    def editor(self, now: float) -> FrontierEditor:
+        """Return an editor of this crawl's queued links; links in flight stay as they are."""
+        return FrontierEditor(
+            self.frontier,
+            load_link_order(self._state.store.tables),
+            self.topic.scope,
+            self._host_policy.dead_hosts,
+            lambda: self._commit(now),
+            now,
+        )
 
     @property
     def worth_waiting_for(self) -> float:

@@ -29,7 +29,7 @@ class StopConditions:
         pacer: RevisitPacer | None = None,
     ) -> None:
         """With ``pacer`` the crawl is continuous: the topic's budget is that of its harvest."""
-        self._budget = topic.budget
+        self.budget = topic.budget
         self._revisit_hours = topic.revisit.hours
         self._pacer = pacer
         self._frontier = frontier
@@ -40,7 +40,7 @@ class StopConditions:
 
     def limit_pages(self, pages: int) -> None:
         """Replace the topic's budget of pages."""
-        self._budget = replace(self._budget, pages=pages)
+        self.budget = replace(self.budget, pages=pages)
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""
@@ -59,7 +59,7 @@ class StopConditions:
 
     def _harvest_limit(self, now: float) -> str | None:
         return _reached_limit(
-            self._budget,
+            self.budget,
             pages=self._counters.fetched + self._leases.pages,
             bytes_=self._counters.bytes,
             active_s=self._running.so_far_s(now),
@@ -100,7 +100,7 @@ class StopConditions:
         return self._none_in_time(now)
 
     def _none_in_time(self, now: float) -> bool:
-        hours = self._budget.hours
+        hours = self.budget.hours
         left_s = float("inf") if hours is None else hours * HOUR_S - self._running.so_far_s(now)
         return no_host_due_within(self._frontier.hosts, left_s, now)
 

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 
 from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
 from focused.text.csv_cells import escape_formulas, unescape_formulas
 from focused.web.urls import host_of, normalize_url
 
@@ -73,14 +72,6 @@ class _LinkCells(msgspec.Struct, frozen=True):
     features: Annotated[tuple[float, ...], msgspec.Meta(max_length=255)] = ()
     payload: str | None = None
     key: _Key | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InvalidRow:
-    """A row that is no link: ``where`` it is, and what is wrong."""
-
-    where: str
-    problem: str
 
 
 def export_links(links: Iterable[QueuedLink], path: Path) -> int:

@@ -7,6 +7,7 @@ discovery, which is also the key of its row.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 import msgspec
 import xxhash
@@ -82,3 +83,11 @@ def _descending(priority: float) -> bytes:
     # IEEE 754 bits sort by magnitude. That is right for negatives here; the others are inverted.
     (bits,) = _BITS.unpack(_DOUBLE.pack(priority))
     return _BITS.pack(bits if bits & _SIGN else bits ^ _ALL_BUT_SIGN)
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidRow:
+    """A row of a file that is no queued link: ``where`` it is, and what is wrong."""
+
+    where: str
+    problem: str

@@ -49,6 +49,7 @@ from focused.scrapy_addon.middlewares.response_middlewares import (
 from focused.scrapy_addon.progress import ProgressExtension, install_quiet_formatter
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.scrapy_settings import warn_of_ignored
+from focused.scrapy_addon.steering_extension import SteeringExtension
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.scope_filter import check_seeds_in_scope
 
@@ -185,6 +186,7 @@ def _install_components(settings: Settings) -> None:
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
     _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
     _set_component(settings, "EXTENSIONS", ProgressExtension, 500)
+    _set_component(settings, "EXTENSIONS", SteeringExtension, 500)
 
 
 def _install_download_handlers(settings: Settings) -> None:

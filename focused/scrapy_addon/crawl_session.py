@@ -77,6 +77,7 @@ class CrawlSession:
         self.now: Clock = clock or CrawlClock()
         self.end_reason = ""
         self.error_message = ""  # why the crawl failed
+        self.is_paused = False  # sends no requests
         self.waiting = WaitReporter()
         self.profile = CrawlProfile()
         self.http_client: HttpClient | None = None  # made for the first request

@@ -149,6 +149,8 @@ class FocusedScheduler(BaseScheduler):
         if self._session.now.real_s(now - self._maintained_at) >= _MAINTENANCE_INTERVAL_S:
             self._maintained_at = now
             self._session.maintain(now)
+        if self._session.is_paused:
+            return None
         group = self._session.group
         if self._spider_requests.has_spider_requests or not self._session.follow_links:
             for crawl in group.crawls:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
 from focused.frontier import import_export
-from focused.frontier.import_export import InvalidRow, export_links, read_links
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.import_export import export_links, read_links
+from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
 
 NOW = 1_000.0
 KINDS = ("csv", "parquet")

@@ -55,11 +55,20 @@ class HostPolicy:
         self._hosts = hosts = frontier.hosts
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsCache(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
-        self._dead = DeadHosts(tables)
+        self.dead_hosts = DeadHosts(tables)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._unresolved_once: set[str] = set()
         self._suspended: dict[str, FailureKind] = {}
         self._newly_suspended: dict[str, FailureKind] = {}
+
+    @property
+    def delay_s(self) -> float:
+        """The delay between two requests to a host, where robots.txt asks for no longer one."""
+        return self._politeness.delay_s
+
+    def change_delay(self, delay_s: float) -> None:
+        """Replace the delay, from each host's next response on."""
+        self._politeness = replace(self._politeness, delay_s=delay_s)
 
     def needs_robots(self, host: Host, url: str, now: float) -> bool:
         """Whether robots.txt has to be fetched before ``url``."""
@@ -71,19 +80,19 @@ class HostPolicy:
 
     def refusal(self, host: Host, link: QueuedLink) -> FailureKind | None:
         """Return why neither ``link`` nor its robots.txt is requested, or None."""
-        failure = self._dead.why(host.name)
+        failure = self.dead_hosts.why(host.name)
         if failure is not None:
             return failure
         return FailureKind.DIRECTORY_BUDGET if self._directories.spent(link.url) else None
 
     def closed(self, url: str) -> str | None:
         """Return why a link to ``url`` need not be queued, or None."""
-        if not (self._dead or self._limits != HostLimits() or self._directories.limited):
+        if not (self.dead_hosts or self._limits != HostLimits() or self._directories.limited):
             return None
         host = self._hosts.known(host_of(url))
         if host is None:
             return None
-        if self._dead.why(host.name) is not None:
+        if self.dead_hosts.why(host.name) is not None:
             return "dead host"
         if self._limits.reached(host):
             return "host or address budget spent"
@@ -108,16 +117,18 @@ class HostPolicy:
         """Whether :meth:`closed` refuses no link to that host."""
         if self._directories.limited:
             return False
-        if not self._dead and self._limits == HostLimits():
+        if not self.dead_hosts and self._limits == HostLimits():
             return True
         host = self._hosts.known(name)
-        return host is None or not (self._dead.why(name) is not None or self._limits.reached(host))
+        return host is None or not (
+            self.dead_hosts.why(name) is not None or self._limits.reached(host)
+        )
 
     def has_row(self, host: Host, refusal: FailureKind) -> bool:
         """Whether a link that was not requested gets an archive row, or is only counted."""
         if refusal is FailureKind.ROBOTS:
             return True
-        return refusal not in _WITHOUT_ROW and self._dead.take_row(host.name)
+        return refusal not in _WITHOUT_ROW and self.dead_hosts.take_row(host.name)
 
     def on_settled(self, event: SettledEvent) -> None:
         """Count a fetched page for the budgets of its host, address and directory."""
@@ -219,13 +230,13 @@ class HostPolicy:
     def _mark_answering(self, host: Host) -> None:
         self._unresolved_once.discard(host.name)
         self._suspended.pop(host.name, None)
-        self._dead.revive(host.name)
+        self.dead_hosts.revive(host.name)
 
     def _suspend(self, host: Host, failure: FailureKind) -> None:
         self._suspended[host.name] = self._newly_suspended[host.name] = failure
 
     def _give_up(self, host: Host, failure: FailureKind, now: float) -> HostPace:
-        self._dead.add(host.name, failure)
+        self.dead_hosts.add(host.name, failure)
         self._unresolved_once.discard(host.name)
         # Due at once: its links are settled without a request.
         return HostPace(now, 0, host.pace.crawl_delay_s)

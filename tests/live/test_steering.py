@@ -1,0 +1,75 @@
+"""A running crawl is watched and steered through its control folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from focused.crawl.control_folder import Action, ControlFolder
+from focused.crawl.steering import AddSeeds, ChangeDelay, Command, Pause, Resume, Stop
+from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.support.crawling import crawl, finish, start, write_topic
+from tests.support.forked import ForkedCommand
+from tests.support.recorded_web import served
+
+PATIENCE_S = 30.0
+
+
+def wait_until(holds: Callable[[], bool], process: ForkedCommand) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert process.poll() is None, "the crawl ended"
+        assert time.monotonic() < give_up_at
+        time.sleep(0.02)
+
+
+def executed(control: ControlFolder, command: Command, process: ForkedCommand) -> Action:
+    sent = control.send(command, by="test", now=time.time())
+    found: list[Action] = []
+
+    def is_logged() -> bool:
+        found[:] = [each for each in control.read_actions(10) if each.id == sent]
+        return bool(found)
+
+    wait_until(is_logged, process)
+    return found[0]
+
+
+def test_an_operator_watches_pauses_steers_and_stops_a_crawl(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, SEED)
+    control = ControlFolder(tmp_path / "out")
+    with served(wide_web(), SLOWLY) as site:
+        process = start(topic, site.address)
+        wait_for_answers(site, 20, process)
+        control.watch()
+        assert executed(control, Pause(), process).undo == Resume()
+
+        def is_quiet() -> bool:
+            status = control.read_status() or {}
+            return bool(status.get("is_paused")) and status.get("in_flight") == 0
+
+        wait_until(is_quiet, process)
+        asked = len(pages_asked(site))
+        status = control.read_status()
+        assert status is not None
+        assert 0 < status["stats"]["fetched"] < len(all_pages())
+        assert status["stats"]["frontier"] > 0
+        refused = executed(control, ChangeDelay(-1.0), process)
+        assert "delay_s" in refused.error
+        added = executed(control, AddSeeds(("http://new.test/",)), process)
+        assert added.message == "added 1 link"
+        assert len(pages_asked(site)) == asked, "a paused crawl requests nothing"
+        executed(control, Resume(), process)
+        wait_for_answers(site, asked + 5, process)
+        executed(control, Stop(), process)
+        stopped = finish(process, topic)
+        assert stopped.status == 0, stopped.output
+        stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+        assert stats["end_reason"] == "stopped by its operator"
+        control.send(Stop(), by="test", now=time.time())
+        ended = crawl(topic, site.address)
+    assert ended.status == 0, ended.output
+    assert set(ended.fetched()) == all_pages(), "a command of an earlier session does nothing"
+    assert "discarded" in control.read_actions(1)[0].error
