@@ -62,7 +62,8 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     warc_file: str | None = None
 
 
-_decode_page_row = msgspec.msgpack.Decoder(PageRow).decode
+decode_page_row = msgspec.msgpack.Decoder(PageRow).decode
+"""Decodes a row of the table ``pages``."""
 PAGE_COLUMNS = PageRow.__struct_fields__
 """The columns in storage order."""
 _FETCHED_AT = PAGE_COLUMNS.index("fetched_at")
@@ -101,7 +102,7 @@ class Archive:
     def row(self, seq: int) -> PageRow | None:
         """Return the row of that number, or None."""
         raw = self._tables.get("pages", seq.to_bytes(8, "big"))
-        return None if raw is None else _decode_page_row(raw)
+        return None if raw is None else decode_page_row(raw)
 
     @property
     def last_activity_at(self) -> float:
@@ -231,6 +232,11 @@ def link_values(tables: Tables) -> Iterator[list[Any]]:
         source, links = _decompress_links(raw)
         for link in links:
             yield [source, *link]
+
+
+def decode_page_links(raw: bytes) -> list[LinkRow]:
+    """Decode a row of the table ``page_links``: the links of one page."""
+    return [LinkRow(*link) for link in _decompress_links(raw)[1]]
 
 
 def _compress_links(url: str, links: Sequence[LinkRow]) -> bytes:

@@ -19,7 +19,7 @@ from focused.cli.common import (
     settings_option,
 )
 from focused.cli.frontier_commands import frontier
-from focused.cli.report_commands import changes, history, report, why
+from focused.cli.report_commands import changes, history, report, ui, why
 from focused.cli.training_commands import label, retrain, topic_group, train
 from focused.cli.web_commands import web
 from focused.errors import FocusedError, missing_extra
@@ -421,5 +421,5 @@ main.add_command(frontier)
 main.add_command(worker)
 main.add_command(cluster)
 main.add_command(web)
-for _command in (report, why, history, changes, train, label, retrain, topic_group):
+for _command in (report, ui, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

@@ -1,7 +1,9 @@
-"""The commands that show what a crawl has found: ``report``, ``why``, ``history``, ``changes``."""
+"""The commands that show a crawl: ``report``, ``ui``, ``why``, ``history``, ``changes``."""
 
 from __future__ import annotations
 
+import time
+import webbrowser
 from pathlib import Path
 
 import click
@@ -52,6 +54,38 @@ def report(
         show_report(folders[0], web, out, plot)
     else:
         show_comparison(folders, web, out, plot)
+
+
+@click.command()
+@click.argument("folders", type=FOLDER, nargs=-1)
+@click.option("--no-browser", is_flag=True, help="Print the address; do not open a browser.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on. Default: a free one.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Anything but 127.0.0.1 exposes the console to other machines.",
+)
+def ui(folders: tuple[Path, ...], no_browser: bool, port: int, host: str) -> None:
+    """Watch and steer crawls in the browser.
+
+    FOLDERS are crawls' folders, or folders that hold some; by default crawls/. Running, killed and
+    finished crawls are shown, several at once; new ones are found. See docs/how-to/console.md.
+    """
+    from focused.console.server import serve_console
+
+    def ready(address: str) -> None:
+        click.echo(f"The console is at {address}")
+        click.echo("Anyone with this address can steer these crawls. Ctrl-C ends.", err=True)
+        if not no_browser:
+            webbrowser.open(address)
+
+    serve_console(folders or (Path("crawls"),), clock=time.time, ready=ready, host=host, port=port)
 
 
 @click.command()

@@ -1,14 +1,8 @@
 """The label page: one labelling session in the browser, served on this machine.
 
-Access needs a token. It stands behind ``#`` in the address that the terminal shows, so that no
-server, log or referrer sees it; the page keeps it for its window and sends it as a header. There
-are no cookies, so another site cannot use the browser's session. Requests by another host name (DNS
-rebinding) or marked as coming from another site are refused. Response headers allow only the page's
-own script.
-
-A crawled page is shown in a frame at an opaque address: sanitised
-(:mod:`focused.labelling.page_renderer`), and under a policy that forbids it to run scripts, load,
-send and navigate.
+:mod:`focused.local_app` guards it. A crawled page is shown in a frame at an opaque address:
+sanitised (:mod:`focused.labelling.page_renderer`), and under a policy that forbids it to run
+scripts, load, send and navigate.
 """
 
 from __future__ import annotations
@@ -18,19 +12,14 @@ import base64
 import contextlib
 import hashlib
 import hmac
-import ipaddress
-import json
 import secrets
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from importlib.resources import files
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from focused.archive.warc_files import warc_files
-from focused.durations import HOUR_S
 from focused.errors import FocusedError, LabelError
 from focused.labelling.labelling_task import FetchedPages, read_fetched_pages
 from focused.labelling.page_renderer import (
@@ -49,54 +38,18 @@ from focused.labelling.session import (
     session_view,
 )
 from focused.labelling.training_pool import TrainingPool, build_training_pool
+from focused.local_app import Clock, LocalApp, read_json, serve_until_stopped
 
-TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
-TOKEN_IDLE_S = 12 * HOUR_S
-"""A token expires when unused for this long."""
-
-_MAX_REQUEST_BYTES = 16_384
 _FILES = {
     "/": ("label.html", "text/html"),
     "/label.js": ("label.js", "text/javascript"),
     "/label.css": ("label.css", "text/css"),
 }
-_DISABLED_FEATURES = ", ".join(
-    f"{name}=()"
-    for name in (
-        "accelerometer", "autoplay",
-        "browsing-topics", "camera", "clipboard-read", "clipboard-write",
-        "display-capture", "encrypted-media", "fullscreen", "gamepad", "geolocation", "gyroscope",
-        "hid", "identity-credentials-get", "idle-detection",
-        "keyboard-map", "local-fonts", "magnetometer", "microphone", "midi", "otp-credentials",
-        "payment", "picture-in-picture", "private-state-token-issuance",
-        "publickey-credentials-create", "publickey-credentials-get",
-        "screen-wake-lock", "serial", "storage-access", "usb", "window-management",
-        "xr-spatial-tracking",
-    )
-)  # fmt: skip
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "Permissions-Policy": _DISABLED_FEATURES,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "SAMEORIGIN",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-DNS-Prefetch-Control": "off",
-}
-_PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
-)
 _STYLE_HASH = base64.b64encode(hashlib.sha256(ORIGINAL_STYLE.encode()).digest()).decode()
 _ORIGINAL_POLICY = (
     f"sandbox; default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'; webrtc 'block'"
 )
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Clock = Callable[[], float]
 
 
 class LabelServer:
@@ -109,19 +62,20 @@ class LabelServer:
     def __init__(
         self, session: LabellingSession, reader: PageRenderer, clock: Clock, host: str = "127.0.0.1"
     ) -> None:
-        self.token = secrets.token_urlsafe(32)
+        self._app = LocalApp(clock, host, "focused.labelling", _FILES)
         self._session = session
         self._reader = reader
         self._clock = clock
-        self._host = host
-        self._used_at = clock()
         self._key = secrets.token_bytes(32)
+
+    @property
+    def token(self) -> str:
+        """The token that authorises requests."""
+        return self._app.token
 
     def application(self) -> web.Application:
         """Create the aiohttp application."""
-        app = web.Application(middlewares=[self._guard], client_max_size=_MAX_REQUEST_BYTES)
-        for path in _FILES:
-            app.router.add_get(path, _send_file)
+        app = self._app.create()
         app.router.add_get("/api/state", self._state)
         app.router.add_post("/api/label", self._label)
         app.router.add_post("/api/undo", self._undo)
@@ -130,53 +84,11 @@ class LabelServer:
         app.router.add_get("/original/{key}", self._original)
         return app
 
-    @web.middleware
-    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        try:
-            self._check(request)
-            response = await handler(request)
-        except web.HTTPException as error:
-            response = web.json_response({"error": error.text}, status=error.status)
-        except (FocusedError, OSError) as error:
-            response = web.json_response({"error": str(error)}, status=500)
-        for name, value in _HEADERS.items():
-            response.headers[name] = value
-        response.headers.setdefault("Content-Security-Policy", _PAGE_POLICY)
-        return response
-
-    def _check(self, request: web.Request) -> None:
-        """Refuse other host names, other sites, and API requests without the token."""
-        if not self._is_our_name(request.host):
-            raise web.HTTPForbidden(text=f"{request.host} is not a valid host name for this page")
-        if request.path not in _FILES and _is_from_another_site(request):
-            raise web.HTTPForbidden(text="Cross-site requests are refused.")
-        if not request.path.startswith("/api/"):
-            return
-        given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
-        now = self._clock()
-        if not hmac.compare_digest(given, self.token.encode()):
-            raise web.HTTPForbidden(text="The token is missing, invalid or expired.")
-        if now - self._used_at > TOKEN_IDLE_S:
-            raise web.HTTPForbidden(text="The token has expired.")
-        self._used_at = now
-
-    def _is_our_name(self, host: str) -> bool:
-        """Accept names that cannot be rebound: addresses and localhost."""
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        name = name.strip("[]").lower()
-        if name in ("localhost", self._host):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
-
     async def _state(self, request: web.Request) -> web.Response:
         return web.json_response(await self._view())
 
     async def _label(self, request: web.Request) -> web.Response:
-        body = await _read_json(request)
+        body = await read_json(request)
         url, verdict, category = (body.get(name, "") for name in ("url", "verdict", "category"))
         if verdict not in ("yes", "no", "skip") or not isinstance(url, str):
             raise web.HTTPBadRequest(text="A label needs a url and a verdict: yes, no or skip.")
@@ -196,13 +108,13 @@ class LabelServer:
         return web.json_response(await self._view())
 
     async def _search(self, request: web.Request) -> web.Response:
-        query = (await _read_json(request)).get("query", "")
+        query = (await read_json(request)).get("query", "")
         if not isinstance(query, str):
             raise web.HTTPBadRequest(text="The query must be a string.")
         return web.json_response(search_view(self._session.search(query)))
 
     async def _show(self, request: web.Request) -> web.Response:
-        url = (await _read_json(request)).get("url", "")
+        url = (await read_json(request)).get("url", "")
         if not isinstance(url, str):
             raise web.HTTPBadRequest(text="The url must be a string.")
         try:
@@ -243,33 +155,6 @@ class LabelServer:
         return view
 
 
-def _is_from_another_site(request: web.Request) -> bool:
-    """Whether the browser marks the request as cross-site; other clients need the token."""
-    origin = request.headers.get("Origin")
-    if origin is not None and origin.partition("://")[2] != request.host:
-        return True
-    return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
-
-
-async def _send_file(request: web.Request) -> web.Response:
-    name, content_type = _FILES[request.path]
-    body = (files("focused.labelling") / "page" / name).read_bytes()
-    return web.Response(body=body, content_type=content_type, charset="utf-8")
-
-
-async def _read_json(request: web.Request) -> dict[str, Any]:
-    if request.content_type != "application/json":
-        raise web.HTTPUnsupportedMediaType(text="Send JSON.")
-    try:
-        value = await request.json()
-        json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
-    except (ValueError, LookupError, RecursionError) as error:
-        raise web.HTTPBadRequest(text="The body is not valid JSON.") from error
-    if not isinstance(value, dict):
-        raise web.HTTPBadRequest(text="Send a JSON object.")
-    return value
-
-
 REFRESH_INTERVAL_S = 60.0
 """Interval at which a running crawl is read again."""
 
@@ -291,10 +176,10 @@ def serve_session(
     """
     with PageRenderer() as reader:
         server = LabelServer(session, reader, clock, host)
-        asyncio.run(_serve_until_stopped(server, session, ready, host, port))
+        asyncio.run(_serve(server, session, ready, host, port))
 
 
-async def _serve_until_stopped(
+async def _serve(
     server: LabelServer,
     session: LabellingSession,
     ready: Callable[[str], None],
@@ -303,25 +188,12 @@ async def _serve_until_stopped(
 ) -> None:
     app = server.application()
     app.cleanup_ctx.append(_refresh_context(session))
-    runner = web.AppRunner(app, access_log=None, handle_signals=False)
-    await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
-        try:
-            await site.start()
-        except OSError as error:
-            raise LabelError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
-                loop.add_signal_handler(number, stop.set)
-        bound = runner.addresses[0][1]
-        name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{bound}/#{server.token}")
-        await stop.wait()
-    finally:
-        await runner.cleanup()
+        await serve_until_stopped(
+            app, host=host, port=port, ready=lambda address: ready(f"{address}#{server.token}")
+        )
+    except OSError as error:
+        raise LabelError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
 
 
 def _refresh_context(session: LabellingSession) -> Callable[[web.Application], AsyncIterator[None]]:

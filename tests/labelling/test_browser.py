@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from focused.labelling import label_server
 from focused.labelling.labelling_task import TopicCategory
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labels.label_file import LabelFile, evaluation_hash, read_labels
+from focused.local_app import TOKEN_IDLE_S
 from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
@@ -179,7 +179,7 @@ def test_without_the_right_token_no_page_is_shown(window: Any, page: Served, end
 
 def test_an_expired_address_is_reported(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
-    page.clock.now += label_server.TOKEN_IDLE_S + 1
+    page.clock.now += TOKEN_IDLE_S + 1
     window.find_element("id", "yes").click()
     until(window, lambda: "expired" in text(window, "message-text"))
     assert read_labels(labels) == ()

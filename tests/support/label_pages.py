@@ -54,8 +54,18 @@ def served(session: LabellingSession, reader: PageRenderer | None = None) -> Ite
     clock = Clock()
     reader = reader or PageRenderer()
     server = LabelServer(session, reader, clock)
+    try:
+        with served_app(server.application()) as origin:
+            yield Served(origin, server.token, clock)
+    finally:
+        reader.close()
+
+
+@contextmanager
+def served_app(app: web.Application) -> Iterator[str]:
+    """Serve an application in a thread, at a free port; yield its origin."""
     loop = asyncio.new_event_loop()
-    runner = web.AppRunner(server.application(), access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
 
     async def start() -> int:
         await runner.setup()
@@ -66,13 +76,20 @@ def served(session: LabellingSession, reader: PageRenderer | None = None) -> Ite
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        yield Served(f"http://127.0.0.1:{port}", server.token, clock)
+        yield f"http://127.0.0.1:{port}"
     finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(_shut_down(runner), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
-        reader.close()
+
+
+async def _shut_down(runner: web.AppRunner) -> None:
+    await runner.cleanup()
+    streams = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in streams:
+        task.cancel()
+    await asyncio.gather(*streams, return_exceptions=True)
 
 
 @dataclass

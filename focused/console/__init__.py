@@ -1,0 +1,1 @@
+"""The console: watch and steer crawls in the browser."""

@@ -1,0 +1,387 @@
+"""What the console shows of one crawl folder, running or not.
+
+Rows of pages are read from the crawl's state, new ones only, or from its Parquet files; the
+frontier from a snapshot of the state; live figures from the control folder. Nothing is written but
+the control folder, and the crawl is not asked: reading costs it nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, decode_page_row
+from focused.crawl.control_folder import ControlFolder
+from focused.crawl.hosts.failures import DeadHosts
+from focused.crawl.hosts.host_policy import host_limits
+from focused.crawl.policy import load_link_order
+from focused.errors import StateError
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.inspection import (
+    count_totals,
+    hosts_backing_off,
+    summarise_host,
+    top_hosts,
+    top_links_overall,
+)
+from focused.storage.environment import shared_lock
+from focused.storage.state_store import StateStore
+from focused.topic import Scope, scope_from_json
+
+LIVE_S = 5.0
+"""A status that is older is not shown as live."""
+
+_FEATURES = PAGE_COLUMNS.index("features")
+_ROLLING_PAGES = 100
+_MAX_PATH = 50
+_MAX_LINKS = 200
+_SNAPSHOT_S = 5.0
+
+_SORTS = {
+    "relevance": lambda row: -(row.relevance or 0.0),
+    "score": lambda row: -row.score,
+    "newest": lambda row: -row.seq,
+    "oldest": lambda row: row.seq,
+    "host": lambda row: (row.host, row.seq),
+}
+SORTS = tuple(_SORTS)
+KINDS = ("all", "on-topic", "off-topic", "failed", "redirected", "duplicate", "training")
+
+
+@dataclass(frozen=True, slots=True)
+class PageFilter:
+    """Selects pages: ``text`` in URL, title or anchor, ``host``, ``kind`` of :data:`KINDS`."""
+
+    text: str = ""
+    host: str = ""
+    kind: str = "all"
+    sort: str = "newest"
+
+
+class CrawlData:
+    """One crawl folder. Methods may be called from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.control = ControlFolder(folder)
+        self._lock = Lock()
+        self._rows: list[PageRow] = []
+        self._by_url: dict[str, int] = {}
+        self._frontier: dict[str, Any] = {}
+        self._frontier_at = float("-inf")
+
+    def is_running(self) -> bool:
+        """Whether a crawl has the folder open."""
+        try:
+            with shared_lock(self.folder / "state"):
+                return False
+        except StateError:
+            return True
+
+    def summary(self) -> dict[str, Any]:
+        """Return the crawl in one line of the list: topic, ordering, state, totals."""
+        settings, stats = self._read_json("settings.json"), self._read_json("stats.json")
+        running = self.is_running()
+        live = self.live() if running else None
+        if live is not None and "stats" in live:
+            stats = live["stats"]
+        return {
+            "folder": str(self.folder),
+            "topic": settings.get("topic", {}).get("name", self.folder.name),
+            "policy": settings.get("policy", ""),
+            "is_running": running,
+            "is_paused": bool(live and live.get("is_paused")),
+            "end_reason": "" if running else stats.get("end_reason", ""),
+            "fetched": stats.get("fetched"),
+            "on_topic": stats.get("on_topic"),
+            "classified": stats.get("classified"),
+        }
+
+    def live(self) -> dict[str, Any] | None:
+        """Return the live status; None if there is none of the last seconds."""
+        self.control.watch()
+        status = self.control.read_status()
+        if status is None or time.time() - float(status.get("at", 0.0)) > LIVE_S:
+            return None
+        return status
+
+    def totals(self) -> dict[str, Any]:
+        """Return the final totals of a crawl that ended; empty while it runs or after a kill."""
+        return self._read_json("stats.json")
+
+    def refresh(self) -> int:
+        """Read new page rows; return how many pages are known. Raises StateError."""
+        with self._open_state() as store:
+            if store is not None:
+                start = len(self._rows).to_bytes(8, "big")
+                for _, raw in store.tables.scan("pages", start=start):
+                    self._add(decode_page_row(raw))
+            elif not self._rows:
+                for row in self._parquet_rows():
+                    self._add(row)
+            return len(self._rows)
+
+    def _add(self, row: PageRow) -> None:
+        self._by_url[row.url] = len(self._rows)
+        self._rows.append(row)
+
+    def _parquet_rows(self) -> Iterator[PageRow]:
+        from focused.reports.crawl_folder import read_crawl  # slow to import
+
+        pages = read_crawl(self.folder).pages.replace({np.nan: None})
+        pages = pages.astype(object).where(pages.notna(), None)
+        for row in pages.to_dict("records"):
+            values: list[Any] = [row.get(name) for name in PAGE_COLUMNS]
+            values[_FEATURES] = {}  # not read: they are large
+            yield PageRow(*values)
+
+    def harvest_curve(self, points: int) -> dict[str, list[float]]:
+        """Return the harvest over the classified pages, at most ``points`` samples.
+
+        ``pages``: number of classified pages; ``on_topic``: those on topic so far; ``rolling``: the
+        harvest rate of the last 100.
+        """
+        hits = np.array([row.on_topic for row in self._classified()], dtype=np.float64)
+        if not len(hits):
+            return {"pages": [], "on_topic": [], "rolling": []}
+        total = np.cumsum(hits)
+        before = np.concatenate((np.zeros(min(_ROLLING_PAGES, len(hits))), total))[: len(hits)]
+        width = np.minimum(np.arange(1, len(hits) + 1), _ROLLING_PAGES)
+        at = np.unique(np.linspace(0, len(hits) - 1, points).round().astype(int))
+        return {
+            "pages": (at + 1).tolist(),
+            "on_topic": total[at].tolist(),
+            "rolling": ((total - before) / width)[at].tolist(),
+        }
+
+    def _classified(self) -> Iterator[PageRow]:
+        rows = self._rows
+        return (row for row in rows[: len(rows)] if row.outcome == "fetched" and not row.training)
+
+    def pages(self, wanted: PageFilter, offset: int, at_most: int) -> dict[str, Any]:
+        """Return the pages that match, sorted; ``total`` is their number."""
+        text = wanted.text.casefold()
+        found = [
+            row
+            for row in self._rows[: len(self._rows)]
+            if _is_of_kind(row, wanted.kind)
+            and (not wanted.host or row.host == wanted.host)
+            and (not text or _contains(row, text))
+        ]
+        found.sort(key=_SORTS[wanted.sort])
+        shown = found[offset : offset + at_most]
+        return {"total": len(found), "pages": [_page_json(row) for row in shown]}
+
+    def page(self, url: str) -> dict[str, Any] | None:
+        """Return a page with its path from the seed and its links; None for an unknown URL."""
+        index = self._by_url.get(url)
+        if index is None:
+            return None
+        row, seen = self._rows[index], {url}
+        path: list[dict[str, Any]] = []
+        step: PageRow | None = row
+        while step is not None and len(path) < _MAX_PATH:
+            path.append(_page_json(step))
+            parent = self._by_url.get(step.parent or "")
+            step = None if parent is None else self._rows[parent]
+            if step is not None and step.url in seen:
+                break
+            if step is not None:
+                seen.add(step.url)
+        features = sorted(dict(row.features).items(), key=lambda each: -abs(each[1]))
+        return {
+            "page": _page_json(row),
+            "path": path[::-1],
+            "features": features,
+            "links": self._links_of(row),
+        }
+
+    @contextmanager
+    def _open_state(self) -> Iterator[StateStore | None]:
+        """Open a snapshot of the crawl's state; None if it was removed."""
+        # LMDB opens an environment once in a process.
+        with self._lock:
+            if not (self.folder / "state" / "data.mdb").is_file():
+                yield None
+                return
+            with StateStore.open_for_reading(self.folder / "state") as (store, _):
+                yield store
+
+    def _links_of(self, row: PageRow) -> list[dict[str, Any]]:
+        """Return the best-scored links of a page, with what became of them."""
+        with self._open_state() as store:
+            key = row.seq.to_bytes(8, "big")
+            raw = None if store is None else store.tables.get("page_links", key)
+        links = [] if raw is None else decode_page_links(raw)
+        links.sort(key=lambda link: -(link.score or 0.0))
+        return [
+            self._link_json(link.target, link.anchor, link.score) for link in links[:_MAX_LINKS]
+        ]
+
+    def _link_json(self, url: str, anchor: str, score: float | None) -> dict[str, Any]:
+        index = self._by_url.get(url)
+        target = None if index is None else self._rows[index]
+        return {
+            "url": url,
+            "anchor": anchor,
+            "score": score,
+            "outcome": "" if target is None else target.failure or target.outcome,
+            "relevance": None if target is None else target.relevance,
+            "on_topic": target is not None and target.on_topic,
+        }
+
+    def hosts(self, at_most: int) -> list[dict[str, Any]]:
+        """Return the hosts with most pages: pages, harvest, failures, bytes, and their queue."""
+        pages, relevant, failed = Counter[str](), Counter[str](), Counter[str]()
+        bytes_ = Counter[str]()
+        for row in self._rows[: len(self._rows)]:
+            if row.outcome == "fetched":
+                pages[row.host] += 1
+                relevant[row.host] += row.on_topic
+            elif row.outcome == "failed":
+                failed[row.host] += 1
+            bytes_[row.host] += row.bytes
+        most = [name for name, _ in (pages + failed).most_common(at_most)]
+        queued = self._frontier_hosts(most)
+        return [
+            {
+                "host": name,
+                "pages": pages[name],
+                "on_topic": relevant[name],
+                "failed": failed[name],
+                "bytes": bytes_[name],
+                **queued.get(name, {}),
+            }
+            for name in most
+        ]
+
+    def _frontier_hosts(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        now = time.time()
+        with self._open_state() as store:
+            if store is None:
+                return {}
+            frontier, dead = self._open_frontier(store)
+            known = [host for name in names if (host := frontier.hosts.known(name)) is not None]
+            return {
+                host.name: {
+                    "queued": frontier.count(host),
+                    "waits": _why_it_waits(
+                        asdict(summarise_host(frontier, host, now)), dead.why(host.name)
+                    ),
+                }
+                for host in known
+            }
+
+    def frontier(self, at_most: int) -> dict[str, Any]:
+        """Return totals, hosts and best links of the frontier, at most some seconds old.
+
+        Empty without a state.
+        """
+        if time.monotonic() - self._frontier_at > _SNAPSHOT_S:
+            self._frontier = self._read_frontier(at_most)
+            self._frontier_at = time.monotonic()
+        return self._frontier
+
+    def _read_frontier(self, at_most: int) -> dict[str, Any]:
+        now = time.time()
+        with self._open_state() as store:
+            if store is None:
+                return {}
+            frontier, dead = self._open_frontier(store)
+
+            def host_json(summary: Any) -> dict[str, Any]:
+                row = asdict(summary)
+                return {**row, "waits": _why_it_waits(row, dead.why(summary.name))}
+
+            return {
+                "totals": asdict(count_totals(frontier, now)),
+                "hosts": [host_json(each) for each in top_hosts(frontier, at_most, now)],
+                "backing_off": [
+                    host_json(each) for each in hosts_backing_off(frontier, at_most, now)
+                ],
+                "links": [asdict(each) for each in top_links_overall(frontier, at_most)],
+            }
+
+    def _open_frontier(self, store: StateStore) -> tuple[DiskFrontier, DeadHosts]:
+        order, settings = load_link_order(store.tables), self._read_json("settings.json")
+        scope = scope_from_json(settings["topic"]) if settings.get("topic") else None
+        frontier = DiskFrontier(
+            store.tables, exploration=order.exploration, limits=host_limits(scope or Scope())
+        )
+        return frontier, DeadHosts(store.tables)
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        try:
+            value = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def _why_it_waits(host: Mapping[str, Any], dead: str | None) -> str:
+    """Return why the host's best link is not fetched now, in words."""
+    if dead:
+        return f"dead: {dead}"
+    if not host["queued"]:
+        return "no links"
+    if host["full"]:
+        return "budget spent"
+    if not host["due_in_s"]:
+        return "due"
+    reason = "crawl-delay" if host["crawl_delay_s"] else "delay"
+    if host["suspensions"]:
+        reason = "suspended"
+    elif host["failures"]:
+        reason = "backs off"
+    return f"{reason}, {host['due_in_s']:.0f} s"
+
+
+def _is_of_kind(row: PageRow, kind: str) -> bool:
+    match kind:
+        case "on-topic":
+            return row.on_topic and not row.training
+        case "off-topic":
+            return row.outcome == "fetched" and not row.on_topic and row.duplicate_of is None
+        case "duplicate":
+            return row.duplicate_of is not None
+        case "training":
+            return row.training
+        case "failed" | "redirected":
+            return row.outcome == kind
+        case _:
+            return True
+
+
+def _contains(row: PageRow, text: str) -> bool:
+    return any(text in part.casefold() for part in (row.url, row.title or "", row.anchor or ""))
+
+
+def _page_json(row: PageRow) -> dict[str, Any]:
+    return {
+        "seq": row.seq,
+        "url": row.url,
+        "host": row.host,
+        "title": row.title or "",
+        "outcome": row.failure or row.outcome,
+        "status": row.status,
+        "relevance": row.relevance,
+        "on_topic": row.on_topic,
+        "score": row.score,
+        "depth": row.depth,
+        "anchor": row.anchor or "",
+        "parent": row.parent,
+        "language": row.language,
+        "bytes": row.bytes,
+        "duplicate_of": row.duplicate_of,
+        "training": row.training,
+        "fetched_at": row.fetched_at,
+    }

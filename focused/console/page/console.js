@@ -1,0 +1,411 @@
+"use strict";
+// The token stands behind "#" in the address: it is taken from there at once, kept for this
+// window alone, and sent as a header. Everything that comes from a crawl is set as text.
+(() => {
+  const element = (id) => document.getElementById(id);
+  const STORE = "focused-console-token";
+  const PAGE_SIZE = 200;
+  const VIEWS = ["overview", "pages", "hosts", "frontier", "steer"];
+  let token = "";
+  let crawls = [];
+  let chosen = 0;
+  let view = "overview";
+  let stream = null;
+  let last = null;
+  let offset = 0;
+  let speeds = charts.history();
+  let harvestChart = null;
+  let speedChart = null;
+
+  const number = (value, digits = 0) => value === null || value === undefined ? "–"
+    : Number(value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const percent = (part, whole) => whole ? `${number(100 * part / whole, 1)}%` : "–";
+
+  function node(tag, text = "", attributes = {}) {
+    const made = document.createElement(tag);
+    if (text !== "") made.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  }
+
+  function fill(table, rows) {
+    const body = element(table).tBodies[0];
+    body.replaceChildren(...rows.map((cells) => {
+      const row = node("tr");
+      for (const cell of cells) {
+        if (cell instanceof Node) {
+          const data = node("td");
+          data.append(cell);
+          row.append(data);
+        } else row.append(node("td", String(cell)));
+      }
+      return row;
+    }));
+  }
+
+  function notice(text) {
+    element("notice").textContent = text;
+    element("notice").hidden = !text;
+  }
+
+  async function ask(path, body) {
+    const options = { headers: { "X-Focused-Token": token }, cache: "no-store" };
+    if (body !== undefined) {
+      options.method = "POST";
+      options.headers["Content-Type"] = "application/json";
+      options.body = JSON.stringify(body);
+    }
+    const answer = await fetch(path, options);
+    const data = await answer.json().catch(() => ({ error: `The server failed (status ${answer.status}).` }));
+    if (!answer.ok) throw new Error(answer.status === 403 ? `${data.error} Open the address that the terminal shows.` : data.error);
+    return data;
+  }
+
+  async function attempt(work) {
+    try {
+      const result = await work();
+      notice("");
+      return result;
+    } catch (error) {
+      notice(error instanceof TypeError ? "The console's server does not answer: it has ended." : error.message);
+      return undefined;
+    }
+  }
+
+  // Crawls
+
+  async function listCrawls() {
+    const found = await attempt(() => ask("/api/crawls"));
+    if (!found) return;
+    crawls = found.crawls;
+    element("crawl").replaceChildren(...crawls.map((crawl, index) => {
+      const state = crawl.is_running ? "running" : "ended";
+      return node("option", `${crawl.topic} (${crawl.policy || "?"}), ${state}: ${crawl.folder}`, { value: index });
+    }));
+    element("crawl").value = chosen;
+  }
+
+  async function choose(index) {
+    chosen = index;
+    offset = 0;
+    last = null;
+    speeds = charts.history();
+    element("crawl").value = index;
+    document.title = `${crawls[index].topic}: crawl`;
+    listen();
+    showView(view);
+  }
+
+  async function listen() {
+    if (stream) stream.abort();
+    const controller = stream = new AbortController();
+    try {
+      const answer = await fetch(`/api/crawls/${chosen}/events`,
+        { headers: { "X-Focused-Token": token }, signal: controller.signal, cache: "no-store" });
+      if (!answer.ok) throw new Error((await answer.json()).error);
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        text += value;
+        const events = text.split("\n\n");
+        text = events.pop();
+        for (const event of events) show(JSON.parse(event.replace(/^data: /, "")));
+      }
+      throw new TypeError("ended");
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      notice(error instanceof TypeError ? "The console's server does not answer: it has ended." : error.message);
+    }
+  }
+
+  // Live state
+
+  function show(event) {
+    last = event;
+    if (event.error) notice(event.error);
+    const live = event.live;
+    const stats = live && live.stats ? live.stats : flat(event.totals || {});
+    element("state").textContent = stateText(event, stats);
+    element("controls").hidden = !event.is_running;
+    element("pause").textContent = live && live.is_paused ? "Resume" : "Pause";
+    element("forms").hidden = !event.is_running;
+    element("steer-off").hidden = event.is_running;
+    element("speed").hidden = !event.is_running;
+    showFigures(live, stats);
+    showGroup("failures", stats, "failures/", (value) => number(value));
+    showGroup("stages", stats, "profile/stages/", (value) => `${number(value, 1)} s`);
+    if (event.curve) showHarvest(event.curve);
+    if (live && live.pages_per_s !== undefined) showSpeed(live);
+    showActions(event.actions);
+  }
+
+  function flat(totals, path = "") {
+    const found = {};
+    for (const [name, value] of Object.entries(totals)) {
+      if (value && typeof value === "object" && !Array.isArray(value)) Object.assign(found, flat(value, `${path}${name}/`));
+      else found[path + name] = value;
+    }
+    return found;
+  }
+
+  function stateText(event, stats) {
+    const live = event.live;
+    if (!event.is_running) return stats.end_reason ? `Ended: ${stats.end_reason}` : "Not running";
+    if (!live) return "Running";
+    if (live.error) return `Failed: ${live.error}`;
+    if (live.end_reason) return `Ending: ${live.end_reason}`;
+    if (live.is_paused) return "Paused";
+    return live.command ? `Running, executes ${live.command}` : live.waiting || "Running";
+  }
+
+  function showFigures(live, stats) {
+    const budget = live && live.budget;
+    const figures = [
+      ["On topic", number(stats.on_topic)],
+      ["Fetched", budget && budget.pages ? `${number(stats.fetched)} of ${number(budget.pages)}` : number(stats.fetched)],
+      ["Harvest rate", percent(stats.on_topic, stats.classified)],
+      ["Last 100 pages", percent(stats.recent_harvest_rate, 1)],
+      ["Queued links", number(stats.frontier)],
+      ["Hosts", number(stats.hosts)],
+      ["Duplicates", number(stats.duplicates)],
+      ["Megabytes", number(stats.bytes / 1e6, 1)],
+    ];
+    if (live && live.pages_per_s !== undefined) {
+      figures.push(["Pages a second", number(live.pages_per_s, 1)], ["In flight", number(live.in_flight)]);
+      const left = timeLeft(live, stats);
+      if (left !== null) figures.push(["Time left", left]);
+    }
+    element("figures").replaceChildren(...figures.map(([name, value]) => {
+      const group = node("div");
+      group.append(node("dt", name), node("dd", value));
+      return group;
+    }));
+  }
+
+  function timeLeft(live, stats) {
+    const estimates = [];
+    const budget = live.budget || {};
+    if (budget.pages && stats.fetched) estimates.push((budget.pages - stats.fetched) * live.active_s / stats.fetched);
+    if (budget.hours) estimates.push(budget.hours * 3600 - live.active_s);
+    if (!estimates.length) return null;
+    const seconds = Math.max(0, Math.round(Math.min(...estimates)));
+    return seconds < 90 ? `${seconds} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${number(seconds / 3600, 1)} h`;
+  }
+
+  function showGroup(table, stats, prefix, format) {
+    const rows = Object.entries(stats).filter(([name]) => name.startsWith(prefix));
+    rows.sort((a, b) => b[1] - a[1]);
+    fill(table, rows.map(([name, value]) => [name.slice(prefix.length), format(value)]));
+  }
+
+  function showHarvest(curve) {
+    const target = element("harvest-chart");
+    harvestChart = harvestChart || charts.harvest(target);
+    harvestChart.setData([curve.pages, curve.on_topic, curve.rolling]);
+    if (curve.pages.length) {
+      target.setAttribute("aria-label", `${number(curve.on_topic.at(-1))} of ${number(curve.pages.at(-1))} pages on topic; ` +
+        `${percent(curve.rolling.at(-1), 1)} of the last hundred`);
+    }
+  }
+
+  function showSpeed(live) {
+    const target = element("speed-chart");
+    speeds.add(live.at, live.pages_per_s, live.bytes_per_s / 1000);
+    if (element("overview").hidden) return;
+    speedChart = speedChart || charts.speed(target);
+    speedChart.setData(speeds.columns);
+    target.setAttribute("aria-label", `${number(live.pages_per_s, 1)} pages and ${number(live.bytes_per_s / 1000)} kilobytes a second`);
+  }
+
+  // Views
+
+  function showView(name) {
+    view = name;
+    for (const each of VIEWS) {
+      const selected = each === name;
+      element(each).hidden = !selected;
+      element(`tab-${each}`).setAttribute("aria-selected", String(selected));
+      element(`tab-${each}`).tabIndex = selected ? 0 : -1;
+    }
+    if (name === "pages") showPages();
+    if (name === "hosts") showHosts();
+    if (name === "frontier") showFrontier();
+  }
+
+  async function showPages() {
+    const query = new URLSearchParams(new FormData(element("page-filter")));
+    query.set("offset", offset);
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/pages?${query}`));
+    if (!found) return;
+    const end = offset + found.pages.length;
+    element("page-count").textContent = found.total ? `${number(offset + 1)} to ${number(end)} of ${number(found.total)}` : "No pages";
+    element("earlier").disabled = offset === 0;
+    element("later").disabled = end >= found.total;
+    fill("page-table", found.pages.map((page) => [
+      pageButton(page.url, page.title), number(page.relevance, 2), number(page.score, 2), outcomeText(page),
+    ]));
+  }
+
+  function outcomeText(page) {
+    if (page.training) return "training sample";
+    if (page.duplicate_of) return "duplicate";
+    if (page.outcome === "fetched") return page.on_topic ? "on topic" : "off topic";
+    return page.outcome;
+  }
+
+  function pageButton(url, title) {
+    const button = node("button", "", { type: "button", class: "page" });
+    button.append(node("span", title || url), node("small", url));
+    button.addEventListener("click", () => showDetails(url));
+    return button;
+  }
+
+  async function showDetails(url) {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/page?url=${encodeURIComponent(url)}`));
+    if (!found) return;
+    element("details-title").textContent = found.page.title || found.page.url;
+    const link = element("details-url");
+    link.textContent = found.page.url;
+    if (/^https?:/.test(found.page.url)) link.href = found.page.url;
+    else link.removeAttribute("href");
+    element("details-path").replaceChildren(...found.path.map((step) => {
+      const item = node("li");
+      if (step.anchor) item.append(node("q", step.anchor), " → ");
+      item.append(step.url);
+      item.append(node("small", ` score ${number(step.score, 2)}, ${step.relevance === null ? step.outcome : `relevance ${number(step.relevance, 2)}`}`));
+      return item;
+    }));
+    fill("details-features", found.features.map(([name, value]) => [name, number(value, 2)]));
+    fill("details-links", found.links.map((each) => [
+      each.anchor || each.url, each.url, number(each.score, 2), each.on_topic ? "on topic" : each.outcome || "queued",
+    ]));
+    if (!element("details").open) element("details").showModal();
+  }
+
+  async function showHosts() {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/hosts`));
+    if (!found) return;
+    fill("host-table", found.hosts.map((host) => [
+      hostButton(host.host), number(host.pages), `${number(host.on_topic)} (${percent(host.on_topic, host.pages)})`,
+      number(host.failed), number(host.bytes / 1000), number(host.queued), host.waits || "–",
+    ]));
+  }
+
+  function hostButton(name) {
+    const button = node("button", name, { type: "button", class: "page" });
+    button.addEventListener("click", () => {
+      element("page-filter").elements.host.value = name;
+      offset = 0;
+      showView("pages");
+    });
+    return button;
+  }
+
+  async function showFrontier() {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/frontier`));
+    if (!found) return;
+    const totals = found.totals;
+    element("frontier-totals").textContent = !totals ? "This crawl's state was removed." :
+      `${number(totals.links)} links on ${number(totals.with_links)} of ${number(totals.hosts)} hosts: ${number(totals.due)} due, ` +
+      `${number(totals.backing_off)} back off, ${number(totals.full)} have used their budget, ${number(totals.in_flight)} in flight. ` +
+      "A snapshot that is at most some seconds old.";
+    fill("link-table", (found.links || []).map((link) => {
+      const cell = node("div");
+      cell.append(node("span", link.anchor || link.url), node("small", link.url));
+      if (link.parent) cell.append(node("small", `on ${link.parent}`));
+      return [cell, number(link.score, 2), number(link.priority, 2), number(link.depth)];
+    }));
+    fill("best-hosts", (found.hosts || []).map((host) => [
+      hostButton(host.name), number(host.queued), number(host.score, 2), number(host.fetched), host.waits,
+    ]));
+  }
+
+  // Steering
+
+  async function send(command) {
+    const sent = await attempt(() => ask(`/api/crawls/${chosen}/commands`, command));
+    if (sent) element("state").textContent = "Sent";
+    return Boolean(sent);
+  }
+
+  function commandOf(form) {
+    const command = { action: form.dataset.action };
+    for (const [name, text] of new FormData(form)) {
+      if (name === "urls") command.urls = text.split(/\s+/).filter(Boolean);
+      else if (text !== "") command[name] = form.elements[name].type === "number" ? Number(text) : text;
+    }
+    return command;
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    const form = event.target;
+    const command = commandOf(form);
+    const question = "Dropped links are not fetched, and cannot be brought back here. Drop them?";
+    if (command.action === "drop-links" && !confirm(question)) return;
+    if (await send(command)) form.reset();
+  }
+
+  function showActions(actions) {
+    if (element("steer").hidden) return;
+    const undone = new Set(actions.filter((action) => !action.error).map((action) => action.undoes));
+    const shown = JSON.stringify([actions.map((action) => action.id), last.is_running]);
+    if (element("action-table").dataset.shown === shown) return;
+    element("action-table").dataset.shown = shown;
+    fill("action-table", actions.toReversed().map((action) => {
+      const { action: kind, ...values } = action.command;
+      const given = Object.entries(values).filter(([, value]) => value !== null && String(value) !== "")
+        .map(([name, value]) => `${name} ${value}`).join(", ");
+      const cells = [new Date(action.at * 1000).toLocaleTimeString(), `${kind} ${given}`, action.error || action.message];
+      if (!action.undo || undone.has(action.id) || !last.is_running) return [...cells, undone.has(action.id) ? "undone" : ""];
+      const button = node("button", "Undo", { type: "button" });
+      button.addEventListener("click", () => send({ ...action.undo, undoes: action.id }));
+      return [...cells, button];
+    }));
+  }
+
+  // Start
+
+  function takeToken() {
+    if (location.hash.length > 1) {
+      sessionStorage.setItem(STORE, location.hash.slice(1));
+      history.replaceState(null, "", "/");
+    }
+    token = sessionStorage.getItem(STORE) || "";
+  }
+
+  function moveBetweenTabs(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = VIEWS[(VIEWS.indexOf(view) + step + VIEWS.length) % VIEWS.length];
+    showView(next);
+    element(`tab-${next}`).focus();
+  }
+
+  async function start() {
+    takeToken();
+    for (const name of VIEWS) element(`tab-${name}`).addEventListener("click", () => showView(name));
+    element("tabs").addEventListener("keydown", moveBetweenTabs);
+    element("crawl").addEventListener("change", () => choose(Number(element("crawl").value)));
+    element("crawl").addEventListener("focus", listCrawls);
+    element("pause").addEventListener("click", () =>
+      send({ action: last && last.live && last.live.is_paused ? "resume" : "pause" }));
+    element("stop").addEventListener("click", () =>
+      confirm("Stop the crawl? The same command line continues it.") && send({ action: "stop" }));
+    element("page-filter").addEventListener("submit", (event) => {
+      event.preventDefault();
+      offset = 0;
+      showPages();
+    });
+    element("earlier").addEventListener("click", () => { offset = Math.max(0, offset - PAGE_SIZE); showPages(); });
+    element("later").addEventListener("click", () => { offset += PAGE_SIZE; showPages(); });
+    for (const form of document.querySelectorAll("#forms form")) form.addEventListener("submit", submit);
+    await listCrawls();
+    if (crawls.length) choose(Math.max(0, crawls.findIndex((crawl) => crawl.is_running)));
+    setInterval(() => { if (last && last.is_running && ["hosts", "frontier"].includes(view)) showView(view); }, 10000);
+  }
+
+  start();
+})();

@@ -1,0 +1,226 @@
+"""The console's web application: crawl folders as JSON, live events, and commands.
+
+:class:`focused.local_app.LocalApp` guards it. The page shows all that comes from crawled pages as
+text; this module sends it as JSON only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageFilter
+from focused.crawl.steering import decode_command
+from focused.errors import ConfigurationError, StateError
+from focused.local_app import Clock, LocalApp, add_security_headers, read_json, serve_until_stopped
+
+EVENT_INTERVAL_S = 1.0
+_CURVE_EVERY = 5
+"""The harvest curve is sent with each n-th event."""
+
+_CURVE_POINTS = 400
+_MAX_PAGES = 200
+_MAX_HOSTS = 200
+_MAX_LINKS = 50
+_MAX_ACTIONS = 100
+_FILES = {
+    "/": ("console.html", "text/html"),
+    "/console.js": ("console.js", "text/javascript"),
+    "/charts.js": ("charts.js", "text/javascript"),
+    "/console.css": ("console.css", "text/css"),
+    "/uplot.js": ("uPlot.iife.min.js", "text/javascript"),
+    "/uplot.css": ("uPlot.min.css", "text/css"),
+}
+
+
+class ConsoleServer:
+    """The application for the crawls in ``folders``, or in folders right below them."""
+
+    def __init__(self, folders: Sequence[Path], clock: Clock, host: str = "127.0.0.1") -> None:
+        self._app = LocalApp(clock, host, "focused.console", _FILES)
+        self._roots = folders
+        self._clock = clock
+        self._crawls: list[CrawlData] = []
+        self._known: set[Path] = set()
+
+    @property
+    def token(self) -> str:
+        """The token that authorises requests."""
+        return self._app.token
+
+    def application(self) -> web.Application:
+        """Create the aiohttp application."""
+        app = self._app.create()
+        crawl = r"/api/crawls/{number:\d{1,6}}"
+        app.router.add_get("/api/crawls", self._list)
+        app.router.add_get(f"{crawl}/events", self._events)
+        app.router.add_get(f"{crawl}/pages", self._pages)
+        app.router.add_get(f"{crawl}/page", self._page)
+        app.router.add_get(f"{crawl}/hosts", self._hosts)
+        app.router.add_get(f"{crawl}/frontier", self._frontier)
+        app.router.add_post(f"{crawl}/commands", self._command)
+        return app
+
+    def find_crawls(self) -> list[CrawlData]:
+        """Return the crawls; numbers of those found before stay as they are."""
+        for folder in find_crawl_folders(self._roots):
+            if folder not in self._known:
+                self._known.add(folder)
+                self._crawls.append(CrawlData(folder))
+        return self._crawls
+
+    async def _list(self, request: web.Request) -> web.Response:
+        crawls = await asyncio.to_thread(lambda: [each.summary() for each in self.find_crawls()])
+        return web.json_response({"crawls": crawls})
+
+    def _crawl(self, request: web.Request) -> CrawlData:
+        crawls = self._crawls or self.find_crawls()
+        try:
+            return crawls[int(request.match_info["number"])]
+        except IndexError:
+            raise web.HTTPNotFound(text="There is no such crawl.") from None
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Stream the crawl's state, an event each second (server-sent events, HTML Standard)."""
+        crawl = self._crawl(request)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        add_security_headers(response)
+        await response.prepare(request)
+        number = 0
+        with contextlib.suppress(ConnectionResetError):
+            while True:
+                with_curve = number % _CURVE_EVERY == 0
+                event = await asyncio.to_thread(_event, crawl, with_curve=with_curve)
+                await response.write(f"data: {json.dumps(event)}\n\n".encode())
+                number += 1
+                await asyncio.sleep(EVENT_INTERVAL_S)
+        return response
+
+    async def _pages(self, request: web.Request) -> web.Response:
+        query = request.query
+        wanted = PageFilter(
+            query.get("text", ""),
+            query.get("host", ""),
+            _one_of(query.get("kind", "all"), KINDS, "kind"),
+            _one_of(query.get("sort", "newest"), SORTS, "sort"),
+        )
+        offset = _whole_number(query.get("offset", "0"), "offset")
+        crawl = self._crawl(request)
+        found = await asyncio.to_thread(crawl.pages, wanted, offset, _MAX_PAGES)
+        return web.json_response(found)
+
+    async def _page(self, request: web.Request) -> web.Response:
+        found = await asyncio.to_thread(self._crawl(request).page, request.query.get("url", ""))
+        if found is None:
+            raise web.HTTPNotFound(text="The crawl has no row of this URL yet.")
+        return web.json_response(found)
+
+    async def _hosts(self, request: web.Request) -> web.Response:
+        hosts = await asyncio.to_thread(self._crawl(request).hosts, _MAX_HOSTS)
+        return web.json_response({"hosts": hosts})
+
+    async def _frontier(self, request: web.Request) -> web.Response:
+        found = await asyncio.to_thread(self._crawl(request).frontier, _MAX_LINKS)
+        return web.json_response(found)
+
+    async def _command(self, request: web.Request) -> web.Response:
+        crawl, body = self._crawl(request), await read_json(request)
+        undoes = body.pop("undoes", None)
+        if undoes is not None and not isinstance(undoes, str):
+            raise web.HTTPBadRequest(text="undoes must be a string.")
+        try:
+            command = decode_command(json.dumps(body))
+        except ConfigurationError as error:
+            raise web.HTTPBadRequest(text=str(error)) from error
+        if not crawl.is_running():
+            raise web.HTTPConflict(
+                text="The crawl is not running. Edit the frontier of a stopped crawl by "
+                "focused frontier."
+            )
+        by = f"{_user()}, console"
+        sent = crawl.control.send(command, by=by, now=self._clock(), undoes=undoes)
+        return web.json_response({"id": sent})
+
+
+def _event(crawl: CrawlData, *, with_curve: bool) -> dict[str, Any]:
+    running = crawl.is_running()
+    live = crawl.live() if running else None
+    event: dict[str, Any] = {
+        "is_running": running,
+        "live": live,
+        "totals": None if live else crawl.totals(),
+        "actions": [msgspec.to_builtins(each) for each in crawl.control.read_actions(_MAX_ACTIONS)],
+    }
+    if with_curve:
+        try:
+            event["pages"] = crawl.refresh()
+            event["curve"] = crawl.harvest_curve(_CURVE_POINTS)
+        except StateError as error:
+            event["error"] = str(error)
+    return event
+
+
+def find_crawl_folders(roots: Sequence[Path]) -> list[Path]:
+    """Return the crawl folders among ``roots`` and right below them, sorted within each root."""
+    found = []
+    for root in roots:
+        candidates = [root, *sorted(path for path in root.glob("*") if path.is_dir())]
+        found += [path for path in candidates if (path / "settings.json").is_file()]
+    return list(dict.fromkeys(found))
+
+
+def _one_of(value: str, names: Sequence[str], what: str) -> str:
+    if value not in names:
+        raise web.HTTPBadRequest(text=f"{what} must be one of {', '.join(names)}.")
+    return value
+
+
+def _whole_number(value: str, what: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise web.HTTPBadRequest(text=f"{what} must be a whole number.")
+    return int(value)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for its user
+        return "somebody"
+
+
+def serve_console(
+    folders: Sequence[Path],
+    *,
+    clock: Clock,
+    ready: Callable[[str], None],
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> None:
+    """Serve the console of ``folders`` until SIGINT or SIGTERM.
+
+    ``ready`` receives the address with the token once it is served; port 0 takes a free one. Raises
+    ConfigurationError without a crawl, or when the port is taken.
+    """
+    server = ConsoleServer(folders, clock, host)
+    if not server.find_crawls():
+        names = ", ".join(map(str, folders))
+        raise ConfigurationError(f"{names}: there is no crawl here; name the folder of a crawl")
+    try:
+        asyncio.run(
+            serve_until_stopped(
+                server.application(),
+                host=host,
+                port=port,
+                ready=lambda address: ready(f"{address}#{server.token}"),
+            )
+        )
+    except OSError as error:
+        raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error

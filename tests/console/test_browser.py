@@ -1,0 +1,251 @@
+"""The console in a real browser, over a crawl that runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.crawl.control_folder import ControlFolder
+from tests.live.webs import SEED, SLOWLY, wait_for_answers, wide_web
+from tests.support.crawling import start, write_topic
+from tests.support.forked import ForkedCommand
+from tests.support.label_pages import chromium
+from tests.support.recorded_web import html, page, served
+
+pytestmark = pytest.mark.long
+
+WAIT_S = 30
+HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
+
+
+@dataclass(frozen=True)
+class RunningCrawl:
+    """A crawl that runs slowly, and the console beside it."""
+
+    folder: Path
+    address: str
+    process: ForkedCommand
+
+    @property
+    def control(self) -> ControlFolder:
+        return ControlFolder(self.folder)
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Any]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
+    home = tmp_path_factory.mktemp("console")
+    hostile = page("http://hostile.test/", html(HOSTILE, f"/?{HOSTILE}", text="whale"))
+    topic = write_topic(home, SEED, "http://hostile.test/", delay_s=1.0)
+    with served(wide_web(hostile), SLOWLY) as site:
+        process = start(topic, site.address)
+        wait_for_answers(site, 20, process)
+        console = subprocess.Popen(
+            [sys.executable, "-m", "focused.cli", "ui", str(home), "--no-browser"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert console.stdout is not None
+        address = console.stdout.readline().split()[-1]
+        yield RunningCrawl(home / "out", address, process)
+        console.terminate()
+        console.wait(10)
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def console(window: Any, running: RunningCrawl) -> Any:
+    """A window that shows the running crawl."""
+    window.get("about:blank")
+    window.get(running.address)
+    until(window, lambda: value(window, "On topic") not in ("", "–"))
+    return window
+
+
+def until(window: Any, holds: Callable[[], object]) -> None:
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    waiting = WebDriverWait(
+        window, WAIT_S, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
+    )
+    waiting.until(lambda _: holds())
+
+
+def value(window: Any, name: str) -> str:
+    """A figure of the overview."""
+    script = """
+        const terms = [...document.querySelectorAll("#figures dt")];
+        const found = terms.find((each) => each.textContent === arguments[0]);
+        return found ? found.nextSibling.textContent : "";
+    """
+    found: str = window.execute_script(script, name)
+    return found
+
+
+def text(window: Any, selector: str) -> str:
+    found: str = window.execute_script(
+        "return document.querySelector(arguments[0]).textContent", selector
+    )
+    return found
+
+
+def open_tab(window: Any, name: str) -> None:
+    window.find_element("id", f"tab-{name}").click()
+
+
+def search_pages(window: Any, words: str = "") -> None:
+    """Search until a page is found: what is shown may be ten seconds older than the crawl."""
+    open_tab(window, "pages")
+    window.find_element("name", "text").send_keys(words)
+
+    def is_found() -> bool:
+        window.find_element("css selector", "#page-filter button").click()
+        return bool(window.find_elements("css selector", "#page-table button"))
+
+    until(window, is_found)
+
+
+def send_form(window: Any, action: str, **values: str) -> None:
+    open_tab(window, "steer")
+    form = window.find_element("css selector", f"form[data-action={action}]")
+    for name, typed in values.items():
+        field = form.find_element("name", name)
+        field.clear()
+        field.send_keys(typed)
+    form.find_element("tag name", "button").click()
+
+
+def errors(window: Any) -> list[str]:
+    return [each["message"] for each in window.get_log("browser") if each["level"] == "SEVERE"]
+
+
+def test_figures_and_curves_follow_the_crawl(console: Any) -> None:
+    first = int(value(console, "On topic"))
+    until(console, lambda: int(value(console, "On topic")) > first)
+    assert value(console, "Harvest rate").endswith("%")
+    harvest = console.find_element("id", "harvest-chart")
+    until(console, lambda: "pages on topic" in harvest.get_attribute("aria-label"))
+    until(console, lambda: console.find_elements("css selector", "#speed-chart canvas"))
+    assert errors(console) == []
+
+
+def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
+    search_pages(console, "hostile.test")
+    assert "<script>" in text(console, "#page-table")
+    console.find_elements("css selector", "#page-table button")[-1].click()
+    until(console, lambda: console.find_element("id", "details").is_displayed())
+    assert "<img" in text(console, "#details-title")
+    console.find_element("id", "close").click()
+    for name in ("hosts", "frontier"):
+        open_tab(console, name)
+    assert console.title != "owned"
+    assert not console.find_elements("css selector", "main img, dialog img, main script")
+    assert errors(console) == []
+
+
+def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
+    search_pages(console, "h3.test/0")
+    until(console, lambda: text(console, "#page-count").endswith("of 1"))
+    console.find_element("css selector", "#page-table button").click()
+    until(console, lambda: console.find_element("id", "details").is_displayed())
+    path = text(console, "#details-path")
+    assert path.index(SEED) < path.index("http://h3.test/0")
+
+
+def test_hosts_and_frontier_show_what_waits(console: Any) -> None:
+    open_tab(console, "hosts")
+    until(console, lambda: "h3.test" in text(console, "#host-table"))
+    open_tab(console, "frontier")
+    until(console, lambda: "links on" in text(console, "#frontier-totals"))
+    assert "http://h" in text(console, "#link-table")
+
+
+def test_a_crawl_is_paused_and_resumed(console: Any, running: RunningCrawl) -> None:
+    button = console.find_element("id", "pause")
+    button.click()
+    until(console, lambda: text(console, "#state") == "Paused")
+    assert button.text == "Resume"
+    button.click()
+    until(console, lambda: button.text == "Pause")
+    assert [each.error for each in running.control.read_actions(2)] == ["", ""]
+
+
+def test_a_boost_is_logged_and_undone(console: Any) -> None:
+    send_form(console, "move-links", host="h5.test", by="3")
+    until(console, lambda: "by +3" in text(console, "#action-table"))
+    console.find_element("css selector", "#action-table button").click()
+    until(console, lambda: "by -3" in text(console, "#action-table"))
+    until(console, lambda: "undone" in text(console, "#action-table"))
+
+
+def test_a_refused_command_says_why(console: Any) -> None:
+    send_form(console, "move-links", host="nowhere.test")
+    until(console, lambda: "does not know a host" in text(console, "#action-table"))
+
+
+def test_links_are_dropped_after_a_question(console: Any) -> None:
+    send_form(console, "drop-links", host="h7.test")
+    console.switch_to.alert.accept()
+    until(console, lambda: "dropped" in text(console, "#action-table"))
+
+
+def test_seeds_budget_and_delay_are_changed(console: Any) -> None:
+    send_form(console, "add-seeds", urls="http://new.test/1 http://new.test/2")
+    until(console, lambda: "added 2 links" in text(console, "#action-table"))
+    send_form(console, "change-budget", pages="1500")
+    until(console, lambda: "the budget is 1,500 pages" in text(console, "#action-table"))
+    send_form(console, "change-delay", delay_s="2")
+    until(console, lambda: "the delay is 2 s" in text(console, "#action-table"))
+    open_tab(console, "overview")
+    until(console, lambda: value(console, "Fetched").endswith("of 1,500"))
+
+
+def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    console.find_element("id", "tab-overview").send_keys(Keys.ARROW_RIGHT)
+    assert console.switch_to.active_element.get_attribute("id") == "tab-pages"
+    assert console.find_element("id", "pages").is_displayed()
+
+
+@pytest.mark.parametrize("name", ["overview", "pages", "hosts", "frontier", "steer"])
+def test_each_view_fits_a_phone(console: Any, name: str) -> None:
+    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        open_tab(console, name)
+        width = console.execute_script("return document.documentElement.scrollWidth")
+        assert width <= phone["width"]
+    finally:
+        console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_another_window_without_the_token_sees_nothing(window: Any, running: RunningCrawl) -> None:
+    window.execute_script("sessionStorage.clear()")
+    window.get("about:blank")
+    window.get(running.address.partition("#")[0])
+    until(window, lambda: "token" in text(window, "#notice"))
+    assert text(window, "#figures") == ""
+
+
+def test_a_stopped_crawl_takes_no_more_commands(console: Any, running: RunningCrawl) -> None:
+    console.find_element("id", "stop").click()
+    console.switch_to.alert.accept()
+    until(console, lambda: "Ended: stopped by its operator" in text(console, "#state"))
+    open_tab(console, "steer")
+    assert console.find_element("id", "steer-off").is_displayed()
+    assert not console.find_element("id", "forms").is_displayed()

@@ -1,0 +1,128 @@
+"""What the console reads of a crawl folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from focused.console.crawl_data import CrawlData, PageFilter
+from focused.topic import topic_to_json
+from focused.web.page import FailureKind
+from tests.support.simulated import Simulation, failed, moved, page, site, topic
+
+SEED = "http://a.test/"
+WHALES = "Whales and more whales: the whale is a whale."
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Iterator[Simulation]:
+    """A crawl of seven URLs on three hosts: two on topic, one failure, one redirect."""
+    web = site(
+        page(SEED, "http://a.test/1", "http://b.test/", "http://c.test/", text=WHALES),
+        page("http://a.test/1", "http://a.test/2", text=WHALES, title="<b>One</b>"),
+        page("http://a.test/2", text="Ships"),
+        moved("http://b.test/", "http://a.test/2"),
+        failed("http://c.test/", FailureKind.GONE),
+    )
+    crawl = Simulation(topic(tmp_path, SEED), web)
+    settings = {"topic": topic_to_json(crawl.topic), "policy": "focused"}
+    (crawl.topic.output.folder / "settings.json").write_text(json.dumps(settings))
+    yield crawl
+    crawl.close()
+
+
+@pytest.fixture
+def data(simulation: Simulation) -> CrawlData:
+    """The finished crawl."""
+    simulation.run().close()
+    found = CrawlData(simulation.topic.output.folder)
+    found.refresh()
+    return found
+
+
+def urls(data: CrawlData, **wanted: str) -> list[str]:
+    return [each["url"] for each in data.pages(PageFilter(**wanted), 0, 100)["pages"]]
+
+
+def test_a_running_crawl_is_told_from_one_that_ended(simulation: Simulation) -> None:
+    data = CrawlData(simulation.topic.output.folder)
+    assert data.summary()["is_running"]
+    simulation.run().close()
+    assert not data.summary()["is_running"]
+
+
+def test_new_rows_are_added(simulation: Simulation) -> None:
+    simulation.run(pages=1).close()  # an environment is open once in a process
+    data = CrawlData(simulation.topic.output.folder)
+    assert data.refresh() == 1
+    simulation.restart().run().close()
+    assert data.refresh() == 5
+
+
+def test_pages_are_found_by_text_host_and_kind(data: CrawlData) -> None:
+    assert urls(data, kind="on-topic", sort="oldest") == [SEED, "http://a.test/1"]
+    assert urls(data, text="<B>one") == ["http://a.test/1"]
+    assert urls(data, host="b.test") == ["http://b.test/"]
+    assert urls(data, kind="failed") == ["http://c.test/"]
+    assert urls(data, kind="redirected") == ["http://b.test/"]
+
+
+def test_pages_come_in_parts_with_their_total(data: CrawlData) -> None:
+    part = data.pages(PageFilter(sort="oldest"), 1, 2)
+    assert part["total"] == 5
+    assert len(part["pages"]) == 2
+
+
+def test_a_page_shows_its_path_from_the_seed_and_what_became_of_its_links(
+    data: CrawlData,
+) -> None:
+    found = data.page("http://a.test/2")
+    assert found is not None
+    assert found["path"][0]["url"] == SEED
+    assert found["path"][-1]["url"] == "http://a.test/2"
+    of_seed = data.page(SEED)
+    assert of_seed is not None
+    outcomes = {link["url"]: link["outcome"] for link in of_seed["links"]}
+    assert outcomes["http://c.test/"] == "gone"
+    assert data.page("http://nowhere.test/") is None
+
+
+def test_the_harvest_curve_ends_at_the_totals(data: CrawlData) -> None:
+    curve = data.harvest_curve(100)
+    assert curve["pages"][-1] == 3
+    assert curve["on_topic"][-1] == 2
+    assert curve["rolling"][-1] == pytest.approx(2 / 3)
+
+
+def test_hosts_have_their_harvest_and_say_why_they_wait(simulation: Simulation) -> None:
+    simulation.run(pages=2).close()
+    data = CrawlData(simulation.topic.output.folder)
+    data.refresh()
+    by_name = {host["host"]: host for host in data.hosts(10)}
+    assert by_name["a.test"]["on_topic"] == 2
+    assert by_name["a.test"]["queued"] == 1
+    assert by_name["a.test"]["waits"]
+
+
+def test_the_frontier_lists_the_best_links_and_where_they_were_found(
+    simulation: Simulation,
+) -> None:
+    simulation.run(pages=2).close()
+    frontier = CrawlData(simulation.topic.output.folder).frontier(10)
+    assert frontier["totals"]["links"] == len(frontier["links"])
+    assert {"http://a.test/2": "http://a.test/1"}.items() <= {
+        link["url"]: link["parent"] for link in frontier["links"]
+    }.items()
+
+
+def test_a_crawl_without_its_state_is_read_from_its_parquet_files(data: CrawlData) -> None:
+    shutil.rmtree(data.folder / "state")
+    again = CrawlData(data.folder)
+    assert again.refresh() == 5
+    assert again.harvest_curve(10) == data.harvest_curve(10)
+    assert again.frontier(10) == {}
+    assert urls(again, kind="on-topic") == urls(data, kind="on-topic")
