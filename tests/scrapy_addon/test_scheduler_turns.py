@@ -43,7 +43,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) ->
 
     monkeypatch.setattr(scheduling, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     now = Mock(return_value=0.0, real_s=float)
-    session = Mock(error_message="", now=now, group=Mock(next=choose, crawls=()))
+    session = Mock(error_message="", is_paused=False, now=now, group=Mock(next=choose, crawls=()))
     return FocusedScheduler(Mock(), session)
 
 
