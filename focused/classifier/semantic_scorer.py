@@ -21,13 +21,10 @@ from focused.classifier.calibration import (
     fit_platt_scaling,
 )
 from focused.text.static_embedding import StaticEmbedding, split_word
-from focused.text.tokens import tokenize
-from focused.text.word_hashes import HashedTexts, hash_texts_once
+from focused.text.word_hashes import LazyHashedTexts, WordHashes
 
 MAX_LEAD_WORDS = 40
 MAX_SEMANTIC_SCORE = 6.0
-MAX_CACHED_WORDS = 200_000
-"""About 100 bytes per word. The cache is cleared when it is full."""
 
 # Chosen on thirteen topics of three webs (docs/explanation/classifier.md).
 _REGRESSION_C = 0.2
@@ -48,14 +45,12 @@ class SemanticScorer:
         self.bias = bias
         self.slope = slope
         self._pieces = embedding.index
-        self._piece_scores = embedding.project(direction).tolist()
-        self._piece_squares = embedding.squared_norms.tolist()
-        self._clear()
-
-    def _clear(self) -> None:
-        self._rows: dict[int, int] = {}
-        # Score and squared length per known word, by its row.
-        self._words = np.zeros((1024, 2))
+        scores, squares = embedding.project(direction), embedding.squared_norms
+        self._piece_scores = scores.tolist()
+        self._piece_squares = squares.tolist()
+        words, pieces = embedding.whole_words
+        self._words = _WordTable()
+        self._words.store(words.hashes, np.column_stack((scores[pieces], squares[pieces])))
 
     def score_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return log-odds of short texts, shape (n,), within ±:data:`MAX_SEMANTIC_SCORE`."""
@@ -64,48 +59,64 @@ class SemanticScorer:
 
     def raw_scores(self, texts: Sequence[str]) -> FloatArray:
         """Return the linear model's scores, shape (n,); 0 for a text without known words."""
-        hashed = hash_texts_once(texts)
-        owners = hashed.owners
-        rows = self._rows_of(texts, hashed, owners)
-        values = self._words[rows]
+        hashed = texts if isinstance(texts, LazyHashedTexts) else LazyHashedTexts(texts)
+        owners, values = hashed.words.owners, self._word_values(hashed)
         score, square = (
             np.bincount(owners, values[:, column], minlength=len(texts)) for column in (0, 1)
         )
         known = square > 0
         return np.where(known, score / np.sqrt(np.where(known, square, 1.0)) + self.bias, 0.0)
 
-    def _rows_of(
-        self, texts: Sequence[str], hashed: HashedTexts, owners: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """Return the row of each word of the texts, looking up words not met before."""
-        if len(self._rows) > MAX_CACHED_WORDS:
-            self._clear()
-        find = self._rows.get
-        rows = np.array([find(word, -1) for word in hashed.hashes.tolist()], np.intp)
-        unknown = np.flatnonzero(rows < 0)
-        if len(unknown):
-            begins = hashed.lengths.cumsum() - hashed.lengths
-            words: dict[int, list[str]] = {}
-            for place, text in zip(unknown.tolist(), owners[unknown].tolist(), strict=True):
-                if text not in words:
-                    words[text] = tokenize(texts[text])
-                word = words[text][place - begins[text]]
-                rows[place] = self._look_up_word(int(hashed.hashes[place]), word)
-        return rows
+    def _word_values(self, texts: LazyHashedTexts) -> FloatArray:
+        """Return score and squared length of each word of the texts, shape (n, 2)."""
+        hashes = texts.words.hashes
+        values, missing = self._words.find(hashes)
+        if len(missing):
+            new: dict[int, tuple[float, float]] = {}
+            for place, word in zip(missing.tolist(), hashes[missing].tolist(), strict=True):
+                if word not in new:
+                    new[word] = self._value_of(texts.word(place))
+                values[place] = new[word]
+            self._words.store(hashes[missing], values[missing])
+        return values
 
-    def _look_up_word(self, hashed: int, word: str) -> int:
-        row = self._rows.get(hashed)
-        if row is not None:  # earlier in the same texts
-            return row
-        row = self._rows[hashed] = len(self._rows)
-        if row == len(self._words):
-            self._words = np.concatenate((self._words, np.zeros_like(self._words)))
+    def _value_of(self, word: str) -> tuple[float, float]:
         pieces = split_word(word, self._pieces)
-        self._words[row] = (
+        return (
             sum(map(self._piece_scores.__getitem__, pieces)),
             sum(map(self._piece_squares.__getitem__, pieces)),
         )
-        return row
+
+
+_SLOT_BITS = 18
+
+
+class _WordTable:
+    """Two numbers per word, by the word's hash: a cache of 2**18 words in 5 MB.
+
+    A word takes the place of another one whose hash begins with the same bits.
+    """
+
+    def __init__(self) -> None:
+        # A hash of 0 belongs to the first slot alone, so that it marks the other slots as empty.
+        self._hashes = np.zeros(1 << _SLOT_BITS, np.uint32)
+        self._hashes[0] = np.iinfo(np.uint32).max
+        self._values = np.zeros((1 << _SLOT_BITS, 2))
+
+    def find(self, hashes: WordHashes) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Return the values of n words, shape (n, 2), and the indices of words without values."""
+        slots = _slots_of(hashes)
+        return self._values[slots], np.flatnonzero(self._hashes[slots] != hashes)
+
+    def store(self, hashes: WordHashes, values: FloatArray) -> None:
+        """Store values of n words, shape (n, 2)."""
+        slots = _slots_of(hashes)
+        self._hashes[slots] = hashes
+        self._values[slots] = values
+
+
+def _slots_of(hashes: WordHashes) -> NDArray[np.intp]:
+    return (hashes >> np.uint32(32 - _SLOT_BITS)).astype(np.intp)
 
 
 def fit_semantic_scorer(

@@ -56,7 +56,11 @@ class StaticEmbedding:
     @cached_property
     def whole_words(self) -> tuple[HashIndex, NDArray[np.intp]]:
         """The pieces that are words of their own, by hash, and their indices among all pieces."""
-        indices = [i for i, piece in enumerate(self.pieces) if tokenize(piece) == [piece]]
+        indices = [
+            i
+            for i, piece in enumerate(self.pieces)
+            if piece.isalpha() and tokenize(piece) == [piece]
+        ]
         words = [self.pieces[i] for i in indices]
         return HashIndex(hash_texts(words).hashes), np.array(indices, np.intp)
 
@@ -101,14 +105,13 @@ def split_word(word: str, index: dict[str, int]) -> tuple[int, ...]:
         decomposed = unicodedata.normalize("NFKD", word)
         word = "".join(char for char in decomposed if not unicodedata.combining(char))
     found = []
-    start = 0
-    while start < len(word):
-        prefix = CONTINUATION if start else ""
-        for end in range(len(word), start, -1):
-            piece = index.get(prefix + word[start:end])
+    rest, prefix = word, 0
+    while len(rest) > prefix:
+        for end in range(len(rest), prefix, -1):
+            piece = index.get(rest[:end])
             if piece is not None:
                 found.append(piece)
-                start = end
+                rest, prefix = CONTINUATION + rest[end:], len(CONTINUATION)
                 break
         else:
             return ()

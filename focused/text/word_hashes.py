@@ -76,10 +76,20 @@ class LazyHashedTexts(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
-    @cached_property
+    @property
     def words(self) -> HashedTexts:
         """The hashed words of all texts."""
-        return hash_texts(self._texts)
+        return self._located.hashed
+
+    def word(self, place: int) -> str:
+        """Return a word by its place in :attr:`words`, as ``tokenize`` gives it."""
+        located = self._located
+        raw = located.raw[located.begins[place] : located.ends[place]]
+        return raw.lower().decode("utf-8", _ENCODING_ERRORS)
+
+    @cached_property
+    def _located(self) -> _LocatedWords:
+        return _hash_located(self._texts)
 
 
 def hash_texts_once(texts: Sequence[str]) -> HashedTexts:
@@ -89,6 +99,11 @@ def hash_texts_once(texts: Sequence[str]) -> HashedTexts:
 
 def hash_texts(texts: Sequence[str]) -> HashedTexts:
     """Return the word hashes of each text in order, with repeats."""
+    return _hash_located(texts).hashed
+
+
+def _hash_located(texts: Sequence[str]) -> _LocatedWords:
+    """Hash texts in batches of bounded memory."""
     if _MAX_BYTES_PER_CHAR * (sum(map(len, texts)) + len(texts)) <= _MAX_BATCH_BYTES:
         return _hash_batch(texts)
     parts, first, size = [], 0, 0
@@ -99,7 +114,7 @@ def hash_texts(texts: Sequence[str]) -> HashedTexts:
             first, size = place, 0
         size += bytes_
     parts.append(_hash_batch(texts[first:]))
-    return HashedTexts(*map(np.concatenate, zip(*parts, strict=True)))
+    return _LocatedWords.join(parts)
 
 
 def hash_short_text(text: str) -> list[int]:
@@ -115,9 +130,35 @@ def hash_word(word: str) -> int:
     return int(_mix_bits(values.sum(dtype=np.uint32, keepdims=True))[0])
 
 
-def _hash_batch(texts: Sequence[str]) -> HashedTexts:
+class _LocatedWords(NamedTuple):
+    """Hashed words; word i is ``raw[begins[i]:ends[i]]``, in UTF-8, in which case it stood."""
+
+    hashed: HashedTexts
+    raw: bytes
+    begins: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+    @classmethod
+    def join(cls, parts: Sequence[_LocatedWords]) -> _LocatedWords:
+        """Join the words of consecutive texts."""
+        hashed, raws, begins, ends = zip(*parts, strict=True)
+        offsets = np.cumsum([0, *map(len, raws[:-1])])
+        return cls(
+            HashedTexts(*map(np.concatenate, zip(*hashed, strict=True))),
+            b"".join(raws),
+            *(
+                np.concatenate(
+                    [place + offset for place, offset in zip(each, offsets, strict=True)]
+                )
+                for each in (begins, ends)
+            ),
+        )
+
+
+def _hash_batch(texts: Sequence[str]) -> _LocatedWords:
     if not texts:
-        return HashedTexts(np.empty(0, np.uint32), np.empty(0, np.intp))
+        nowhere = np.empty(0, np.intp)
+        return _LocatedWords(HashedTexts(np.empty(0, np.uint32), nowhere), b"", nowhere, nowhere)
     text = _EncodedTexts.of(texts)
     codes = np.frombuffer(text.raw, np.uint8)
     values = _letter_values(beyond_ascii=text.beyond_ascii).take(codes)
@@ -136,8 +177,9 @@ def _hash_batch(texts: Sequence[str]) -> HashedTexts:
     lengths = last - before
     chars = _char_counts(codes, before, last) if text.beyond_ascii else lengths
     is_word = (lengths > 1) & (chars <= MAX_WORD_CHARS)
-    hashes, before = hashes[is_word], before[is_word]
-    return HashedTexts(_mix_bits(hashes), np.diff(before.searchsorted(text.ends), prepend=0))
+    hashes, before, last = hashes[is_word], before[is_word], last[is_word]
+    counts = np.diff(before.searchsorted(text.ends), prepend=0)
+    return _LocatedWords(HashedTexts(_mix_bits(hashes), counts), text.raw, before + 1, last + 1)
 
 
 class _EncodedTexts(NamedTuple):
@@ -219,7 +261,7 @@ class HashIndex:
 
     def __init__(self, hashes: WordHashes) -> None:
         """``hashes`` has shape (V,)."""
-        self._hashes = hashes
+        self.hashes = hashes
         bits = max(_MIN_BITS, (_SLOTS_PER_WORD * len(hashes)).bit_length())
         self._shift = np.uint32(32 - bits)
         self._last = (1 << bits) - 1
@@ -253,7 +295,7 @@ class HashIndex:
         places_found = found[among]
         taken = places_found >= 0
         among, places_found = among[taken], places_found[taken]
-        return np.asarray(among[self._hashes[places_found] != hashes[among]])
+        return np.asarray(among[self.hashes[places_found] != hashes[among]])
 
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)

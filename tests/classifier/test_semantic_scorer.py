@@ -10,8 +10,9 @@ from focused.classifier.semantic_scorer import (
     SemanticScorer,
     fit_semantic_scorer,
 )
-from focused.text.static_embedding import load_embedding
+from focused.text.static_embedding import load_embedding, split_word
 from focused.text.word_hashes import LazyHashedTexts
+from tests.support.counting import count_calls
 
 GOOD = ("violin concerto", "piano sonata", "string quartet", "opera singer", "brass band")
 OTHER = (
@@ -84,18 +85,21 @@ def test_a_language_without_known_words_gives_no_scores():
     assert foreign.slope == pytest.approx(0.0, abs=1e-6)
 
 
-def test_its_table_grows_with_the_words_it_meets():
-    words = [a + b for a in ("play", "sing", "work", "read") for b in _suffixes(400)]
-    many = fitted()
-    assert many.score_texts(words)[-1] == pytest.approx(fitted().score_texts(words[-1:])[0])
+def test_words_that_displace_each_other_keep_their_scores(scorer, monkeypatch):
+    texts = ["cello", "court", "choirs", "tennisplayers", "operatic", "metalwork"] * 2
+    expected = scorer.score_texts(texts).tolist()
+    monkeypatch.setattr("focused.classifier.semantic_scorer._SLOT_BITS", 2)
+    crowded = fitted()
+    assert crowded.score_texts(texts).tolist() == expected
+    assert crowded.score_texts(texts[::-1]).tolist() == expected[::-1]
 
 
-def test_many_words_do_not_grow_its_memory_without_limit(scorer, monkeypatch):
-    monkeypatch.setattr("focused.classifier.semantic_scorer.MAX_CACHED_WORDS", 3)
-    few = fitted()
-    before = few.score_texts(["cello court choir tennis opera"])
-    few.score_texts(["metal", "parliament"])
-    assert few.score_texts(["cello court choir tennis opera"]).tolist() == before.tolist()
+def test_a_word_is_split_into_pieces_once(monkeypatch):
+    fresh = fitted()
+    splits = count_calls(monkeypatch, split_word)
+    for text in ("operatics operatics", "OPERATICS", "operatics cello"):
+        fresh.score_texts([text])
+    assert splits.calls == 1
 
 
 def test_a_copy_in_another_process_gives_the_same_scores(scorer):

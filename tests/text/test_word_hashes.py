@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,17 @@ def test_lazy_texts_are_hashed_once():
     assert list(texts) == ["a whale", "the sea"]
     assert hash_texts_once(texts) is hash_texts_once(texts)
     assert hash_texts_once(texts).hashes.tolist() == hash_texts_once(list(texts)).hashes.tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(odd_texts, max_size=5), st.sampled_from([100, 1 << 20]))
+@example(["Straße — NAÏVE", "Plain Words", "", "中文字", "Ꭰꭰ"], 100)
+def test_a_word_of_lazy_texts_is_that_of_the_tokeniser(texts, most_bytes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_hashes, "_MAX_BATCH_BYTES", most_bytes)
+        lazy = LazyHashedTexts(texts)
+        words = [lazy.word(place) for place in range(len(lazy.words.hashes))]
+    assert words == [word for text in texts for word in tokenize(text)]
 
 
 hashes = st.integers(0, 2**32 - 1)
