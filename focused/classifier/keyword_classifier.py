@@ -8,6 +8,8 @@ adds the keywords to the trained classifier (:mod:`focused.classifier.keyword_pr
 from __future__ import annotations
 
 import math
+import sys
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -52,8 +54,7 @@ class KeywordClassifier:
         :class:`ConfigurationError` without keywords, or for one without a word.
         """
         self._phrases = _parse_keywords(keywords)
-        background = _background_words()
-        self._rarity = [_phrase_rarity(phrase, background) for phrase in self._phrases]
+        self._rarity = [_phrase_rarity(phrase) for phrase in self._phrases]
         self._cache = CachedTextScores(self._score_texts)
 
     def classify(self, page: Page) -> Classification:
@@ -91,15 +92,15 @@ class KeywordWeights:
     def __init__(self, keywords: Iterable[str]) -> None:
         """Raises :class:`ConfigurationError` as :class:`KeywordClassifier` does."""
         self._phrases = _parse_keywords(keywords)
-        self._background = _background_words()
 
     def words_among(self, known: Iterable[str]) -> frozenset[str]:
         """Return the words of ``known`` and of the general background that a keyword matches."""
         whole = {word for phrase in self._phrases for word in phrase.whole_words}
         prefixes = tuple(begin for phrase in self._phrases for begin in phrase.prefixes)
-        candidates = frozenset(known).union(*self._background)
-        found = (word for word in candidates if word.startswith(prefixes)) if prefixes else ()
-        return frozenset((*whole, *found))
+        if not prefixes:
+            return frozenset(whole)
+        found = (word for word in known if word.startswith(prefixes))
+        return frozenset((*whole, *found)).union(*map(_background_words_from, prefixes))
 
     def of(self, vocabulary: Vocabulary) -> NDArray[np.float64]:
         """Return a weight >= 0 per word of ``vocabulary``, shape (V,).
@@ -109,7 +110,7 @@ class KeywordWeights:
         """
         weights = np.zeros(len(vocabulary))
         for phrase in self._phrases:
-            share = _phrase_rarity(phrase, self._background) / phrase.length
+            share = _phrase_rarity(phrase) / phrase.length
             for place, word in enumerate(vocabulary.words):
                 if phrase.has(word):
                     weights[place] = max(weights[place], share / float(vocabulary.idf[place]))
@@ -141,6 +142,17 @@ def _parse_keywords(keywords: Iterable[str]) -> list[_Phrase]:
 @cache
 def _background_words() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(tokenize(sample.text)) for sample in background_samples())
+
+
+@cache
+def _background_vocabulary() -> list[str]:
+    return sorted(frozenset().union(*_background_words()))
+
+
+def _background_words_from(prefix: str) -> list[str]:
+    """Return the words of the general background that begin with ``prefix``."""
+    words = _background_vocabulary()
+    return words[bisect_left(words, prefix) : bisect_left(words, prefix + chr(sys.maxunicode))]
 
 
 class _Phrase:
@@ -180,12 +192,13 @@ class _Phrase:
         ends = (i for i, token in enumerate(tokens) if matches(token))
         return sum(_is_preceded_by(before, tokens, end) for end in ends)
 
-    def occurs_in(self, bag: frozenset[str]) -> bool:
-        """Whether all its words are in ``bag``, in any order."""
+    def count_background_texts(self) -> int:
+        """Return how many texts of the general background have all its words, in any order."""
         *before, last = self._words
-        if not bag.issuperset(before):
-            return False
-        return any(token.startswith(last) for token in bag) if self._is_prefix else last in bag
+        ends = frozenset(_background_words_from(last) if self._is_prefix else (last,))
+        return sum(
+            bag.issuperset(before) and not bag.isdisjoint(ends) for bag in _background_words()
+        )
 
 
 def _is_single_unspaced_char(word: str) -> bool:
@@ -193,11 +206,10 @@ def _is_single_unspaced_char(word: str) -> bool:
     return len(word) == 1 and len(tokenize(word * 3)) > 1
 
 
-def _phrase_rarity(phrase: _Phrase, background: Sequence[frozenset[str]]) -> float:
+def _phrase_rarity(phrase: _Phrase) -> float:
     """Return its relative inverse document frequency in the background, in (0, 1]."""
-    texts = sum(phrase.occurs_in(bag) for bag in background)
-    most = math.log(len(background) + 2)
-    return math.log((len(background) + 2) / (texts + 1)) / most
+    size = len(_background_words()) + 2
+    return math.log(size / (phrase.count_background_texts() + 1)) / math.log(size)
 
 
 def _is_preceded_by(before: list[str], tokens: list[str], end: int) -> bool:
