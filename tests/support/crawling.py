@@ -21,6 +21,7 @@ urls = {seeds}
 [training]
 directory = ["directory.tsv"]
 good = ["Top/Whales"]
+embedding = false
 [politeness]
 user_agent = "{user_agent}"
 delay_s = {delay_s}

@@ -38,6 +38,7 @@ PRELOADED = [
     "scrapy.cmdline",
     "scrapy.shell",
     "tests.support.forked",
+    "tests.support.preloaded",
     "joblib",
     "pandas",
     "pyarrow.dataset",

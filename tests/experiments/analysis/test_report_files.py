@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -62,16 +63,36 @@ class Tags(HTMLParser):
         self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-def test_the_folder_has_report_frames_and_pictures(tmp_path: Path) -> None:
-    written = write_comparison_report(
-        document(two_topics("focused", "bfs")), tmp_path / "new" / "folder"
-    )
+COMMAND = ["compare", "--web", "my web", "--policies", "focused,bfs"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """The files of a report on focused and bfs; don't write to their folder."""
+    folder = tmp_path_factory.mktemp("report") / "new" / "folder"
+    return write_comparison_report(document(two_topics("focused", "bfs"), command=COMMAND), folder)
+
+
+@pytest.fixture
+def page(written: Sequence[Path]) -> str:
+    """The page of that report."""
+    return page_of(written[0].parent)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """The files of a report without focused, bfs and starts that are unreachable."""
+    folder = tmp_path_factory.mktemp("plain")
+    return write_comparison_report(document(two_topics("shark", "dfs")), folder)
+
+
+def test_the_folder_has_report_frames_and_pictures(written: Sequence[Path]) -> None:
     names = {path.name for path in written}
     assert written[0].name == "report.html"
     assert {"runs.csv", "runs.parquet", "curves.parquet", "summary.csv", "paired.csv"} <= names
     assert {"critical-difference.svg", "harvest-by-topic.png"} <= names
     assert {"harvest-1-seeds-on-topic-5.svg", "recall-1-seeds-on-topic-5.png"} <= names
-    assert names == {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    assert names == {path.name for path in written[0].parent.iterdir()}
     csv, parquet = (
         pd.read_csv(written[0].parent / "runs.csv"),
         pd.read_parquet(written[0].parent / "runs.parquet"),
@@ -108,15 +129,12 @@ def test_calibration_ablations_and_pages_needed_have_files_and_sections(
     assert "Pages needed for what bfs finds" in page
 
 
-def test_a_comparison_without_them_has_no_such_files_and_sections(tmp_path: Path) -> None:
-    names = {
-        path.name
-        for path in write_comparison_report(document(two_topics("shark", "dfs")), tmp_path)
-    }
+def test_a_comparison_without_them_has_no_such_files_and_sections(plain: Sequence[Path]) -> None:
+    names = {path.name for path in plain}
     assert (
         not {"ablations.csv", "pages_to_baseline.csv", "calibration.csv", "reliability.svg"} & names
     )
-    page = page_of(tmp_path)
+    page = page_of(plain[0].parent)
     assert "Ablations of" not in page and "Calibration of scores" not in page
     assert "Pages needed" not in page
 
@@ -133,10 +151,9 @@ def test_unreachable_starts_have_a_section_and_a_file_of_their_own(tmp_path: Pat
     assert pd.read_csv(tmp_path / "runs.csv")["reachable"].eq(0).sum() == 2
 
 
-def test_without_unreachable_starts_there_is_no_section(tmp_path: Path) -> None:
-    names = {path.name for path in write_comparison_report(document(two_topics("bfs")), tmp_path)}
-    assert "unreachable.csv" not in names
-    assert "cannot be reached" not in page_of(tmp_path)
+def test_without_unreachable_starts_there_is_no_section(plain: Sequence[Path]) -> None:
+    assert "unreachable.csv" not in {path.name for path in plain}
+    assert "cannot be reached" not in page_of(plain[0].parent)
 
 
 def test_shares_of_the_oracles_have_a_table(tmp_path: Path) -> None:
@@ -164,33 +181,30 @@ def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) 
             assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
 
 
-def test_the_page_loads_nothing(tmp_path: Path) -> None:
-    write_comparison_report(document(two_topics("focused", "bfs")), tmp_path)
-    tags = Tags(page_of(tmp_path))
+def test_the_page_loads_nothing(page: str) -> None:
+    tags = Tags(page)
     assert all(source.startswith("#") for source in tags.sources)
     assert not {"script", "link", "img", "iframe"} & set(tags.names)
 
 
-def test_ids_are_in_the_page_once(tmp_path: Path) -> None:
-    write_comparison_report(document(two_topics("focused", "bfs")), tmp_path)
-    page = page_of(tmp_path)
+def test_ids_are_in_the_page_once(page: str) -> None:
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
 
 
-def test_the_page_has_the_command(tmp_path: Path) -> None:
-    command = ["compare", "--web", "my web", "--policies", "focused,bfs"]
-    write_comparison_report(document(two_topics("focused", "bfs"), command=command), tmp_path)
-    assert "focused compare --web &#39;my web&#39; --policies focused,bfs" in page_of(tmp_path)
+def test_the_page_has_the_command(page: str) -> None:
+    assert "focused compare --web &#39;my web&#39; --policies focused,bfs" in page
 
 
-def test_the_same_document_gives_the_same_page_and_pictures(tmp_path: Path) -> None:
-    whole = document(two_topics("focused", "bfs"))
-    for folder in ("one", "two"):
-        write_comparison_report(whole, tmp_path / folder)
-    for path in (tmp_path / "one").glob("*.[hs][tv]*"):
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+def test_the_same_document_gives_the_same_page_and_pictures(
+    written: Sequence[Path], tmp_path: Path
+) -> None:
+    write_comparison_report(document(two_topics("focused", "bfs"), command=COMMAND), tmp_path)
+    same = [path for path in written if path.suffix in (".html", ".svg")]
+    assert len(same) > 3
+    for path in same:
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
 
 
 @pytest.mark.parametrize("rows", [[], [run("focused", 0.4)], [run("bfs", 0.0, fetched=1)]])
