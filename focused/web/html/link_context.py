@@ -10,7 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+
+import msgspec
 
 from focused.web.html.tree_walk import (
     LABEL_ATTRIBUTES,
@@ -43,7 +44,7 @@ _REL_CHARS = 200
 _REL_TOKEN_CHARS = 20
 
 
-class LinkContext(NamedTuple):
+class LinkContext(msgspec.Struct, frozen=True, gc=False):
     """The words around a link: see :class:`focused.web.page.Link`."""
 
     text: str
