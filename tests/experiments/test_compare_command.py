@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
+from focused.experiments.analysis import report_files
 from focused.experiments.comparison_files import RUN_LOG_FILE, RunLog
 from focused.link_scoring.linear_model import list_shipped_priors
 from focused.link_scoring.protocols import PageContext
@@ -78,9 +79,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sides(trained: Path, tmp_path: Path) -> Path:
+def drawn_sides(trained: Path, tmp_path: Path) -> Path:
     """A copy of the folder with web, topic and model."""
     return shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def sides(drawn_sides: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same; reports are without pictures, whose drawing would take most of the time."""
+    monkeypatch.setattr(report_files, "plot_all", lambda *given: {})
+    return drawn_sides
 
 
 def test_it_trains_compares_and_writes(untrained: Path) -> None:
@@ -189,7 +197,8 @@ def test_an_unwritable_output_is_an_error_before_the_first_run(sides: Path) -> N
     assert not (sides / "comparison").exists()
 
 
-def test_the_runs_of_a_document_are_shown_again(sides: Path) -> None:
+def test_the_runs_of_a_document_are_shown_again(drawn_sides: Path) -> None:
+    sides = drawn_sides
     compare(sides, "--policies", "bfs,dfs", "--budget", "5")
     again = sides / "again"
     done = CliRunner().invoke(

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from focused.errors import FocusedError
+from focused.experiments.analysis import report_files
 from focused.experiments.analysis.comparison_analysis import analyse_runs
 from focused.experiments.analysis.comparison_runs import runs_of
 from focused.experiments.analysis.plots import resample_curve
@@ -86,6 +87,12 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     return write_comparison_report(document(two_topics("shark", "dfs")), folder)
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without pictures, whose drawing would take most of the time."""
+    monkeypatch.setattr(report_files, "plot_all", lambda *given: {})
+
+
 def test_the_folder_has_report_frames_and_pictures(written: Sequence[Path]) -> None:
     names = {path.name for path in written}
     assert written[0].name == "report.html"
@@ -100,6 +107,7 @@ def test_the_folder_has_report_frames_and_pictures(written: Sequence[Path]) -> N
     assert len(csv) == len(parquet) == 16
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_name_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
     rows = [row | {"web": '=HYPERLINK("http://x.test")'} for row in two_topics("focused", "bfs")]
     write_comparison_report(document(rows), tmp_path)
@@ -139,6 +147,7 @@ def test_a_comparison_without_them_has_no_such_files_and_sections(plain: Sequenc
     assert "Pages needed" not in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_unreachable_starts_have_a_section_and_a_file_of_their_own(tmp_path: Path) -> None:
     rows = two_topics("focused", "bfs")
     rows += [run(policy, 0.0, seeds="off-topic:5", reachable=0) for policy in ("focused", "bfs")]
@@ -156,6 +165,7 @@ def test_without_unreachable_starts_there_is_no_section(plain: Sequence[Path]) -
     assert "cannot be reached" not in page_of(plain[0].parent)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_shares_of_the_oracles_have_a_table(tmp_path: Path) -> None:
     write_comparison_report(document(two_topics("focused", "oracle", "path-oracle")), tmp_path)
     assert "what perfect link evidence attains" in page_of(tmp_path)
