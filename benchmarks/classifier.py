@@ -32,9 +32,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
 from focused.classifier.calibration import BoolArray, FloatArray, compute_metrics
-from focused.classifier.corpus import Corpus
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.sample_texts import TrainingSamples
+from focused.classifier.sample_words import SampleWords
 from focused.classifier.sklearn_classifier import page_to_text
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import fit_classifier
@@ -221,9 +221,9 @@ def _evaluate(web: Pages, draw: Draw) -> list[dict[str, Any]]:
 def _trained(web: Pages, draw: Draw, embedding: bool) -> tuple[LinearTopicClassifier, FloatArray]:
     """Our classifier, and the held-out pages' raw scores taken as probabilities."""
     train = draw.train.tolist()
-    with Corpus() as corpus:
+    with SampleWords() as sample_words:
         for place in train:
-            corpus.add(*page_words(web.pages[place]), web.hosts[place])
+            sample_words.add(*page_words(web.pages[place]), web.hosts[place])
         samples = TrainingSamples.of(
             [_category(web.labels[i], draw.topic) for i in train],
             draw.good[draw.train],
@@ -231,7 +231,7 @@ def _trained(web: Pages, draw: Draw, embedding: bool) -> tuple[LinearTopicClassi
             [web.pages[i].title for i in train],
         )
         options = TrainingOptions(ESTIMATORS[0], prior=draw.share, embedding=embedding)
-        classifier = fit_classifier(samples, corpus, options).classifier
+        classifier = fit_classifier(samples, sample_words, options).classifier
     hashed = [hash_page(web.pages[i]) for i in draw.test]
     vectors = map(classifier.vocabulary.vectorize_page, hashed)
     raw_scores = np.array(list(map(classifier.decision_function, vectors, hashed)))

@@ -25,9 +25,9 @@ from estimator_harvest import markdown
 from harvest import ROOT
 from numpy.typing import NDArray
 
-from focused.classifier.corpus import Corpus
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.sample_texts import gather_samples
+from focused.classifier.sample_words import SampleWords
 from focused.classifier.topic_training import fit_classifier
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_set import SampleSet
@@ -123,9 +123,11 @@ def _measured(pages: int) -> Sequence[float]:
     making_s, tokenising_s = _per_page(web, sample)
     before_mb = _peak_mb()
     began_s = time.process_time()
-    with Corpus() as corpus:
-        samples = gather_samples(listed, lambda url: web.page(int(url.rpartition("/")[2])), corpus)
-        fitted = fit_classifier(samples, corpus, TrainingOptions(ESTIMATORS[0]))
+    with SampleWords() as sample_words:
+        samples = gather_samples(
+            listed, lambda url: web.page(int(url.rpartition("/")[2])), sample_words
+        )
+        fitted = fit_classifier(samples, sample_words, TrainingOptions(ESTIMATORS[0]))
     training_s = time.process_time() - began_s - making_s * pages
     peak_mb = _peak_mb()
     auc = fitted.trial.calibrated.auc

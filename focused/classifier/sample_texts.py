@@ -10,7 +10,7 @@ import numpy as np
 import xxhash
 
 from focused.classifier.calibration import BoolArray, FloatArray
-from focused.classifier.corpus import Corpus
+from focused.classifier.sample_words import SampleWords
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_files import load_sample_page
 from focused.directory.sample_set import (
@@ -36,7 +36,7 @@ _MAX_LEAD_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class TrainingSamples:
-    """n samples with words; the words are in a corpus, in the same order.
+    """n samples with words; the words are in a :class:`SampleWords`, in the same order.
 
     ``leads`` are titles with the description or the beginning of the text. ``languages`` are
     ISO 639-1 codes or "". ``fetched`` counts samples with a page. Left out
@@ -92,17 +92,17 @@ class TrainingSamples:
 def gather_samples(
     listed: SampleSet,
     fetch_page: FetchPage,
-    corpus: Corpus,
+    sample_words: SampleWords,
     progress: ProgressCallback | None = None,
     confirmed: Collection[str] = (),
 ) -> TrainingSamples:
-    """Add every sample's words to ``corpus``: the page's, else the directory's title and text.
+    """Add the words of every sample to ``sample_words``: the page's, else the directory's title and text.
 
     Good samples come first, so that the good one of equal pages is kept. A single good page is
     split into halves: validation needs one to train on and one to test. ``confirmed`` are the
     URLs of samples that a person confirmed.
     """
-    gathering = _SampleCollector(corpus, frozenset(confirmed))
+    gathering = _SampleCollector(sample_words, frozenset(confirmed))
     order = np.argsort(~np.array(listed.good, dtype=bool), kind="stable").tolist()
     for done, index in enumerate(order, start=1):
         gathering.collect(listed.entries[index], listed.good[index], fetch_page)
@@ -114,8 +114,8 @@ def gather_samples(
 class _SampleCollector:
     """Collects samples one by one."""
 
-    def __init__(self, corpus: Corpus, confirmed: frozenset[str]) -> None:
-        self._corpus = corpus
+    def __init__(self, sample_words: SampleWords, confirmed: frozenset[str]) -> None:
+        self._sample_words = sample_words
         self._confirmed = confirmed
         self._kept: list[tuple[str, bool, float, str, str, str, str, bool]] = []
         self._first: TokenLists | None = None  # held back until a second good sample appears
@@ -146,7 +146,7 @@ class _SampleCollector:
         elif not self._kept and good:
             self._first = document
         if self._first is None:
-            self._corpus.add(*document, host, own=not is_background(entry.category))
+            self._sample_words.add(*document, host, own=not is_background(entry.category))
         self._kept.append(
             (entry.category, good, entry.weight, host, title, lead, page.language, is_confirmed)
         )
@@ -159,7 +159,7 @@ class _SampleCollector:
         self._halved = halved and len(text) >= 2 * _MIN_WORDS_WITHOUT_HEAD
         middle = len(text) // 2
         for part in (text[:middle], text[middle:]) if self._halved else (text,):
-            self._corpus.add(part, head, host)
+            self._sample_words.add(part, head, host)
         if self._halved:
             self._kept.insert(0, self._kept[0])
 

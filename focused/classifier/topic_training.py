@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import BoolArray, ThresholdTarget
-from focused.classifier.corpus import Corpus
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.keyword_classifier import KeywordWeights
 from focused.classifier.keyword_prior import MIN_LABELS_FOR_THRESHOLD, fit_keyword_model
@@ -27,6 +26,7 @@ from focused.classifier.sample_texts import (
     add_labels,
     gather_samples,
 )
+from focused.classifier.sample_words import SampleWords
 from focused.classifier.semantic_scorer import SemanticScorer, fit_semantic_scorer
 from focused.classifier.taxonomy import merge_small_categories
 from focused.classifier.topic_classifier import LinearTopicClassifier
@@ -114,12 +114,12 @@ def train_topic(
     options = TrainingOptions(
         training.estimator, target, prior, seed, training.keywords, training.embedding
     )
-    with Corpus() as corpus:
+    with SampleWords() as sample_words:
         samples = gather_samples(
-            listed, fetch_page, corpus, progress, _confirmed_urls(topic, labels)
+            listed, fetch_page, sample_words, progress, _confirmed_urls(topic, labels)
         )
         _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
-        fitted = fit_classifier(samples, corpus, options)
+        fitted = fit_classifier(samples, sample_words, options)
     counts = _count_samples(topic, listed, samples, label_counts)
     report = TrainingReport(
         topic=topic.name,
@@ -186,20 +186,22 @@ def _read_description(samples: TrainingSamples) -> str:
 
 
 def fit_classifier(
-    samples: TrainingSamples, corpus: Corpus, options: TrainingOptions
+    samples: TrainingSamples, sample_words: SampleWords, options: TrainingOptions
 ) -> FittedClassifier:
     """Fit and validate a classifier; needs a good sample and :data:`MIN_OTHER_SAMPLES` others.
 
     Raises :class:`TrainingError` for samples that are not separated, unless there are keywords.
     """
     keywords = KeywordWeights(options.keywords) if options.keywords else None
-    vocabulary = corpus.vocabulary(keywords.words_among(corpus.words()) if keywords else ())
+    vocabulary = sample_words.vocabulary(
+        keywords.words_among(sample_words.words()) if keywords else ()
+    )
     if not len(vocabulary):
         raise TrainingError(
             "training.directory: no word occurs in two samples; "
             "the pages are too few or too short to learn from"
         )
-    data, known_share = _make_training_data(samples, corpus, vocabulary, options)
+    data, known_share = _make_training_data(samples, sample_words, vocabulary, options)
     sums, sizes = data.sums(np.zeros(len(samples), dtype=np.intp))
     if keywords is None:
         _check_good_samples(samples)
@@ -243,12 +245,15 @@ def _check_good_samples(samples: TrainingSamples) -> None:
 
 
 def _make_training_data(
-    samples: TrainingSamples, corpus: Corpus, vocabulary: Vocabulary, options: TrainingOptions
+    samples: TrainingSamples,
+    sample_words: SampleWords,
+    vocabulary: Vocabulary,
+    options: TrainingOptions,
 ) -> tuple[TrainingData, NDArray[np.float64]]:
     """Return the training data, and the known words' share of samples outside the background."""
     drawn = _draw_samples(samples.good, options.seed)
     parts, shares, done = [], [], 0
-    for batch in corpus.batches(vocabulary):
+    for batch in sample_words.batches(vocabulary):
         count = batch.rows.shape[0]
         here = drawn[(drawn >= done) & (drawn < done + count)] - done
         parts.append(batch.rows[here])
@@ -260,7 +265,7 @@ def _make_training_data(
         if len(drawn) == len(samples):
             yield rows
         else:
-            yield from (batch.rows for batch in corpus.batches(vocabulary))
+            yield from (batch.rows for batch in sample_words.batches(vocabulary))
 
     classes = merge_small_categories(samples.categories, samples.good.tolist())
     categories = sorted({*classes})
@@ -280,17 +285,17 @@ def _make_training_data(
         titles=samples.titles,
         leads=samples.leads,
         vocabulary=vocabulary,
-        lead_vectors=_embed_leads(corpus, drawn) if options.embedding else None,
+        lead_vectors=_embed_leads(sample_words, drawn) if options.embedding else None,
     )
     own = np.array([not is_background(name) for name in samples.categories])
     return data, np.concatenate(shares)[own]
 
 
-def _embed_leads(corpus: Corpus, drawn: NDArray[np.intp]) -> NDArray[np.float32] | None:
+def _embed_leads(sample_words: SampleWords, drawn: NDArray[np.intp]) -> NDArray[np.float32] | None:
     embedding = load_embedding()
     if embedding is None:
         return None
-    return embed_first_words(embedding, [corpus.first_words[place] for place in drawn])
+    return embed_first_words(embedding, [sample_words.first_words[place] for place in drawn])
 
 
 def _draw_samples(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:

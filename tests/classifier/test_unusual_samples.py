@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from focused.classifier.corpus import Corpus
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.model_file import save_model
 from focused.classifier.sample_texts import gather_samples
+from focused.classifier.sample_words import SampleWords
 from focused.classifier.topic_training import (
     MAX_REGRESSION_SAMPLES,
     _draw_samples,
@@ -171,9 +171,13 @@ def test_a_higher_sample_weight_has_more_influence():
             good.append("cheese" in url)
             if url in odd:
                 pages[url] = Page(url, title="stilton", text=f"stilton {pages[url].text}")
-        with Corpus() as corpus:
-            samples = gather_samples(SampleSet(tuple(entries), tuple(good)), pages.get, corpus)
-            classifier = fit_classifier(samples, corpus, TrainingOptions("naive-bayes")).classifier
+        with SampleWords() as sample_words:
+            samples = gather_samples(
+                SampleSet(tuple(entries), tuple(good)), pages.get, sample_words
+            )
+            classifier = fit_classifier(
+                samples, sample_words, TrainingOptions("naive-bayes")
+            ).classifier
         return float(classifier.weights[classifier.vocabulary.index["stilton"]])
 
     assert gains(8.0) > gains(1.0) > 0

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier import corpus as corpus_module
-from focused.classifier.corpus import Corpus
+from focused.classifier import sample_words as sample_words_module
 from focused.classifier.estimators import fit_word_weights
+from focused.classifier.sample_words import SampleWords
 from focused.classifier.taxonomy import NAIVE_BAYES_KINDS, log_likelihood_ratio
 from focused.text.documents import page_words
 from focused.topic import ESTIMATORS
@@ -20,29 +20,29 @@ WORDS = st.lists(
 )
 
 
-def filled(documents, hosts=None, **options) -> Corpus:
-    corpus = Corpus(**options)
+def filled(documents, hosts=None, **options) -> SampleWords:
+    sample_words = SampleWords(**options)
     for number, (text, head) in enumerate(documents):
-        corpus.add(text, head, hosts[number] if hosts else "one")
-    return corpus
+        sample_words.add(text, head, hosts[number] if hosts else "one")
+    return sample_words
 
 
-def rows_of(corpus, vocabulary):
-    return np.vstack([batch.rows.toarray() for batch in corpus.batches(vocabulary)])
+def rows_of(sample_words, vocabulary):
+    return np.vstack([batch.rows.toarray() for batch in sample_words.batches(vocabulary)])
 
 
 def test_a_word_must_occur_in_two_documents_and_not_in_all():
     with filled(
         [(["all", "two", "one"], []), (["all"], ["two"]), (["all"], []), (["all"], [])]
-    ) as corpus:
-        assert corpus.vocabulary().words == ("two",)
+    ) as sample_words:
+        assert sample_words.vocabulary().words == ("two",)
 
 
 def test_a_word_of_a_single_host_is_not_learnt_where_hosts_are_many():
     documents = [(["shared", f"name{n % 10}", f"name{n % 10}"], []) for n in range(40)]
     documents += [(["rare"], []) for _ in range(40)]
-    with filled(documents, [f"host{n % 10}" for n in range(80)]) as corpus:
-        assert corpus.vocabulary().words == ("rare", "shared")
+    with filled(documents, [f"host{n % 10}" for n in range(80)]) as sample_words:
+        assert sample_words.vocabulary().words == ("rare", "shared")
 
 
 @given(
@@ -50,12 +50,12 @@ def test_a_word_of_a_single_host_is_not_learnt_where_hosts_are_many():
 )
 def test_rows_equal_the_vectors_of_the_vocabulary(documents, batch):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_module, "_BATCH_DOCUMENTS", batch)
-        patch.setattr(corpus_module, "_IN_MEMORY_BYTES", 100)
-        with filled(documents) as corpus:
-            vocabulary = corpus.vocabulary()
-            rows = rows_of(corpus, vocabulary)
-            assert np.array_equal(rows, rows_of(corpus, vocabulary))
+        patch.setattr(sample_words_module, "_BATCH_DOCUMENTS", batch)
+        patch.setattr(sample_words_module, "_IN_MEMORY_BYTES", 100)
+        with filled(documents) as sample_words:
+            vocabulary = sample_words.vocabulary()
+            rows = rows_of(sample_words, vocabulary)
+            assert np.array_equal(rows, rows_of(sample_words, vocabulary))
     for row, document in zip(rows, documents, strict=True):
         vector = vocabulary.vector(*document)
         assert np.flatnonzero(row).tolist() == vector.ids.tolist()
@@ -70,20 +70,20 @@ def test_the_known_share_is_what_the_others_would_know():
         ([], ["x"]),
         ([], ["y"]),
     ]
-    with filled(documents) as corpus:
-        share = next(corpus.batches(corpus.vocabulary())).known_share
+    with filled(documents) as sample_words:
+        share = next(sample_words.batches(sample_words.vocabulary())).known_share
     assert share.tolist() == pytest.approx([2 / 3, 1.0, 1.0, 0.0, 0.0])
 
 
 def test_where_words_are_too_many_the_frequent_ones_are_kept(monkeypatch):
-    monkeypatch.setattr(corpus_module, "_BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(sample_words_module, "_BATCH_DOCUMENTS", 10)
     documents = [
         (["often" if n % 3 else "seldom", f"once{n}", f"again{n}"], []) for n in range(300)
     ]
-    with filled(documents, max_words_counted=50) as corpus:
-        vocabulary = corpus.vocabulary()
+    with filled(documents, max_words_counted=50) as sample_words:
+        vocabulary = sample_words.vocabulary()
         assert {"often", "seldom"} <= {*vocabulary.words}
-        assert len(corpus) == len(rows_of(corpus, vocabulary)) == 300
+        assert len(sample_words) == len(rows_of(sample_words, vocabulary)) == 300
         counted = np.exp(-vocabulary.idf[vocabulary.index["often"]]) * 300 - 1
     assert counted == pytest.approx(200, abs=0.1)
 
@@ -92,9 +92,9 @@ def test_where_words_are_too_many_the_frequent_ones_are_kept(monkeypatch):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_weights_are_positive_for_the_topics_words_and_negative_for_the_others(estimator, kind):
     pages = [page("cheese", n) for n in range(20)] + [page("garden", n) for n in range(60)]
-    with filled(map(page_words, pages)) as corpus:
-        vocabulary = corpus.vocabulary()
-        rows = next(corpus.batches(vocabulary)).rows
+    with filled(map(page_words, pages)) as sample_words:
+        vocabulary = sample_words.vocabulary()
+        rows = next(sample_words.batches(vocabulary)).rows
     good = np.array([True] * 20 + [False] * 60)
     ratio = log_likelihood_ratio(
         *(np.asarray(rows[side].sum(axis=0)).ravel() for side in (good, ~good)), kind

@@ -1,8 +1,8 @@
 """Word counts of training documents, kept on disk: training in bounded memory.
 
 The vocabulary is known only after all documents were seen, so they are read twice.
-:class:`Corpus` counts each document's words and writes the counts to a temporary file (in
-memory while small); :meth:`Corpus.batches` reads them back as vectors. One number per word
+:class:`SampleWords` counts each document's words and writes the counts to a temporary file (in
+memory while small); :meth:`SampleWords.batches` reads them back as vectors. One number per word
 stays in memory. Rare words are dropped when there are too many (Manku, Motwani 2002,
 "Approximate frequency counts over data streams"); the vocabulary of frequent words is
 hardly affected.
@@ -38,7 +38,7 @@ _MIN_IDF = 0.05  # for a kept word that nearly all documents contain
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusBatch:
+class SampleBatch:
     """Consecutive documents as vectors.
 
     ``rows`` has shape (n, V), unit vectors as :meth:`focused.text.documents.Vocabulary.vector`
@@ -50,7 +50,7 @@ class CorpusBatch:
     known_share: NDArray[np.float64]
 
 
-class Corpus:
+class SampleWords:
     """Documents of two word lists each, text and head. Close it after use.
 
     ``first_words`` are the hashes of each document's first words, head first.
@@ -73,7 +73,7 @@ class Corpus:
     def __len__(self) -> int:
         return self._size
 
-    def __enter__(self) -> Corpus:
+    def __enter__(self) -> SampleWords:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -123,7 +123,7 @@ class Corpus:
             tuple(chosen), np.array([rarity[word] for word in chosen], dtype=np.float32)
         )
 
-    def batches(self, vocabulary: Vocabulary) -> Iterator[CorpusBatch]:
+    def batches(self, vocabulary: Vocabulary) -> Iterator[SampleBatch]:
         """Yield all documents as vectors over ``vocabulary``."""
         self._flush()
         column = np.full(len(self._documents), -1, dtype=np.int32)
@@ -137,7 +137,7 @@ class Corpus:
             numbers, counts, lengths = (_read_array(self._file) for _ in range(3))
             done += len(lengths) // 2
             share = _known_shares(sure[numbers], counts, lengths)
-            yield CorpusBatch(_vectorize(column[numbers], counts, lengths, vocabulary), share)
+            yield SampleBatch(_vectorize(column[numbers], counts, lengths, vocabulary), share)
         self._file.seek(0, io.SEEK_END)
 
     def _flush(self) -> None:
