@@ -96,7 +96,7 @@ def gather_samples(
     progress: ProgressCallback | None = None,
     confirmed: Collection[str] = (),
 ) -> TrainingSamples:
-    """Add the words of every sample to ``sample_words``: the page's, else the directory's title and text.
+    """Add the words of each sample: the page's, else those of the directory's title and text.
 
     Good samples come first, so that the good one of equal pages is kept. A single good page is
     split into halves: validation needs one to train on and one to test. ``confirmed`` are the

@@ -6,22 +6,25 @@ partition.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive.page_history import HISTORY_COLUMNS, count_visits
-from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA, write_parquet_files
+from focused.archive.crawl_tables import (
+    first_line,
+    open_tables,
+    read_json,
+    read_settings,
+    table_files,
+)
+from focused.archive.page_history import HISTORY_COLUMNS
+from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.errors import StateError
-from focused.storage.state_store import StateStore
 
 _PAGE_COLUMNS = [name for name in PAGES_SCHEMA.names if name != "features"]
 
@@ -50,41 +53,6 @@ class CrawlFolder:
         return topic if isinstance(topic, dict) else {}
 
 
-@contextmanager
-def open_tables(folder: Path) -> Iterator[Path]:
-    """Yield a folder with up-to-date Parquet files: the crawl's own, or a temporary one.
-
-    A temporary export is needed where the crawl's own files lack rows: it was killed, is still
-    running, or writes no Parquet. Raises :class:`StateError` when the crawl cannot be read.
-    """
-    if not folder.is_dir():
-        raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
-    if any((folder / "state").glob("partition-*")) and not (folder / "pages").exists():
-        raise StateError(
-            f"{folder}: no partition of this crawl has ended; its tables are written at the end"
-        )
-    with ExitStack() as stack:
-        own = folder
-        if (folder / "state" / "data.mdb").is_file():
-            with StateStore.open_for_reading(folder / "state") as (store, _):
-                pages, visits = store.tables.count("pages"), count_visits(store.tables)
-                if _count_rows(folder / "pages.parquet") != pages or (
-                    visits and _count_rows(folder / "visits.parquet") != visits
-                ):
-                    own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
-                    write_parquet_files(store.tables, own)
-        yield own
-
-
-def _count_rows(path: Path) -> int | None:
-    """Number of rows of a Parquet file; None when it is unreadable."""
-    try:
-        rows: int = pq.read_metadata(path).num_rows
-    except (pa.ArrowException, OSError):
-        return None
-    return rows
-
-
 def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
     """Read the crawl in ``folder``. Raises :class:`StateError` when it cannot be read.
 
@@ -105,7 +73,7 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
         path=folder,
         pages=pages.sort_values("seq", kind="stable", ignore_index=True),
         settings=read_settings(folder),
-        stats=_read_json(folder / "stats.json"),
+        stats=read_json(folder / "stats.json"),
         visits=visits,
     )
 
@@ -113,7 +81,7 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
 def _read_visits(tables: Path) -> pd.DataFrame:
     visits: pd.DataFrame = (
         _read_table(tables, "visits", VISITS_SCHEMA, columns=VISITS_SCHEMA.names).to_pandas()
-        if any(path.exists() for path in _table_files(tables, "visits"))
+        if any(path.exists() for path in table_files(tables, "visits"))
         else VISITS_SCHEMA.empty_table().to_pandas()
     )
     return visits
@@ -130,11 +98,6 @@ def _renumbered(pages: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame
     return pages.assign(seq=pages.index), visits
 
 
-def read_settings(folder: Path) -> Mapping[str, Any]:
-    """Read the settings of the last run; empty without the file. Raises :class:`StateError`."""
-    return _read_json(folder / "settings.json")
-
-
 def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
     """The features that each settled URL of ``urls`` was scored by."""
     table = _read_table(
@@ -149,17 +112,12 @@ def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, fl
 
 def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:
     """The rows of ``links.parquet`` with target ``url``; empty without that file."""
-    if not any(path.exists() for path in _table_files(tables, "links")):
+    if not any(path.exists() for path in table_files(tables, "links")):
         return []
     rows: list[dict[str, Any]] = _read_table(
         tables, "links", LINKS_SCHEMA, columns=LINKS_SCHEMA.names, filters=[("target", "==", url)]
     ).to_pylist()
     return rows
-
-
-def _table_files(tables: Path, name: str) -> list[Path]:
-    """Return the Parquet files of a table: one of the crawl, or one of each partition."""
-    return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
 
 
 def _read_table(
@@ -171,7 +129,7 @@ def _read_table(
     optional: Collection[str] = (),
 ) -> pa.Table:
     """Read columns of a table; of many partitions, with the column ``partition``."""
-    files = _table_files(tables, name)
+    files = table_files(tables, name)
     parts = [_read_file(path, schema, columns, filters, optional) for path in files]
     if files[0].parent == tables:
         return parts[0]
@@ -205,27 +163,9 @@ def _read_file(
         ) from None
     except (pa.ArrowException, OSError) as error:
         raise StateError(
-            f"{path}: is damaged ({_first_line(error)}); resume the crawl to write it again"
+            f"{path}: is damaged ({first_line(error)}); resume the crawl to write it again"
         ) from None
     raise StateError(
         f"{path}: lacks the columns {', '.join(missing)}; it was written by another program or "
         f"version (expected are {len(schema.names)} columns from {schema.names[0]})"
     )
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise StateError(
-            f"{path}: is damaged ({_first_line(error)}); delete it to report without it"
-        ) from None
-    if not isinstance(value, dict):
-        raise StateError(f"{path}: is damaged (no JSON object); delete it to report without it")
-    return value
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -17,13 +17,13 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+from focused.archive.crawl_tables import open_tables
 from focused.errors import ConfigurationError, escape_control_characters
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.orderings.policy_names import has_probability_scores
 from focused.reports.crawl_folder import (
     CrawlFolder,
-    open_tables,
     read_crawl,
     read_features,
     read_links_to,

@@ -1,0 +1,86 @@
+"""The tables of a crawl as Parquet files, of finished, killed and running crawls alike.
+
+The tables of a crawl of many partitions are folders with a file for each partition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from focused.archive.page_history import count_visits
+from focused.archive.parquet import write_parquet_files
+from focused.errors import StateError
+from focused.storage.state_store import StateStore
+
+
+@contextmanager
+def open_tables(folder: Path) -> Iterator[Path]:
+    """Yield a folder with up-to-date Parquet files: the crawl's own, or a temporary one.
+
+    A temporary export is needed where the crawl's own files lack rows: it was killed, is still
+    running, or writes no Parquet. Raises :class:`StateError` when the crawl cannot be read.
+    """
+    if not folder.is_dir():
+        raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
+    if any((folder / "state").glob("partition-*")) and not (folder / "pages").exists():
+        raise StateError(
+            f"{folder}: no partition of this crawl has ended; its tables are written at the end"
+        )
+    with ExitStack() as stack:
+        own = folder
+        if (folder / "state" / "data.mdb").is_file():
+            with StateStore.open_for_reading(folder / "state") as (store, _):
+                pages, visits = store.tables.count("pages"), count_visits(store.tables)
+                if _count_rows(folder / "pages.parquet") != pages or (
+                    visits and _count_rows(folder / "visits.parquet") != visits
+                ):
+                    own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
+                    write_parquet_files(store.tables, own)
+        yield own
+
+
+def _count_rows(path: Path) -> int | None:
+    """Number of rows of a Parquet file; None when it is unreadable."""
+    try:
+        rows: int = pq.read_metadata(path).num_rows
+    except (pa.ArrowException, OSError):
+        return None
+    return rows
+
+
+def read_settings(folder: Path) -> Mapping[str, Any]:
+    """Read the settings of the last run; empty without the file. Raises :class:`StateError`."""
+    return read_json(folder / "settings.json")
+
+
+def table_files(tables: Path, name: str) -> list[Path]:
+    """Return the Parquet files of a table: one of the crawl, or one of each partition."""
+    return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object of a crawl's folder; empty without the file. Raises StateError."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StateError(
+            f"{path}: is damaged ({first_line(error)}); delete it to report without it"
+        ) from None
+    if not isinstance(value, dict):
+        raise StateError(f"{path}: is damaged (no JSON object); delete it to report without it")
+    return value
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, else its type."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
