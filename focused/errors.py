@@ -97,6 +97,7 @@ _EXTRAS = {
     "compare": "experiments",
     "compare-revisits": "experiments",
     "label": "label",
+    "export": "corpus",
 }
 _EXTRA_OF_MODULE = {
     "fsspec": "cluster",
@@ -107,6 +108,7 @@ _EXTRA_OF_MODULE = {
     "prometheus_client": "operations",
     "pythonjsonlogger": "operations",
     "redis": "cluster",
+    "trafilatura": "corpus",
 }
 
 

@@ -110,6 +110,13 @@ class ParsingStoppedError(Exception):
         return cls(FailureKind.INTERNAL_ERROR, f"the process that read it died: {status}")
 
 
+def cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def pickled(handler: Handler, limits: ParsingLimits) -> bytes:
     """Return the first message of a process. Raises whatever pickling the handler raises."""
     return pickle.dumps((handler, limits))

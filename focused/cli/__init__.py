@@ -18,6 +18,7 @@ from focused.cli.common import (
     finite,
     settings_option,
 )
+from focused.cli.export_commands import export
 from focused.cli.frontier_commands import frontier
 from focused.cli.report_commands import changes, history, report, ui, why
 from focused.cli.training_commands import label, retrain, topic_group, train
@@ -421,5 +422,6 @@ main.add_command(frontier)
 main.add_command(worker)
 main.add_command(cluster)
 main.add_command(web)
+main.add_command(export)
 for _command in (report, ui, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

@@ -29,7 +29,7 @@ class RunsProgress:
     """Shows how many runs are done, which are running, and the remaining time."""
 
     def __init__(self, total: int, done: int) -> None:
-        self._bar = _bar()
+        self._bar = progress_bar()
         self._total = total
         self._done = done
         self._task = self._bar.add_task("", total=total, completed=done)
@@ -59,12 +59,13 @@ class RunsProgress:
 @contextmanager
 def page_progress(name: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many of a web's pages are parsed; yields a function of (done, total)."""
-    with _bar() as bar:
+    with progress_bar() as bar:
         task = bar.add_task(f"reading {single_line(name)}", total=None)
         yield lambda done, whole: bar.update(task, completed=done, total=whole)
 
 
-def _bar() -> Progress:
+def progress_bar() -> Progress:
+    """Return a bar with counts and times on standard error; nothing without a terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),

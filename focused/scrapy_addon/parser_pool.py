@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import subprocess
 import time
 from collections import deque
@@ -35,6 +34,7 @@ from focused.parser_process import (
     HandlerError,
     ParsingLimits,
     ParsingStoppedError,
+    cores,
     framed,
     pickled,
     result_of,
@@ -75,13 +75,6 @@ _ParseFuture = asyncio.Future[ParseResult]
 def default_process_count(cores: int) -> int:
     """Return the number of parser processes for so many cores."""
     return max(1, min(_MAX_DEFAULT_PROCESSES, cores - 1))
-
-
-def cores() -> int:
-    """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _wall_and_cpu() -> tuple[float, float]:

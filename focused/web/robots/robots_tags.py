@@ -20,6 +20,13 @@ ALL_ROBOTS = "robots"
 _MAX_CHARS = 10_000
 _NAMED = re.compile(r"\s*+(?!unavailable_after|max-)([\w.-]++)\s*+:(.*)", re.DOTALL)
 _UNTIL = re.compile(r"\s*+unavailable_after\s*+:(.*)", re.DOTALL)
+# fmt: off
+_KNOWN_WORDS = frozenset({
+    "all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nocache", "nosnippet",
+    "noimageindex", "notranslate", "indexifembedded", "max-snippet", "max-image-preview",
+    "max-video-preview", "noai", "noimageai",
+})
+# fmt: on
 _MAX_DATE_PARTS = 3  # "Saturday, 25-Jun-10 15:00:00 GMT" has two
 
 
@@ -50,6 +57,21 @@ def parse_robots_directives(header: str, metas: Iterable[str], robot: str = "") 
         nofollow=not words.isdisjoint(("nofollow", "none")),
         unavailable_after=min(ends, default=None),
     )
+
+
+def robots_words(header: str, metas: Iterable[str]) -> frozenset[str]:
+    """Return all known directives for all robots, without their arguments; see RobotsDirectives.
+
+    ``none`` stands for noindex and nofollow, as the page has it.
+    """
+    words: set[str] = set()
+    ends: list[float] = []
+    for value in header[:_MAX_CHARS].lower().split(X_ROBOTS_SEPARATOR):
+        _parse_value(value, "", words, ends)
+    for content in metas:
+        _parse_value(content[:_MAX_CHARS].lower(), None, words, ends)
+    known = {word.partition(":")[0] for word in words} & _KNOWN_WORDS
+    return frozenset(known | ({"unavailable_after"} if ends else set()))
 
 
 def _parse_value(value: str, robot: str | None, words: set[str], ends: list[float]) -> None:

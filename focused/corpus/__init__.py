@@ -1,0 +1,10 @@
+"""A crawl as a corpus: documents with structure and metadata, in the formats that people train on.
+
+:mod:`~focused.corpus.export` runs it: ``page_selection`` reads the crawl's tables, ``page_filter``
+has the conditions, ``stored_documents`` extracts the texts from the WARC in parser processes,
+``spool`` keeps them, ``chunks`` cuts them, ``quality`` rates them, ``writers`` writes the records
+and ``data_card`` describes them. The extraction itself is :mod:`focused.web.html.document`.
+
+Invariants: memory does not grow with texts; an interrupted export ends with the same bytes as
+another; what pages say is inert in every format; the data card exists only beside complete files.
+"""

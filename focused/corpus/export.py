@@ -1,0 +1,302 @@
+"""Export a crawl as a corpus.
+
+1. Select pages by their rows, with in-links and clusters (:mod:`focused.corpus.page_selection`).
+2. Extract their documents in parser processes into a spool (:mod:`focused.corpus.spool`).
+3. Make records of the documents and write them in a format (:mod:`focused.corpus.writers`).
+4. Move the files to their places; the data card comes last.
+
+What the first two steps have done is kept in ``.export/`` of the output's folder. An export that
+was interrupted, even by a kill, goes on with it. So the result does not depend on interruptions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from focused.archive.crawl_tables import read_json
+from focused.atomic_file import fsync_folder, write_atomically, write_json_atomically
+from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
+from focused.corpus.data_card import CardCounts, data_card
+from focused.corpus.export_options import ExportOptions
+from focused.corpus.page_filter import split_key
+from focused.corpus.page_selection import (
+    SelectedPage,
+    Selection,
+    open_selection,
+    select_pages,
+)
+from focused.corpus.quality import count_words, failed_rules
+from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION, CorpusRecord, InLink
+from focused.corpus.spool import append_documents, read_documents, repair_spool
+from focused.corpus.stored_documents import MAX_EXTRACTION_S, StoredDocument, extract_documents
+from focused.corpus.writers import INDEX_FILE, open_writer
+from focused.errors import ConfigurationError
+from focused.parser_process import ParsingLimits
+from focused.text.hash_sampling import hash_fraction
+from focused.web.html.text_structure import clean_line, render_markdown, render_text
+
+CARD_FILE = "README.md"
+"""The data card; it exists only in a complete export."""
+WORK_FOLDER = ".export"
+
+_NAMES = (TRAIN, VALIDATION, INDEX_FILE.partition(".")[0])
+_ARGUMENTS_FILE = "arguments.json"
+_MAX_TITLE_CHARS = 300
+
+ProgressCallback = Callable[[str, int, int], object]
+"""Called with what is done now, how many pages of it, and of how many."""
+
+
+@dataclass(slots=True)
+class ExportResult:
+    """The outcome of an export; ``reasons`` counts pages without a document by reason."""
+
+    pages: int = 0
+    records: int = 0
+    words: int = 0
+    filtered: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    was_complete: bool = False
+    resumed_at: int = 0
+
+
+def export_corpus(
+    crawl: Path,
+    folder: Path,
+    options: ExportOptions,
+    *,
+    now: float,
+    processes: int = 1,
+    progress: ProgressCallback = lambda step, done, total: None,
+    fresh: bool = False,
+) -> ExportResult:
+    """Export the crawl in ``crawl`` to ``folder``, or go on with an interrupted export.
+
+    ``now`` is in seconds since the epoch. ``fresh`` removes an earlier export. Raises
+    ConfigurationError if ``folder`` has another export or foreign files, StateError if the crawl
+    cannot be read, ModuleNotFoundError without the extra ``corpus``, OSError if a file cannot be
+    written.
+    """
+    if importlib.util.find_spec("trafilatura") is None:
+        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
+    work = folder / WORK_FOLDER
+    is_replaced = fresh and work.is_dir()
+    if is_replaced:
+        _remove_export(folder)
+    _begin(crawl, folder, options, is_replaced=is_replaced)
+    if (folder / CARD_FILE).exists():
+        return ExportResult(was_complete=True)
+    selection_file, spool = work / "selection.sqlite", work / "documents"
+    if not selection_file.exists():
+        spool.unlink(missing_ok=True)
+        progress("selecting", 0, 0)
+        select_pages(crawl, selection_file, options.pages, now)
+    with open_selection(selection_file) as selection:
+        result = ExportResult(resumed_at=repair_spool(spool))
+        _extract(crawl, selection, spool, result.resumed_at, processes, progress)
+        counts = _write(crawl, selection, spool, folder, options, result, progress)
+        settings = read_json(crawl / "settings.json")
+        card = data_card(settings, options, selection.totals, counts)
+    _move(work / "files", folder)
+    write_atomically(folder / CARD_FILE, card.encode())
+    spool.unlink()
+    selection_file.unlink()
+    return result
+
+
+def _begin(crawl: Path, folder: Path, options: ExportOptions, *, is_replaced: bool) -> None:
+    """Store what the export is, or compare it with what is stored.
+
+    A folder whose export was replaced may have other files.
+    """
+    arguments = {
+        "format": CORPUS_FORMAT,
+        "crawl": crawl.resolve().name,
+        **msgspec.to_builtins(options),
+    }
+    path = folder / WORK_FOLDER / _ARGUMENTS_FILE
+    known = read_json(path)
+    if not known:
+        names = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+        if names - {WORK_FOLDER} and not is_replaced:
+            raise ConfigurationError(f"{folder}: is not empty; --out names another folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json_atomically(path, arguments)
+        return
+    differing = [key for key in arguments if _flat(known.get(key)) != _flat(arguments[key])]
+    if differing:
+        state = "a complete" if (folder / CARD_FILE).exists() else "an interrupted"
+        raise ConfigurationError(
+            f"{folder}: holds {state} export with other arguments ({', '.join(differing)}); "
+            "repeat them, give --out another folder, or --fresh to replace it"
+        )
+
+
+def _flat(value: Any) -> Any:
+    """Return a value as JSON brings it back."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _extract(
+    crawl: Path,
+    selection: Selection,
+    spool: Path,
+    start: int,
+    processes: int,
+    progress: ProgressCallback,
+) -> None:
+    total, done = selection.totals.selected, start
+    progress("extracting", done, total)
+    if start >= total:
+        spool.touch()
+        return
+    limits = ParsingLimits(cpu_s=MAX_EXTRACTION_S, elapsed_s=4 * MAX_EXTRACTION_S)
+
+    def advance(documents: int) -> None:
+        nonlocal done
+        done += documents
+        progress("extracting", done, total)
+
+    documents = extract_documents(crawl, selection.pages(start), processes=processes, limits=limits)
+    append_documents(spool, documents, advance)
+
+
+def _write(
+    crawl: Path,
+    selection: Selection,
+    spool: Path,
+    folder: Path,
+    options: ExportOptions,
+    result: ExportResult,
+    progress: ProgressCallback,
+) -> CardCounts:
+    """Write all records to new files in the work folder; return what the card counts."""
+    files = folder / WORK_FOLDER / "files"
+    shutil.rmtree(files, ignore_errors=True)
+    files.mkdir()
+    counts = CardCounts()
+    total = selection.totals.selected
+    with open_writer(options.form, files, options.splits, options.compression) as writer:
+        pairs = zip(selection.pages(), read_documents(spool), strict=True)
+        for (position, page), stored in pairs:
+            if stored.position != position:
+                raise ConfigurationError(
+                    f"{folder}: the stored documents are damaged; export again with --fresh"
+                )
+            if stored.reason:
+                counts.reasons[stored.reason] += 1
+            else:
+                records = list(_records(page, stored, selection.in_links(position), options))
+                counts.filtered += not records
+                for record in records:
+                    writer.write(record)
+                    counts.add_record(record)
+                if records:
+                    counts.add_page(page, records[0])
+            if (position + 1) % 1_000 == 0 or position + 1 == total:
+                progress("writing", position + 1, total)
+    result.pages, result.records, result.words = counts.pages, counts.records, counts.words
+    result.filtered, result.reasons = counts.filtered, dict(counts.reasons)
+    return counts
+
+
+def _records(
+    page: SelectedPage,
+    stored: StoredDocument,
+    in_links: Iterable[InLink],
+    options: ExportOptions,
+) -> Iterator[CorpusRecord]:
+    """Yield the records of a page; none if the filter drops it."""
+    blocks, declared = stored.document.blocks, stored.document.metadata
+    text = render_text(blocks)
+    words, failed = count_words(text), failed_rules(text, page.language)
+    if not options.pages.keeps_document(
+        published=declared.published, robots=declared.robots, words=words, failed_rules=failed
+    ):
+        return
+    domain = split_key(page.host)
+    is_validation = hash_fraction(domain, options.seed) < options.validation
+    chunks = (
+        (Chunk(blocks),)
+        if options.chunk_chars is None
+        else cut_into_chunks(blocks, options.chunk_chars)
+    )
+    texts = [text] if options.chunk_chars is None else [render_text(c.blocks) for c in chunks]
+    ids = chunk_ids(page.url, texts)
+    for number, (chunk, own, own_id) in enumerate(zip(chunks, texts, ids, strict=True)):
+        yield CorpusRecord(
+            id=own_id,
+            url=page.url,
+            host=page.host,
+            domain=domain,
+            title=clean_line(page.title, _MAX_TITLE_CHARS),
+            text=own,
+            markdown=render_markdown(chunk.blocks),
+            chunk=number,
+            chunks=len(chunks),
+            headings=chunk.headings,
+            authors=declared.authors,
+            published=declared.published or None,
+            modified=declared.modified or None,
+            fetched_at=format_time(page.fetched_at),
+            language=page.language,
+            relevance=page.relevance,
+            on_topic=page.on_topic,
+            score=page.score,
+            depth=page.depth,
+            parent=page.parent,
+            anchor=clean_line(page.anchor, _MAX_TITLE_CHARS),
+            in_links=tuple(
+                InLink(link.source, clean_line(link.anchor, _MAX_TITLE_CHARS)) for link in in_links
+            ),
+            licences=declared.licences,
+            robots=declared.robots,
+            words=words if len(chunks) == 1 else count_words(own),
+            quality=failed,
+            text_sha256=hashlib.sha256(own.encode()).hexdigest(),
+            cluster=page.cluster,
+            cluster_size=page.cluster_size,
+            duplicate_of=page.duplicate_of,
+            training=page.training,
+            gone=page.gone,
+            split=VALIDATION if is_validation else TRAIN,
+            model=page.model,
+            warc_file=page.warc_file,
+            warc_offset=page.warc_offset,
+        )
+
+
+def format_time(at: float) -> str:
+    """Return seconds since the epoch in ISO 8601, UTC, to the second."""
+    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _move(files: Path, folder: Path) -> None:
+    """Move the files to their places. May be repeated: what was moved is replaced."""
+    for path in sorted(files.iterdir()):
+        target = folder / path.name
+        if target.is_dir():
+            shutil.rmtree(target)
+        path.replace(target)
+    fsync_folder(folder)
+    files.rmdir()
+
+
+def _remove_export(folder: Path) -> None:
+    """Remove the files of an export, and no others; the card first."""
+    (folder / CARD_FILE).unlink(missing_ok=True)
+    for path in list(folder.iterdir()):
+        if path.name == WORK_FOLDER or path.name.partition(".")[0] in _NAMES:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()

@@ -1,0 +1,326 @@
+"""The pages that a corpus takes from a crawl, with their in-links and clusters of duplicates.
+
+:func:`select_pages` reads the crawl's tables once and writes what it selects to a file. An export
+that is interrupted reads the same file again, even if the crawl went on meanwhile. Memory holds a
+few numbers a page, never texts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+from numpy.typing import NDArray
+
+from focused.archive.crawl_tables import first_line, open_tables, table_files
+from focused.atomic_file import atomic_write_path
+from focused.corpus.page_filter import PageFilter
+from focused.corpus.records import InLink
+from focused.errors import ConfigurationError, StateError
+
+MAX_IN_LINKS = 20
+"""In-links stored for a page: the first ones."""
+
+_COLUMNS = [
+    "url",
+    "host",
+    "outcome",
+    "title",
+    "relevance",
+    "on_topic",
+    "score",
+    "depth",
+    "parent",
+    "anchor",
+    "language",
+    "duplicate_of",
+    "training",
+    "fetched_at",
+    "model",
+    "warc_offset",
+    "warc_file",
+]
+_OPTIONAL_COLUMNS = ["last_changed", "gone_at"]
+_BATCH_ROWS = 4_096
+
+
+class SelectedPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One page of the corpus, as its row tells it; ``cluster`` is the hash of its original's URL.
+
+    ``fetched_at`` is when the version came that the WARC record at ``warc_offset`` holds.
+    """
+
+    url: str
+    host: str
+    title: str
+    relevance: float | None
+    on_topic: bool
+    score: float
+    depth: int
+    parent: str | None
+    anchor: str
+    language: str
+    duplicate_of: str | None
+    training: bool
+    fetched_at: float
+    gone: bool
+    model: str
+    warc_file: str
+    warc_offset: int
+    cluster: str
+    cluster_size: int
+
+
+class SelectionTotals(msgspec.Struct, frozen=True):
+    """Numbers for the data card; times are in seconds since the epoch, 0.0 without pages.
+
+    ``fetched`` counts the crawl's pages that were fetched, ``duplicates`` and ``samples`` those
+    among them; ``noindex`` the pages that the crawl left out itself; ``unrecorded`` the pages that
+    pass the filter but have no WARC record; ``selected`` the others that pass it.
+    """
+
+    fetched: int
+    duplicates: int
+    samples: int
+    noindex: int
+    unrecorded: int
+    selected: int
+    first_at: float
+    last_at: float
+    created_at: float
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_page = msgspec.msgpack.Decoder(SelectedPage).decode
+
+
+def url_hash(url: str) -> int:
+    """Return 64 bits of a URL's hash."""
+    return xxhash.xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
+
+
+def select_pages(crawl: Path, file: Path, page_filter: PageFilter, now: float) -> None:
+    """Write the selection of a crawl to ``file``, atomically.
+
+    Raises StateError when the crawl cannot be read, ConfigurationError when it kept no WARC.
+    """
+    with (
+        open_tables(crawl) as tables,
+        atomic_write_path(file) as part,
+        closing(sqlite3.connect(part)) as database,
+    ):
+        database.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+            "CREATE TABLE pages (position INTEGER PRIMARY KEY, page BLOB);"
+            "CREATE TABLE in_links (position INTEGER, source TEXT, anchor TEXT);"
+            "CREATE TABLE totals (totals BLOB);"
+        )
+        clusters = _Clusters(tables)
+        hashes, totals = _write_pages(database, tables, page_filter, clusters, now)
+        if totals.unrecorded and not totals.selected:
+            raise ConfigurationError(
+                f'{crawl}: has no WARC records of pages, because output.warc was "off"; crawl '
+                "again with it"
+            )
+        _write_in_links(database, tables, hashes)
+        database.execute("INSERT INTO totals VALUES (?)", (_encode(totals),))
+        database.execute("CREATE INDEX in_links_by_position ON in_links (position)")
+        database.commit()
+
+
+class _Clusters:
+    """The original of each duplicate, and the sizes of the clusters, by hashes of URLs."""
+
+    def __init__(self, tables: Path) -> None:
+        self._original: dict[int, int] = {}
+        self._on_topic: set[int] = set()
+        for row in _rows(tables, ["url", "outcome", "duplicate_of", "on_topic"]):
+            if row["outcome"] == "fetched" and row["duplicate_of"]:
+                self._original[url_hash(row["url"])] = url_hash(row["duplicate_of"])
+        originals = set(self._original.values())
+        for row in _rows(tables, ["url", "on_topic"]) if originals else ():
+            if row["on_topic"] and (key := url_hash(row["url"])) in originals:
+                self._on_topic.add(key)
+        self._sizes = Counter(map(self.root, self._original))
+
+    def root(self, key: int) -> int:
+        """Return the original that a page duplicates, over several steps; else the page."""
+        seen = set()
+        while key in self._original and key not in seen:
+            seen.add(key)
+            key = self._original[key]
+        return key
+
+    def size(self, root: int) -> int:
+        return 1 + self._sizes[root]
+
+    def is_on_topic(self, root: int) -> bool:
+        return root in self._on_topic
+
+
+def _write_pages(
+    database: sqlite3.Connection,
+    tables: Path,
+    page_filter: PageFilter,
+    clusters: _Clusters,
+    now: float,
+) -> tuple[NDArray[np.uint64], SelectionTotals]:
+    """Write the selected pages; return the hashes of their URLs in order, and the totals."""
+    hashes = array("Q")
+    counts: Counter[str] = Counter()
+    first_at, last_at = float("inf"), 0.0
+    for row in _rows(tables, _COLUMNS, _OPTIONAL_COLUMNS):
+        counts[row["outcome"]] += 1
+        if row["outcome"] != "fetched":
+            continue
+        key = url_hash(row["url"])
+        root = clusters.root(key)
+        is_duplicate = bool(row["duplicate_of"])
+        counts["duplicates"] += is_duplicate
+        counts["samples"] += bool(row["training"])
+        on_topic = bool(row["on_topic"]) or (is_duplicate and clusters.is_on_topic(root))
+        fetched_at = row["last_changed"] or row["fetched_at"]
+        if not page_filter.keeps_page(
+            host=row["host"],
+            relevance=row["relevance"],
+            on_topic=on_topic,
+            language=row["language"],
+            fetched_at=fetched_at,
+            is_duplicate=is_duplicate,
+            is_sample=bool(row["training"]),
+        ):
+            continue
+        if row["warc_file"] is None or row["warc_offset"] is None:
+            counts["unrecorded"] += 1
+            continue
+        first_at, last_at = min(first_at, fetched_at), max(last_at, fetched_at)
+        page = SelectedPage(
+            **{name: row[name] for name in _COPIED},
+            on_topic=on_topic,
+            training=bool(row["training"]),
+            fetched_at=fetched_at,
+            gone=row["gone_at"] is not None,
+            cluster=f"{root:016x}",
+            cluster_size=clusters.size(root),
+        )
+        database.execute("INSERT INTO pages VALUES (?, ?)", (len(hashes), _encode(page)))
+        hashes.append(key)
+    totals = SelectionTotals(
+        fetched=counts["fetched"],
+        duplicates=counts["duplicates"],
+        samples=counts["samples"],
+        noindex=counts["noindex"],
+        unrecorded=counts["unrecorded"],
+        selected=len(hashes),
+        first_at=first_at if hashes else 0.0,
+        last_at=last_at,
+        created_at=now,
+    )
+    return np.frombuffer(hashes, np.uint64) if hashes else np.empty(0, np.uint64), totals
+
+
+_COPIED = frozenset(SelectedPage.__struct_fields__) & frozenset(_COLUMNS) - {
+    "on_topic",
+    "training",
+    "fetched_at",
+}
+
+
+def _write_in_links(database: sqlite3.Connection, tables: Path, hashes: NDArray[np.uint64]) -> None:
+    """Write the first in-links of each selected page, in the order of the links' table."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    counts = np.zeros(len(hashes), np.uint8)
+    if not len(hashes) or not any(path.exists() for path in table_files(tables, "links")):
+        return
+    for batch in _batches(tables, "links", ["source", "target", "anchor"]):
+        targets = batch.column("target").to_pylist()
+        keys = np.fromiter(map(url_hash, targets), np.uint64, len(targets))
+        places = np.minimum(ordered.searchsorted(keys), len(ordered) - 1)
+        for row in np.flatnonzero(ordered[places] == keys):
+            position = int(order[places[row]])
+            if counts[position] < MAX_IN_LINKS:
+                counts[position] += 1
+                link = (position, batch["source"][row].as_py(), batch["anchor"][row].as_py() or "")
+                database.execute("INSERT INTO in_links VALUES (?, ?, ?)", link)
+
+
+def _rows(
+    tables: Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
+    for batch in _batches(tables, "pages", columns, optional):
+        yield from batch.to_pylist()
+
+
+def _batches(
+    tables: Path, name: str, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Yield a table in parts, file by file; optional columns that a file lacks are null."""
+    for path in table_files(tables, name):
+        try:
+            with pq.ParquetFile(path, memory_map=True) as file:
+                known = set(file.schema_arrow.names)
+                missing = [column for column in columns if column not in known]
+                if missing:
+                    raise StateError(
+                        f"{path}: lacks the columns {', '.join(missing)}; it was written by "
+                        "another program or version"
+                    )
+                lacking = [column for column in optional if column not in known]
+                found = [*columns, *(column for column in optional if column in known)]
+                for batch in file.iter_batches(_BATCH_ROWS, columns=found):
+                    for column in lacking:
+                        batch = batch.append_column(column, pa.nulls(len(batch)))
+                    yield batch
+        except FileNotFoundError:
+            raise StateError(
+                f"{path}: is missing; this is no crawl's folder, or its topic sets parquet = false"
+            ) from None
+        except (pa.ArrowException, OSError) as error:
+            raise StateError(
+                f"{path}: is damaged ({first_line(error)}); resume the crawl to write it again"
+            ) from None
+
+
+class Selection:
+    """Reads a selection; see :func:`open_selection`."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        (raw,) = database.execute("SELECT totals FROM totals").fetchone()
+        self.totals = msgspec.msgpack.decode(raw, type=SelectionTotals)
+
+    def pages(self, start: int = 0) -> Iterator[tuple[int, SelectedPage]]:
+        """Yield positions and pages from position ``start`` on."""
+        rows = self._database.execute(
+            "SELECT position, page FROM pages WHERE position >= ? ORDER BY position", (start,)
+        )
+        for position, raw in rows:
+            yield position, _decode_page(raw)
+
+    def in_links(self, position: int) -> tuple[InLink, ...]:
+        """Return the first :data:`MAX_IN_LINKS` in-links of a page."""
+        rows = self._database.execute(
+            "SELECT source, anchor FROM in_links WHERE position = ? ORDER BY rowid", (position,)
+        )
+        return tuple(InLink(source, anchor) for source, anchor in rows)
+
+
+@contextmanager
+def open_selection(file: Path) -> Iterator[Selection]:
+    """Open a selection to read. Raises StateError when it is damaged."""
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            yield Selection(database)
+    except (sqlite3.Error, TypeError, msgspec.MsgspecError) as error:
+        raise StateError(f"{file}: is damaged ({error}); export again with --fresh") from error

@@ -1,0 +1,208 @@
+"""What a page declares about itself: authors, dates, licences, and what robots may do with it.
+
+Nothing is guessed from the text. All values are untrusted: they are cleaned and limited.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+from lxml import etree
+from lxml.html import HtmlElement
+
+from focused.web.html.text_structure import clean_line
+from focused.web.robots.robots_tags import robots_words
+from focused.web.urls import make_resolver
+
+MAX_VALUES = 10
+MAX_VALUE_CHARS = 300
+
+_MAX_JSON_CHARS = 200_000
+_MAX_JSON_SCRIPTS = 10
+_MAX_JSON_NODES = 2_000
+
+_AUTHOR_NAMES = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author")
+_PUBLISHED_NAMES = (
+    "citation_publication_date",
+    "article:published_time",
+    "og:article:published_time",
+    "dcterms.issued",
+    "dc.date.issued",
+    "dc.date.created",
+    "dcterms.created",
+    "dc.date",
+    "datepublished",
+    "date",
+)
+_MODIFIED_NAMES = (
+    "article:modified_time",
+    "og:updated_time",
+    "dcterms.modified",
+    "dc.date.modified",
+    "datemodified",
+    "last-modified",
+)
+_LICENCE_NAMES = ("dcterms.license", "dc.rights", "dcterms.rights", "dc.rights.license", "license")
+_RESERVATION = "tdm-reservation"
+
+_TIMES = etree.XPath("//time[@datetime][@pubdate or contains(@itemprop, 'date')]")
+_JSON_LD = etree.XPath("//script[@type='application/ld+json']")
+_LICENCE_LINKS = etree.XPath("//*[self::a or self::link or self::area][@rel][@href]")
+_DATE = re.compile(r"\s*(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_YEARS = range(1900, 2101)
+_LINK_VALUE = re.compile(r"<([^<>]{1,2000})>([^<>]{0,500})")
+_REL_LICENCE = re.compile(r"rel\s*=\s*\"?[^\";]*\blicense\b", re.I)
+
+
+class DeclaredMetadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Metadata of a page.
+
+    ``published`` and ``modified`` are dates in ISO 8601 (``2026-01-31``), ``""`` if unknown.
+    ``licences`` are URLs or names. ``robots`` are the directives of meta robots and X-Robots-Tag
+    for all robots, sorted, and ``tdm-reservation`` if the page reserves text and data mining (W3C
+    TDM Reservation Protocol).
+    """
+
+    authors: tuple[str, ...] = ()
+    published: str = ""
+    modified: str = ""
+    licences: tuple[str, ...] = ()
+    robots: tuple[str, ...] = ()
+
+
+def declared_metadata(
+    tree: HtmlElement | None, url: str, headers: Mapping[str, str]
+) -> DeclaredMetadata:
+    """Return what the page at ``url`` declares; ``headers`` have lower-case names. Never raises."""
+    metas = {} if tree is None else _metas(tree)
+    described = [] if tree is None else list(_json_ld(tree))
+    licences = [*_licence_links(tree, url), *_header_licences(headers, url)]
+    licences += _values(metas, _LICENCE_NAMES)
+    licences += _names(described, "license", ("url", "@id", "name"))
+    authors = _values(metas, _AUTHOR_NAMES)
+    if not authors:
+        authors = _names(described, "author", ("name",))
+    published = [*_values(metas, _PUBLISHED_NAMES), *_names(described, "datePublished", ())]
+    modified = [*_values(metas, _MODIFIED_NAMES), *_names(described, "dateModified", ())]
+    for time in () if tree is None else _TIMES(tree):
+        kind = modified if "modified" in (time.get("itemprop") or "").lower() else published
+        kind.append(time.get("datetime"))
+    return DeclaredMetadata(
+        # The URL of a profile is no name.
+        _unique(name for name in authors if "://" not in name),
+        _first_date(published),
+        _first_date(modified),
+        _unique(licences),
+        _robots(metas, headers),
+    )
+
+
+def _metas(tree: HtmlElement) -> dict[str, list[str]]:
+    """Return the contents of meta elements by lower-case name or property."""
+    found: dict[str, list[str]] = {}
+    for meta in tree.iter("meta"):
+        content = meta.get("content")
+        name = meta.get("name") or meta.get("property") or meta.get("itemprop")
+        if content and name:
+            values = found.setdefault(name.strip().lower(), [])
+            if len(values) < MAX_VALUES:
+                values.append(content)
+    return found
+
+
+def _values(metas: Mapping[str, list[str]], names: Iterable[str]) -> list[str]:
+    return [value for name in names for value in metas.get(name, ())]
+
+
+def _json_ld(tree: HtmlElement) -> Iterator[dict[str, Any]]:
+    """Yield the objects of JSON-LD scripts, breadth first."""
+    for script in _JSON_LD(tree)[:_MAX_JSON_SCRIPTS]:
+        text = script.text or ""
+        if len(text) > _MAX_JSON_CHARS:
+            continue
+        try:
+            waiting = [json.loads(text, strict=False)]
+        except (ValueError, RecursionError):
+            continue
+        for node in waiting:
+            if isinstance(node, dict):
+                yield node
+                inner: Iterable[Any] = node.values()
+            else:
+                inner = node if isinstance(node, list) else ()
+            room = _MAX_JSON_NODES - len(waiting)
+            waiting += [each for each in inner if isinstance(each, dict | list)][: max(room, 0)]
+
+
+def _names(objects: Iterable[dict[str, Any]], key: str, inner: tuple[str, ...]) -> list[str]:
+    """Return the texts under a key, or under the first of the ``inner`` keys of its objects."""
+    found: list[str] = []
+    for each in objects:
+        value = each.get(key)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                one = next((text for name in inner if isinstance(text := one.get(name), str)), None)
+            if isinstance(one, str) and len(found) < MAX_VALUES:
+                found.append(one)
+    return found
+
+
+def _licence_links(tree: HtmlElement | None, url: str) -> Iterator[str]:
+    if tree is None:
+        return
+    resolve = make_resolver(url)
+    for link in _LICENCE_LINKS(tree):
+        if "license" in link.get("rel").lower().split() and (target := resolve(link.get("href"))):
+            yield target
+
+
+def _header_licences(headers: Mapping[str, str], url: str) -> Iterator[str]:
+    resolve = make_resolver(url)
+    for target, parameters in _LINK_VALUE.findall(headers.get("link", "")[:10_000]):
+        if _REL_LICENCE.search(parameters) and (resolved := resolve(target)):
+            yield resolved
+
+
+def _unique(values: Iterable[str]) -> tuple[str, ...]:
+    lines = (clean_line(value, MAX_VALUE_CHARS) for value in values)
+    return tuple(dict.fromkeys(filter(None, lines)))[:MAX_VALUES]
+
+
+def _first_date(texts: Iterable[str]) -> str:
+    return next(filter(None, map(parse_date, texts)), "")
+
+
+def parse_date(text: str) -> str:
+    """Return the date (UTC) that a text begins with or is, in ISO 8601; ``""`` without one."""
+    text = text[:100].strip()
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            when = read(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+        try:
+            when = when.astimezone(UTC) if when.tzinfo else when
+        except OverflowError:
+            return ""
+        return when.date().isoformat() if when.year in _YEARS else ""
+    found = _DATE.match(text)
+    if found is None or int(found[1]) not in _YEARS:
+        return ""
+    try:
+        return date(int(found[1]), int(found[3]), int(found[4])).isoformat()
+    except ValueError:
+        return ""
+
+
+def _robots(metas: Mapping[str, list[str]], headers: Mapping[str, str]) -> tuple[str, ...]:
+    words = robots_words(headers.get("x-robots-tag", ""), metas.get("robots", ()))
+    reserved = [*metas.get(_RESERVATION, ()), headers.get(_RESERVATION, "")]
+    if any(value.strip() == "1" for value in reserved):
+        words |= {_RESERVATION}
+    return tuple(sorted(words))[: 2 * MAX_VALUES]

@@ -1,0 +1,299 @@
+"""The main text of a page with its structure: headings, paragraphs, lists, tables and code.
+
+trafilatura finds the main text (decision 0054) and returns a tree of its own elements: ``head``,
+``p``, ``list``, ``item``, ``table``, ``row``, ``cell``, ``code``, ``quote``. It keeps code blocks
+as they are only if each is a single text, so that they are prepared before.
+
+trafilatura is the extra ``corpus`` and slow to import.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from lxml import etree
+from lxml.html import HtmlElement, HTMLParser, document_fromstring
+
+from focused.web.html.text_structure import (
+    CODE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    QUOTE,
+    TABLE,
+    Block,
+    clean_text,
+)
+
+MAX_TEXT_CHARS = 1_000_000
+"""Characters of main text; the rest of a page is left out."""
+
+_MAX_LANGUAGE_CHARS = 20
+_MAX_DEPTH = 100
+# lxml refuses to write these into a tree.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_CONTROL_REFERENCE = re.compile(
+    r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef]))(?![0-9a-f]);?", re.I
+)
+_NOISE = etree.XPath(
+    "//a[contains(@class, 'headerlink') or contains(@class, 'anchorjs-link')]"
+    "|//*[self::td or self::span or self::div][contains(@class, 'lineno')]"
+)
+_NUMBERED_CODE = etree.XPath("//table[contains(@class, 'highlighttable')][.//pre]")
+_CODE_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)-?\s*([A-Za-z][\w+#.-]*)"
+)
+_UNKNOWN_LANGUAGES = frozenset({"default", "none", "text", "plain", "plaintext", "source", "block"})
+_LEVEL = re.compile("h([1-6])")
+_BLOCK_TAGS = frozenset({"p", "head", "list", "table", "quote", "item", "div", "body", "fw"})
+
+
+def parse_tree(html: str) -> HtmlElement | None:
+    """Return the tree of markup that :func:`~focused.web.decoding.limit_markup` limited.
+
+    None if there is no element.
+    """
+    html = _CONTROL_REFERENCE.sub("", _CONTROLS.sub("", html))
+    # Bytes: lxml refuses texts with an encoding declaration.
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
+    try:
+        return document_fromstring(html.encode(), parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None
+
+
+def plain_text_blocks(text: str) -> tuple[Block, ...]:
+    """Return the paragraphs of a plain text; they keep their line breaks."""
+    paragraphs = re.split(r"\n[^\S\n]*\n", clean_text(text[:MAX_TEXT_CHARS]).strip("\n"))
+    lines = ("\n".join(map(str.rstrip, each.split("\n"))).strip("\n") for each in paragraphs)
+    return tuple(Block(PARAGRAPH, each) for each in lines if each.strip())
+
+
+def main_text_blocks(tree: HtmlElement) -> tuple[Block, ...]:
+    """Return the blocks of the main text of a page; empty if it has none. Changes ``tree``."""
+    _prepare(tree)
+    found = _extract(tree)
+    if found is None or found.body is None:
+        return ()
+    blocks: list[Block] = []
+    chars = 0
+    for block in _blocks_of(found.body, 0, _MAX_DEPTH):
+        chars += len(block.text)
+        if chars > MAX_TEXT_CHARS:
+            break
+        blocks.append(block)
+    return tuple(blocks)
+
+
+def _extract(tree: HtmlElement) -> Any:
+    return _trafilatura().bare_extraction(
+        tree,
+        fast=True,
+        include_comments=False,
+        include_tables=True,
+        include_formatting=True,
+        include_links=False,
+        include_images=False,
+    )
+
+
+@cache
+def _trafilatura() -> Any:
+    import trafilatura  # slow, and an extra
+
+    # It logs each page without text as a warning.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    return trafilatura
+
+
+def _prepare(tree: HtmlElement) -> None:
+    """Remove permalinks and line numbers; make one text of each code block."""
+    for table in _NUMBERED_CODE(tree):
+        code = next(iter(table.iter("pre")))
+        for numbered in table.iterfind(".//td[@class='code']//pre"):
+            code = numbered
+        code.tail = table.tail
+        table.getparent().replace(table, code)
+    for noise in _NOISE(tree):
+        if noise.getparent() is not None and noise.tag != "body":
+            noise.drop_tree()
+    for caption in list(tree.iter("caption")):
+        table = caption.getparent()
+        if table is not None and table.tag == "table":
+            caption.tag, caption.tail = "p", None
+            table.addprevious(caption)
+    for block in list(tree.iter("pre")):
+        language, text, tail = _code_language(block), block.text_content(), block.tail
+        block.clear()
+        block.tail = tail
+        code = etree.SubElement(block, "code")
+        code.text = f"\n{text}\n"  # the line breaks tell it from inline code
+        if language:
+            code.set("class", f"language-{language}")
+    for code in list(tree.iter("code", "tt", "kbd", "samp")):
+        around = code.getparent()
+        if around is not None and around.tag != "pre" and "\n" in (text := code.text_content()):
+            tail = code.tail
+            code.clear()
+            code.text, code.tail = " ".join(text.split()), tail
+
+
+def _code_language(block: HtmlElement) -> str:
+    """Return the language that a ``pre``, its ``code`` or the two elements around it declare."""
+    elements = [block.find("code"), block, block.getparent()]
+    if elements[-1] is not None:
+        elements.append(elements[-1].getparent())
+    for element in elements:
+        found = None if element is None else _CODE_LANGUAGE.search(element.get("class") or "")
+        if found and found[1].lower() not in _UNKNOWN_LANGUAGES:
+            return re.sub(r"[^a-z0-9+#.-]", "", found[1].lower())[:_MAX_LANGUAGE_CHARS]
+    return ""
+
+
+class _Inline:
+    """Collects a run of inline text and its code."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[str, bool]] = []
+
+    def add(self, text: str | None, *, is_code: bool = False) -> None:
+        if text:
+            self._pieces.append((clean_text(text), is_code))
+
+    def take(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """Return the text, white space collapsed except line breaks of ``add``, and empty it."""
+        text, spans = "", []
+        for piece, is_code in self._pieces:
+            if piece == "\n":
+                text = f"{text.rstrip(' ')}\n"
+                continue
+            words = " ".join(piece.split())
+            if not words:
+                text += "" if text[-1:] in ("", " ", "\n") else " "
+                continue
+            if piece[0].isspace() and text and text[-1] not in " \n":
+                text += " "
+            if is_code:
+                spans.append((len(text), len(text) + len(words)))
+            text += words + (" " if piece[-1].isspace() else "")
+        self._pieces.clear()
+        lead = len(text) - len(text.lstrip())
+        return text.strip(), tuple((start - lead, end - lead) for start, end in spans)
+
+
+def _blocks_of(
+    parent: Any, depth: int, rest: int, *, number: int | None = None, kind: str = PARAGRAPH
+) -> Iterator[Block]:
+    """Yield the blocks in an element.
+
+    ``depth`` counts the lists around it, ``number`` is that of an item and None elsewhere, ``kind``
+    that of text. Elements nested deeper than ``rest`` are one text.
+    """
+    inline = _Inline()
+
+    def text_block() -> Iterator[Block]:
+        nonlocal number
+        text, spans = inline.take()
+        if text:
+            own = kind if number is None else ITEM
+            yield Block(own, text, depth, number or 0, "", spans)
+            number = None
+
+    inline.add(parent.text)
+    for child in parent:
+        tag = child.tag
+        if tag == "code" and _is_block(child):
+            yield from text_block()
+            yield from _code_block(child, depth)
+        elif tag in _BLOCK_TAGS and rest > 0:
+            yield from text_block()
+            if tag == "head":
+                yield from _heading(child)
+            elif tag == "table":
+                yield from _table_block(child, depth)
+            elif tag == "list":
+                yield from _items(child, depth, rest - 1)
+            else:
+                own = QUOTE if tag == "quote" else kind
+                for block in _blocks_of(child, depth, rest - 1, number=number, kind=own):
+                    number = None
+                    yield block
+        else:
+            _add_inline(inline, child)
+        inline.add(child.tail)
+    yield from text_block()
+
+
+def _add_inline(inline: _Inline, element: Any) -> None:
+    if element.tag == "lb":
+        inline.add("\n")
+    elif element.tag == "code":
+        inline.add("".join(element.itertext()), is_code=True)
+    elif element.tag != "graphic":
+        inline.add(element.text)
+        for child in element:
+            if child.tag == "lb":
+                inline.add("\n")
+            else:
+                inline.add("".join(child.itertext()), is_code=child.tag == "code")
+            inline.add(child.tail)
+
+
+def _heading(element: Any) -> Iterator[Block]:
+    inline = _Inline()
+    _add_inline(inline, element)
+    text, spans = inline.take()
+    level = _LEVEL.fullmatch(element.get("rend") or "")
+    if text:
+        yield Block(HEADING, text.replace("\n", " "), int(level[1]) if level else 2, 0, "", spans)
+
+
+def _is_block(code: Any) -> bool:
+    """Whether code is a block: trafilatura nests the code of some blocks."""
+    return len(code) > 0 or "\n" in (code.text or "")
+
+
+def _code_block(element: Any, depth: int) -> Iterator[Block]:
+    language = next(
+        (
+            found[1]
+            for each in element.iter("code")
+            if (found := _CODE_LANGUAGE.search(each.get("class") or ""))
+        ),
+        "",
+    )
+    lines = clean_text("".join(element.itertext())).split("\n")
+    code = "\n".join(map(str.rstrip, lines)).strip("\n")
+    if code.strip():
+        yield Block(CODE, code, depth, 0, language[:_MAX_LANGUAGE_CHARS])
+
+
+def _table_block(table: Any, depth: int) -> Iterator[Block]:
+    """Yield a table of several rows and columns; the text of others, which are for layout."""
+    rows = [
+        [" ".join(clean_text(" ".join(cell.itertext())).split()) for cell in row]
+        for row in table.iter("row")
+    ]
+    rows = [row for row in rows if any(row)]
+    code = list(table.iter("code"))
+    has_blocks = any(map(_is_block, code)) or next(table.iter("list", "head"), None) is not None
+    if len(rows) > 1 and max(map(len, rows)) > 1 and not has_blocks:
+        yield Block(TABLE, "\n".join("\t".join(row) for row in rows), depth)
+        return
+    for cell in table.iter("cell"):
+        yield from _blocks_of(cell, depth, _MAX_DEPTH // 4)
+
+
+def _items(parent: Any, depth: int, rest: int) -> Iterator[Block]:
+    """Yield the items of a list; terms and definitions are paragraphs."""
+    is_definitions, number = parent.get("rend") == "dl", 0
+    for item in parent:
+        if is_definitions:
+            yield from _blocks_of(item, depth, rest)
+        else:
+            number += parent.get("rend") == "ol"
+            yield from _blocks_of(item, depth + 1, rest, number=number)

@@ -1,0 +1,94 @@
+"""The command ``focused export``."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.cli import main
+from tests.support.corpus_crawl import ARTICLE, crawl_corpus_web
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawl_corpus_web(tmp_path_factory.mktemp("crawls"))
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["export", *map(str, arguments)])
+
+
+def test_a_crawl_becomes_a_corpus_beside_it(crawl: Path) -> None:
+    result = run(crawl, "--processes", 1)
+    assert result.exit_code == 0, result.output
+    folder = crawl.with_name(f"{crawl.name}-corpus")
+    lines = (folder / "train.jsonl").read_text("utf-8").splitlines()
+    urls = [json.loads(line)["url"] for line in lines]
+    assert ARTICLE in urls and len(urls) == 5
+    lines = result.output.splitlines()
+    assert "focused: extracting: 5 of 5 pages" in lines
+    assert lines[-2].startswith("focused: wrote 5 records of 5 pages with ")
+    assert lines[-1] == f"focused: the data card is {folder / 'README.md'}"
+    again = run(crawl, "--processes", 1)
+    assert again.output.splitlines()[-1].endswith(
+        "holds this export already; --fresh makes it anew"
+    )
+
+
+def test_options_reach_the_filter(crawl: Path, tmp_path: Path) -> None:
+    result = run(
+        crawl,
+        *("--out", tmp_path / "out", "--language", "de", "--not-robots", "NOAI"),
+        *("--fetched-since", "1970-01-01", "--published-until", "2030-01-01", "--min-words", 2),
+    )
+    assert "left out 1 pages by conditions on their text" in result.output
+    arguments = json.loads((tmp_path / "out/.export/arguments.json").read_text())
+    assert arguments["pages"]["languages"] == ["de"]
+    assert arguments["pages"]["robots"] == ["noai"]
+    assert arguments["pages"]["fetched_since"] == 0.0
+
+
+def test_chunks_and_splits(crawl: Path, tmp_path: Path) -> None:
+    options = ("--chunk-chars", 200, "--validation", 0.5, "--compression", "gzip")
+    assert run(crawl, "--out", tmp_path / "out", *options).exit_code == 0
+    assert {"train.jsonl.gz", "validation.jsonl.gz"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fetched-since", "yesterday"], "--fetched-since yesterday: is no date"),
+        (["--published-until", "2024"], "--published-until 2024: is no date"),
+        (["--language", "german"], "--language german: is no code of ISO 639-1"),
+        (["--format", "parquet", "--compression", "gzip"], "--compression: parquet has none"),
+    ],
+)
+def test_a_wrong_value_is_one_line(
+    crawl: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    result = run(crawl, "--out", tmp_path / "out", *arguments)
+    assert result.exit_code == 2
+    (line,) = result.output.splitlines()
+    assert line.startswith(f"focused: {message}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_its_extra_the_command_names_it(
+    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = run(crawl, "--out", tmp_path / "out")
+    assert "pip install 'focused-crawler[corpus]'" in result.output
+    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+
+
+def test_names_on_the_terminal_are_escaped(crawl: Path, tmp_path: Path) -> None:
+    result = run(crawl, "--out", tmp_path / "red\x1b[31m", "--language", "de")
+    assert result.exit_code == 0
+    assert "\x1b" not in result.output and "red\\x1b[31m" in result.output

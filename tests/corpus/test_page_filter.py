@@ -1,0 +1,78 @@
+"""Which pages a filter keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from focused.corpus.page_filter import PageFilter
+
+ROW: dict[str, Any] = {
+    "host": "www.a.test:8080",
+    "relevance": 0.8,
+    "on_topic": True,
+    "language": "en",
+    "fetched_at": 100.0,
+    "is_duplicate": False,
+    "is_sample": False,
+}
+CONTENT: dict[str, Any] = {"published": "2024-05-01", "robots": (), "words": 60, "failed_rules": ()}
+
+
+def test_the_default_keeps_pages_on_topic_without_duplicates() -> None:
+    keeps = PageFilter().keeps_page
+    assert keeps(**ROW) and keeps(**{**ROW, "is_sample": True})
+    assert not keeps(**{**ROW, "on_topic": False})
+    assert not keeps(**{**ROW, "is_duplicate": True})
+
+
+def test_a_least_relevance_takes_the_place_of_the_threshold() -> None:
+    keeps = PageFilter(min_relevance=0.5).keeps_page
+    assert keeps(**{**ROW, "on_topic": False, "relevance": 0.5})
+    assert not keeps(**{**ROW, "relevance": 0.4})
+    assert not keeps(**{**ROW, "relevance": None})
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ({"hosts": ("a.test",)}, True),
+        ({"hosts": ("www.a.test:8080",)}, True),
+        ({"hosts": ("test.a",)}, False),
+        ({"hosts": ("w.a.test",)}, False),
+        ({"not_hosts": ("a.test",)}, False),
+        ({"not_hosts": ("b.test",)}, True),
+        ({"languages": ("de", "en")}, True),
+        ({"languages": ("de",)}, False),
+        ({"fetched_since": 100.0}, True),
+        ({"fetched_since": 101.0}, False),
+        ({"fetched_until": 100.0}, False),
+    ],
+)
+def test_conditions_on_the_row(condition: dict[str, Any], kept: bool) -> None:
+    assert PageFilter(**condition).keeps_page(**ROW) is kept
+
+
+@pytest.mark.parametrize(
+    ("condition", "content", "kept"),
+    [
+        ({}, {}, True),
+        ({"min_words": 61}, {}, False),
+        ({"published_since": "2024-05-01"}, {}, True),
+        ({"published_until": "2024-05-01"}, {}, False),
+        ({"published_since": "2024-05-01"}, {"published": ""}, False),
+        ({"robots": ("noai",)}, {"robots": ("noai", "nofollow")}, False),
+        ({"robots": ("noai",)}, {"robots": ("nofollow",)}, True),
+        ({"good_quality": True}, {"failed_rules": ("symbols",)}, False),
+        ({}, {"failed_rules": ("symbols",)}, True),
+    ],
+)
+def test_conditions_on_the_content(
+    condition: dict[str, Any], content: dict[str, Any], kept: bool
+) -> None:
+    assert PageFilter(**condition).keeps_document(**{**CONTENT, **content}) is kept
+
+
+def test_samples_can_be_left_out() -> None:
+    assert not PageFilter(samples=False).keeps_page(**{**ROW, "is_sample": True})

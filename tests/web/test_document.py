@@ -1,0 +1,144 @@
+"""The main text of a page with its structure, and what the page declares."""
+
+from __future__ import annotations
+
+import pytest
+
+from focused.web.html.declared_metadata import parse_date
+from focused.web.html.document import Document, extract_document
+from focused.web.html.text_structure import CODE, HEADING, ITEM, PARAGRAPH, TABLE, render_text
+from focused.web.page import Fetched
+from tests.support.corpus_crawl import ARTICLE, EVIL, WHALES, corpus_web
+
+
+def document(body: str, head: str = "", **headers: str) -> Document:
+    html = f"<html><head><title>T</title>{head}</head><body>{body}</body></html>"
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    named = {"content-type": "text/html; charset=utf-8", **named}
+    return extract_document(Fetched("http://a.test/x/y", 200, named, html.encode()))
+
+
+def texts(found: Document, kind: str) -> list[str]:
+    return [block.text for block in found.blocks if block.kind == kind]
+
+
+def test_headings_lists_tables_and_code_keep_their_structure() -> None:
+    found = extract_document(corpus_web()[ARTICLE])
+    assert texts(found, HEADING) == ["Whales of the sea", "Counting whale calls"]
+    assert texts(found, ITEM) == ["Blue whale of the south", "Grey whale of the north"]
+    assert texts(found, TABLE) == ["whale\tlength\nblue\t30 m\ngrey\t15 m"]
+    (code,) = (block for block in found.blocks if block.kind == CODE)
+    assert code.text == "def count(whales):\n    return  len(whales)  # * not emphasis *"
+    assert code.language == "python"
+    heading = found.blocks[2]
+    assert [heading.text[start:end] for start, end in heading.code_spans] == ["whale"]
+
+
+def test_menus_and_footers_are_left_out() -> None:
+    text = render_text(extract_document(corpus_web()[ARTICLE]).blocks)
+    assert "Home" not in text and "Imprint" not in text
+
+
+def test_permalinks_and_line_numbers_are_no_text() -> None:
+    numbered = (
+        '<table class="highlighttable"><tr><td class="linenos"><pre>1\n2</pre></td>'
+        '<td class="code"><pre><span>a</span> = 1\nb = 2</pre></td></tr></table>'
+    )
+    found = document(
+        f'<main><h1>Code<a class="headerlink" href="#c">¶</a></h1><p>{WHALES * 3}</p>{numbered}'
+        f"<p>{WHALES * 3}</p></main>"
+    )
+    assert texts(found, HEADING) == ["Code"]
+    assert texts(found, CODE) == ["a = 1\nb = 2"]
+
+
+def test_a_plain_text_has_its_paragraphs() -> None:
+    fetched = Fetched("http://a.test/t", 200, {"content-type": "text/plain"}, b"a\nb\n\n\n c \n")
+    assert texts(extract_document(fetched), PARAGRAPH) == ["a\nb", " c"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "<p></p>", "<div>" * 5_000, "<ul><li>" * 2_000 + "whale", "<table><tr><td>" * 500, "\x00"],
+)
+def test_odd_pages_give_a_document(body: str) -> None:
+    assert isinstance(document(body), Document)
+
+
+def test_control_characters_of_a_page_are_removed() -> None:
+    text = render_text(extract_document(corpus_web()[EVIL]).blocks)
+    assert "whale" in text
+    assert text.replace("\n", "").isprintable()
+
+
+def test_metadata_is_what_the_page_declares() -> None:
+    found = extract_document(corpus_web()[ARTICLE]).metadata
+    assert found.authors == ("Ada Krill",)
+    assert found.published == "2024-03-05"
+    assert found.licences == ("https://creativecommons.org/licenses/by/4.0/",)
+    assert found.robots == ("noai", "noarchive")
+
+
+def test_json_ld_tells_author_dates_and_licence() -> None:
+    script = (
+        '<script type="application/ld+json">{"@graph": [{"@type": "Article", "author": '
+        '[{"name": "Ada"}, {"name": "Bo"}], "datePublished": "2024-01-02T23:00:00-05:00", '
+        '"dateModified": "2024-02-03", "license": {"@id": "https://l.test/by"}}]}</script>'
+    )
+    found = document("<p>whale</p>", script).metadata
+    assert found.authors == ("Ada", "Bo")
+    assert (found.published, found.modified) == ("2024-01-03", "2024-02-03")
+    assert found.licences == ("https://l.test/by",)
+
+
+@pytest.mark.parametrize(
+    ("head", "headers"),
+    [
+        ('<link rel="license" href="../by">', {}),
+        ('<meta name="dc.rights" content="http://a.test/by">', {}),
+        ("", {"link": '<http://a.test/by>; rel="license"'}),
+    ],
+)
+def test_licences_are_declared_in_several_ways(head: str, headers: dict[str, str]) -> None:
+    assert document("<p>whale</p>", head, **headers).metadata.licences == ("http://a.test/by",)
+
+
+def test_a_script_address_is_no_licence() -> None:
+    head = '<link rel="license" href="javascript:alert(1)">'
+    assert document("<p>whale</p>", head).metadata.licences == ()
+
+
+def test_robots_directives_of_headers_and_metas_are_joined() -> None:
+    found = document(
+        "<p>whale</p>",
+        '<meta name="robots" content="noarchive, max-snippet:20, made-up">'
+        '<meta name="tdm-reservation" content="1">',
+        x_robots_tag="noindex, otherbot: noai",
+    )
+    assert found.metadata.robots == ("max-snippet", "noarchive", "noindex", "tdm-reservation")
+
+
+@pytest.mark.parametrize(
+    "script", ["{", "[" * 50_000, '{"author": {"name": 7}, "license": [null, 3]}', "7"]
+)
+def test_broken_json_ld_declares_nothing(script: str) -> None:
+    found = document("<p>whale</p>", f'<script type="application/ld+json">{script}</script>')
+    assert found.metadata.authors == () and found.metadata.licences == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024-05-01", "2024-05-01"),
+        ("2024/5/1", "2024-05-01"),
+        ("2024-05-01T23:30:00-05:00", "2024-05-02"),
+        ("Wed, 01 May 2024 10:00:00 GMT", "2024-05-01"),
+        ("2024-13-01", ""),
+        ("May 2024", ""),
+        ("0001-01-01T00:00:00+14:00", ""),
+        ("9999-12-31T23:59:59-14:00", ""),
+        ("", ""),
+    ],
+)
+def test_dates_are_read_to_the_day_or_not_at_all(text: str, day: str) -> None:
+    assert parse_date(text) == day
