@@ -24,6 +24,7 @@ from focused.orderings import find_policy
 from focused.parser_process import ParsingLimits
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.revisit.policy import find_revisit_policy
+from focused.scrapy_addon.item_documents import parse_item_fields
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
@@ -186,6 +187,15 @@ SETTINGS = (
         "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
     ),
     Setting(
+        "FOCUSED_ITEM_FIELDS",
+        SettingType.OTHER,
+        None,
+        "Fields that the topic spider adds to its items: `text`, `markdown`, `published`, "
+        "`modified`, `authors`, `licences`, `robots`; a list, or a text with commas. They are "
+        "extracted from on-topic pages in a parser process of their own. Needs the extra "
+        "`corpus`. See docs/reference/corpus.md.",
+    ),
+    Setting(
         "FOCUSED_PROGRESS_INTERVAL_S",
         SettingType.NUMBER,
         5.0,
@@ -264,6 +274,7 @@ def check_settings(settings: BaseSettings) -> None:
     whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
     parsing_limits(settings)
+    parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
 
 
 def _check_type(setting: Setting, settings: BaseSettings) -> None:

@@ -55,6 +55,8 @@ WRONG = [
     ("FOCUSED_DNS_SERVERS", "nine"),
     ("FOCUSED_DNS_SERVERS", ["9.9.9.9"]),
     ("FOCUSED_RECORDED_WEB", "webs/typo"),
+    ("FOCUSED_ITEM_FIELDS", "text, colour"),
+    ("FOCUSED_ITEM_FIELDS", 5),
     ("FOCUSED_PAGES", "many"),
     ("FOCUSED_PAGES", 0),
     ("FOCUSED_PAGES", 1.5),

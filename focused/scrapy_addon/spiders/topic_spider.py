@@ -7,7 +7,7 @@ keywords.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from focused.crawl import SettledFetch
 from focused.errors import FocusedError, escape_control_characters, missing_extra
 from focused.link_scoring.apprentice import Apprentice
 from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
+from focused.scrapy_addon.addon_settings import parsing_limits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import find_session
+from focused.scrapy_addon.item_documents import ItemDocuments, parse_item_fields
 from focused.scrapy_addon.request_state import state_of
 from focused.topic import Topic
 
@@ -41,6 +43,7 @@ class TopicSpider(Spider):
     def __init__(self, topic: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.topic_file = topic
+        self._documents: ItemDocuments | None = None
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -66,8 +69,13 @@ class TopicSpider(Spider):
             and not settled.is_noindex
         )
 
-    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        """Yield an item for each on-topic page."""
+    def parse(self, response: Response) -> Iterator[dict[str, Any]] | AsyncIterator[dict[str, Any]]:
+        """Return an item for each on-topic page, with the fields of FOCUSED_ITEM_FIELDS."""
+        fields = parse_item_fields(self.settings["FOCUSED_ITEM_FIELDS"])
+        items = self._items(response)
+        return self._with_documents(items, response, fields) if fields else items
+
+    def _items(self, response: Response) -> Iterator[dict[str, Any]]:
         settled = state_of(response).settled  # None in Scrapy's commands
         if settled is None or settled.page is None or settled.classification is None:
             return
@@ -79,8 +87,18 @@ class TopicSpider(Spider):
                 "score": settled.link.score,
             }
 
+    async def _with_documents(
+        self, items: Iterator[dict[str, Any]], response: Response, fields: Sequence[str]
+    ) -> AsyncIterator[dict[str, Any]]:
+        for item in items:
+            if self._documents is None:
+                self._documents = ItemDocuments(parsing_limits(self.settings))
+            yield item | await self._documents.fields_of(response, fields)
+
     def closed(self, reason: str) -> None:
         """Print the crawl's report, with the labels of a recorded web as ground truth."""
+        if self._documents is not None:
+            self._documents.close()
         session = find_session(self.crawler)
         if session is None:
             return

@@ -1,0 +1,100 @@
+"""Main texts and declared metadata for the items of the topic spider, on demand.
+
+A parser process extracts them, and a thread waits for it, so that the reactor does other work. The
+process starts with the first page on topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from scrapy.http import Response
+
+from focused.errors import ConfigurationError
+from focused.parser_process import (
+    HandlerError,
+    ParserProcess,
+    ParsingLimits,
+    ParsingStoppedError,
+)
+from focused.web.html.document import Document, extract_document
+from focused.web.html.text_structure import render_markdown, render_text
+from focused.web.page import Fetched
+
+_READERS: Mapping[str, Callable[[Document], Any]] = {
+    "text": lambda document: render_text(document.blocks),
+    "markdown": lambda document: render_markdown(document.blocks),
+    "published": lambda document: document.metadata.published or None,
+    "modified": lambda document: document.metadata.modified or None,
+    "authors": lambda document: list(document.metadata.authors),
+    "licences": lambda document: list(document.metadata.licences),
+    "robots": lambda document: list(document.metadata.robots),
+}
+ITEM_FIELDS = tuple(_READERS)
+"""The fields that FOCUSED_ITEM_FIELDS may name."""
+
+logger = logging.getLogger(__name__)
+_encode = msgspec.msgpack.Encoder().encode
+_decode_fetched = msgspec.msgpack.Decoder(Fetched).decode
+_decode_document = msgspec.msgpack.Decoder(Document).decode
+
+
+def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names in FOCUSED_ITEM_FIELDS: a list, or a text with commas.
+
+    Raises ConfigurationError for an unknown name, or without the extra ``corpus``.
+    """
+    names = value.split(",") if isinstance(value, str) else value or ()
+    if not isinstance(names, list | tuple):
+        raise ConfigurationError(f"FOCUSED_ITEM_FIELDS: {value!r} must be a list or a text")
+    fields = tuple(dict.fromkeys(str(name).strip() for name in names if str(name).strip()))
+    unknown = [name for name in fields if name not in _READERS]
+    if unknown:
+        raise ConfigurationError(
+            f"FOCUSED_ITEM_FIELDS: there is no field {unknown[0]!r}; known are "
+            f"{', '.join(ITEM_FIELDS)}"
+        )
+    if fields and importlib.util.find_spec("trafilatura") is None:
+        raise ConfigurationError(
+            "FOCUSED_ITEM_FIELDS: needs trafilatura, which is not installed: "
+            "pip install 'focused-crawler[corpus]'"
+        )
+    return fields
+
+
+def extract_fetched(message: bytes) -> bytes:
+    """Handle one response in a parser process."""
+    return _encode(extract_document(_decode_fetched(message)))
+
+
+class ItemDocuments:
+    """Computes fields of items from responses. Close it after use."""
+
+    def __init__(self, limits: ParsingLimits) -> None:
+        self._process = ParserProcess(extract_fetched, limits)
+
+    async def fields_of(self, response: Response, fields: Sequence[str]) -> dict[str, Any]:
+        """Return these fields of a page; those of a page without text if it cannot be extracted."""
+        headers = {
+            name.decode("latin-1").lower(): ", ".join(
+                value.decode("latin-1") for value in response.headers.getlist(name)
+            )
+            for name in response.headers
+        }
+        fetched = Fetched(response.url, response.status, headers, response.body)
+        document = Document()
+        try:
+            answer = await asyncio.to_thread(self._process.ask, _encode(fetched))
+            document = _decode_document(answer)
+        except (HandlerError, ParsingStoppedError) as error:
+            logger.warning("the text of %s was not extracted: %s", response.url, error)
+        return {name: _READERS[name](document) for name in fields}
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()

@@ -1,0 +1,113 @@
+"""Texts and metadata in the items of the topic spider, on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scrapy.http import HtmlResponse
+
+from focused.errors import ConfigurationError
+from focused.parser_process import HandlerError, ParsingLimits, ParsingStoppedError
+from focused.scrapy_addon.item_documents import (
+    ITEM_FIELDS,
+    ItemDocuments,
+    extract_fetched,
+    parse_item_fields,
+)
+from focused.web.page import FailureKind
+from tests.support.corpus_crawl import ARTICLE, corpus_web
+from tests.support.crawling import crawl, write_topic
+from tests.support.recorded_web import MemoryWeb, page, served
+
+
+def response(url: str = ARTICLE) -> HtmlResponse:
+    fetched = corpus_web()[url]
+    return HtmlResponse(url, headers=dict(fetched.headers), body=fetched.body)
+
+
+class Asked:
+    """Stands for the parser process."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+    def ask(self, message: bytes) -> bytes:
+        if self.error is not None:
+            raise self.error
+        return extract_fetched(message)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def documents() -> Iterator[ItemDocuments]:
+    made = ItemDocuments(ParsingLimits())
+    yield made
+    made.close()
+
+
+def test_fields_are_those_of_an_export(documents: ItemDocuments) -> None:
+    documents._process = Asked()  # type: ignore[assignment]  # starting a process takes a second
+    found = asyncio.run(documents.fields_of(response(), ITEM_FIELDS))
+    assert found["text"].startswith("Whales of the sea\n\nThe whale eats krill")
+    assert found["markdown"].startswith("# Whales of the sea\n\n")
+    assert {name: found[name] for name in ITEM_FIELDS[2:]} == {
+        "published": "2024-03-05",
+        "modified": None,
+        "authors": ["Ada Krill"],
+        "licences": ["https://creativecommons.org/licenses/by/4.0/"],
+        "robots": ["noai", "noarchive"],
+    }
+
+
+@pytest.mark.parametrize(
+    "error", [HandlerError("odd"), ParsingStoppedError(FailureKind.PARSE_TIMEOUT, "long")]
+)
+def test_a_page_that_cannot_be_extracted_has_an_empty_text(
+    documents: ItemDocuments, error: Exception
+) -> None:
+    documents._process = Asked(error)  # type: ignore[assignment]
+    found = asyncio.run(documents.fields_of(response(), ["text", "published"]))
+    assert found == {"text": "", "published": None}
+
+
+@pytest.mark.parametrize(
+    ("value", "fields"),
+    [
+        (None, ()),
+        ("", ()),
+        ("text, published,text", ("text", "published")),
+        (["markdown"], ("markdown",)),
+    ],
+)
+def test_the_setting_is_a_list_or_a_text(value: object, fields: tuple[str, ...]) -> None:
+    assert parse_item_fields(value) == fields  # type: ignore[arg-type]
+
+
+def test_without_the_extra_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert parse_item_fields(None) == ()
+    with pytest.raises(ConfigurationError, match=r"focused-crawler\[corpus\]"):
+        parse_item_fields("text")
+
+
+def test_feeds_of_the_topic_spider_have_the_fields(tmp_path: Path) -> None:
+    pages = corpus_web().values()
+    web = MemoryWeb(*(page(each.url, each.body) for each in pages))
+    topic = write_topic(tmp_path, "http://a.test/")
+    feeds = json.dumps({str(tmp_path / "items.jsonl"): {"format": "jsonlines"}})
+    with served(web) as site:
+        done = crawl(topic, site.address, FOCUSED_ITEM_FIELDS="text,published", FEEDS=feeds)
+    assert done.status == 0, done.output
+    lines = (tmp_path / "items.jsonl").read_text("utf-8").splitlines()
+    items = {item["url"]: item for item in map(json.loads, lines)}
+    assert items[ARTICLE]["published"] == "2024-03-05"
+    assert "return  len(whales)" in items[ARTICLE]["text"]
+    assert items[ARTICLE]["relevance"] == 0.9
+    assert "markdown" not in items[ARTICLE]
