@@ -149,7 +149,7 @@ def _parse(source: str) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
     return "\n".join(blocks), headings, code
 
 
-class _GenericDirective(Directive):
+class _GenericDirective(Directive):  # type: ignore[misc]  # docutils has no types
     """A directive of Sphinx: its arguments are text, its content is parsed or literal."""
 
     optional_arguments = 1
