@@ -117,9 +117,9 @@ def _front_matter(name: str, options: ExportOptions, counts: CardCounts) -> str:
     }
     suffix = COMPRESSIONS[options.compression]
     if options.form in ("jsonl", "parquet", "csv"):
-        files = [
-            {"split": split, "path": f"{split}.{options.form}{suffix}"} for split in options.splits
-        ]
+        # Readers fail over a split without rows.
+        splits = [split for split in options.splits if counts.splits[split]] or options.splits
+        files = [{"split": split, "path": f"{split}.{options.form}{suffix}"} for split in splits]
     else:
         files = [{"split": "index", "path": INDEX_FILE}]
     about["configs"] = [{"config_name": "default", "data_files": files}]

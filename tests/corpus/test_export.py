@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from focused.corpus import export as export_module
 from focused.corpus import spool
@@ -266,6 +268,21 @@ def test_the_card_tells_what_the_corpus_is(crawl: Path, tmp_path: Path) -> None:
         "3 of 3 pages declare no licence",
     ):
         assert part in card
+
+
+def test_the_card_names_the_files_that_have_records(crawl: Path, tmp_path: Path) -> None:
+    named = set()
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        export(crawl, folder, validation=0.5, seed=seed, compression="gzip")
+        front = (folder / CARD_FILE).read_text("utf-8").split("---\n")[1]
+        (config,) = yaml.safe_load(front)["configs"]
+        found = {each["path"] for each in config["data_files"]}
+        assert found == {
+            path.name for path in folder.glob("*.gz") if gzip.decompress(path.read_bytes())
+        }
+        named.add(frozenset(found))
+    assert len(named) > 1
 
 
 def test_a_page_that_cannot_be_extracted_is_counted(
