@@ -43,7 +43,11 @@ from focused.cli.common import ANY_PATH, FOLDER
     help="Share of the registered domains whose pages go to the validation split.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed of the validation split."
+    "--seed",
+    type=click.IntRange(min=0, max=2**64 - 1),
+    default=0,
+    show_default=True,
+    help="Random seed of the validation split.",
 )
 @click.option(
     "--min-relevance",

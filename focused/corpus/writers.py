@@ -28,8 +28,8 @@ COMPRESSIONS = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 INDEX_FILE = "index.jsonl"
 """Of formats with a file for each record: all columns but the texts, and the name of the file."""
 
-_GROUP_ROWS = 1_000
-_GROUP_CHARS = 32_000_000
+_GROUP_ROWS = 500
+_GROUP_CHARS = 8_000_000
 _encode_json = msgspec.json.Encoder().encode
 
 
@@ -117,7 +117,7 @@ def _csv_line(cells: Sequence[object]) -> bytes:
 
 
 class _ParquetWriter:
-    """Row groups of at most 1,000 rows or 32 million characters of text."""
+    """Row groups of at most 500 rows or 8 million characters of text."""
 
     def __init__(self, paths: Mapping[str, Path]) -> None:
         self._stack = ExitStack()

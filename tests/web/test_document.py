@@ -57,6 +57,13 @@ def test_a_plain_text_has_its_paragraphs() -> None:
     assert texts(extract_document(fetched), PARAGRAPH) == ["a\nb", " c"]
 
 
+def test_an_empty_script_of_xhtml_hides_no_text() -> None:
+    page = f"<html><head><script/></head><body><p>{WHALES * 3}</p></body></html>"
+    headers = {"content-type": "application/xhtml+xml"}
+    found = extract_document(Fetched("http://a.test/", 200, headers, page.encode()))
+    assert texts(found, PARAGRAPH) == [(WHALES * 3).strip()]
+
+
 @pytest.mark.parametrize(
     "body",
     ["", "<p></p>", "<div>" * 5_000, "<ul><li>" * 2_000 + "whale", "<table><tr><td>" * 500, "\x00"],

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup, media_type_of
+from focused.web.decoding import (
+    MAX_PARSED_BYTES,
+    close_empty_elements,
+    decode,
+    limit_markup,
+    media_type_of,
+)
 from focused.web.html.declared_metadata import DeclaredMetadata, declared_metadata
 from focused.web.html.main_text import main_text_blocks, parse_tree, plain_text_blocks
 from focused.web.html.text_structure import Block
@@ -25,7 +31,10 @@ def extract_document(fetched: Fetched) -> Document:
     memory for hostile pages: run it in a :mod:`focused.parser_process`.
     """
     html, _ = decode(fetched.body[:MAX_PARSED_BYTES], fetched.headers)
-    if media_type_of(fetched.headers) == "text/plain":
+    media_type = media_type_of(fetched.headers)
+    if media_type == "application/xhtml+xml":
+        html = close_empty_elements(html)
+    if media_type == "text/plain":
         metadata = declared_metadata(None, fetched.url, fetched.headers)
         return Document(plain_text_blocks(html), metadata)
     tree = parse_tree(limit_markup(html))
