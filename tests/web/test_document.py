@@ -11,6 +11,9 @@ from focused.web.page import Fetched
 from tests.support.corpus_crawl import ARTICLE, EVIL, WHALES, corpus_web
 
 
+NESTED = '<table class="highlighttable"><tr><td class="code"><pre>whale</pre></td></tr>' * 9
+
+
 def document(body: str, head: str = "", **headers: str) -> Document:
     html = f"<html><head><title>T</title>{head}</head><body>{body}</body></html>"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -66,7 +69,15 @@ def test_an_empty_script_of_xhtml_hides_no_text() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["", "<p></p>", "<div>" * 5_000, "<ul><li>" * 2_000 + "whale", "<table><tr><td>" * 500, "\x00"],
+    [
+        "",
+        "<p></p>",
+        "<div>" * 5_000,
+        "<ul><li>" * 2_000 + "whale",
+        "<table><tr><td>" * 500,
+        "\x00",
+        NESTED,
+    ],
 )
 def test_odd_pages_give_a_document(body: str) -> None:
     assert isinstance(document(body), Document)

@@ -113,11 +113,12 @@ def _trafilatura() -> Any:
 def _prepare(tree: HtmlElement) -> None:
     """Remove permalinks and line numbers; make one text of each code block."""
     for table in _NUMBERED_CODE(tree):
-        code = next(iter(table.iter("pre")))
-        for numbered in table.iterfind(".//td[@class='code']//pre"):
-            code = numbered
-        code.tail = table.tail
-        table.getparent().replace(table, code)
+        # The numbers are in a pre before that of the code; a table in a replaced one has none.
+        code = next(reversed(list(table.iter("pre"))), None)
+        around = table.getparent()
+        if code is not None and around is not None:
+            code.tail = table.tail
+            around.replace(table, code)
     for noise in _NOISE(tree):
         if noise.getparent() is not None and noise.tag != "body":
             noise.drop_tree()
