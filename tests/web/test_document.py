@@ -10,7 +10,6 @@ from focused.web.html.text_structure import CODE, HEADING, ITEM, PARAGRAPH, TABL
 from focused.web.page import Fetched
 from tests.support.corpus_crawl import ARTICLE, EVIL, WHALES, corpus_web
 
-
 NESTED = '<table class="highlighttable"><tr><td class="code"><pre>whale</pre></td></tr>' * 9
 
 
