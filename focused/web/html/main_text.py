@@ -1,6 +1,6 @@
 """The main text of a page with its structure: headings, paragraphs, lists, tables and code.
 
-trafilatura finds the main text (decision 0054) and returns a tree of its own elements: ``head``,
+trafilatura finds the main text (decision 0055) and returns a tree of its own elements: ``head``,
 ``p``, ``list``, ``item``, ``table``, ``row``, ``cell``, ``code``, ``quote``. It keeps code blocks
 as they are only if each is a single text, so that they are prepared before.
 
