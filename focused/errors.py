@@ -87,6 +87,10 @@ class StorageError(FocusedError):
     """The shared storage of a crawl cannot be read or written."""
 
 
+class SearchError(FocusedError):
+    """A search index is missing, damaged or in use."""
+
+
 class MissingExtraError(FocusedError):
     """A command needs libraries of an extra that is not installed."""
 
@@ -98,6 +102,7 @@ _EXTRAS = {
     "compare-revisits": "experiments",
     "label": "label",
     "export": "corpus",
+    "search": "search",
 }
 _EXTRA_OF_MODULE = {
     "fsspec": "cluster",
@@ -108,6 +113,7 @@ _EXTRA_OF_MODULE = {
     "prometheus_client": "operations",
     "pythonjsonlogger": "operations",
     "redis": "cluster",
+    "tantivy": "search",
     "trafilatura": "corpus",
 }
 

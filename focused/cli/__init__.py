@@ -21,6 +21,7 @@ from focused.cli.common import (
 from focused.cli.export_commands import export
 from focused.cli.frontier_commands import frontier
 from focused.cli.report_commands import changes, history, report, ui, why
+from focused.cli.search_command import search
 from focused.cli.training_commands import label, retrain, topic_group, train
 from focused.cli.web_commands import web
 from focused.errors import FocusedError, missing_extra
@@ -423,5 +424,5 @@ main.add_command(worker)
 main.add_command(cluster)
 main.add_command(web)
 main.add_command(export)
-for _command in (report, ui, why, history, changes, train, label, retrain, topic_group):
+for _command in (report, search, ui, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

@@ -1,0 +1,106 @@
+"""``focused search``: full-text search over the pages of a crawl."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from focused.cli.common import ANY_PATH, echo
+
+
+@click.command()
+@click.argument("where", type=ANY_PATH)
+@click.argument("query", default="")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Results."
+)
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Skip the first results.")
+@click.option("--on-topic", is_flag=True, help="Only pages on topic.")
+@click.option("--host", default="", help="Only pages of this host.")
+@click.option("--language", default="", help="Only pages in this language, an ISO 639-1 code.")
+@click.option(
+    "--min-relevance", type=click.FloatRange(0, 1), help="Only pages of at least this relevance."
+)
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Only pages fetched on this day (UTC) or later.",
+)
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Rank by words alone, without the pages' relevance and the number of links to them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--no-update", is_flag=True, help="Search what is indexed; do not add the crawl's new pages."
+)
+def search(where: Path, query: str, as_json: bool, no_update: bool, **options: Any) -> None:
+    """Search the pages of a crawl by words.
+
+    WHERE is a crawl's folder or its topic file. The index is built first, and updated with what a
+    running crawl fetched since. Without QUERY that is all. Queries: words, "phrases", +must, -not,
+    title:word, AND, OR and parentheses. See docs/how-to/search.md.
+    """
+    from focused.topic.topic_file import load_topic
+
+    crawl = load_topic(where).crawl_folder("focused") if where.is_file() else where
+    if not no_update:
+        _update(crawl)
+    if query:
+        _search(crawl, query, as_json=as_json, **options)
+
+
+def _update(crawl: Path) -> None:
+    from focused.cli.progress_bars import progress_bar
+    from focused.parser_process import cores
+    from focused.search.index import update_index
+
+    with progress_bar() as bar:
+        task = bar.add_task("indexing", total=None)
+
+        def progress(done: int, of: int) -> None:
+            bar.update(task, completed=done, total=of)
+
+        done = update_index(crawl, now=time.time(), processes=cores(), progress=progress)
+    if done.added or done.removed:
+        echo(
+            f"focused: indexed {done.added:,} pages, removed {done.removed:,}; "
+            f"{done.indexed:,} pages can be searched",
+            err=True,
+        )
+
+
+def _search(
+    crawl: Path, text: str, *, as_json: bool, since: datetime | None, **options: Any
+) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from focused.reports.formatting import single_line
+    from focused.search.query import CrawlSearch, SearchQuery
+
+    since_s = None if since is None else since.replace(tzinfo=UTC).timestamp()
+    result = CrawlSearch(crawl).search(SearchQuery(text, since=since_s, **options))
+    if as_json:
+        click.echo(json.dumps(asdict(result), indent=1))
+        return
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    for rank, hit in enumerate(result.hits, start=options["offset"] + 1):
+        console.print(Text(f"{rank}. {single_line(hit.title) or '(no title)'}", style="bold"))
+        console.print(Text(f"   {single_line(hit.url)}", style="cyan"))
+        snippet = Text(hit.snippet)
+        for start, end in hit.highlights:
+            snippet.stylize("bold", start, end)
+        lines = snippet.split("\n")
+        console.print(Text("   ").append(Text(" ").join(lines)))
+        topic = "on topic" if hit.on_topic else "off topic"
+        console.print(Text(f"   {topic}, relevance {hit.relevance:.2f}", style="dim"))
+    echo(f"{result.total:,} pages match")
