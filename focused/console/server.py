@@ -18,6 +18,7 @@ import msgspec
 from aiohttp import web
 
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageFilter
+from focused.console.crawl_search import CrawlSearchView
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.local_app import Clock, LocalApp, add_security_headers, read_json, serve_until_stopped
@@ -50,6 +51,7 @@ class ConsoleServer:
         self._clock = clock
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
+        self._searches: dict[Path, CrawlSearchView] = {}
 
     @property
     def token(self) -> str:
@@ -66,6 +68,8 @@ class ConsoleServer:
         app.router.add_get(f"{crawl}/page", self._page)
         app.router.add_get(f"{crawl}/hosts", self._hosts)
         app.router.add_get(f"{crawl}/frontier", self._frontier)
+        app.router.add_get(f"{crawl}/search", self._search)
+        app.router.add_post(f"{crawl}/index", self._index)
         app.router.add_post(f"{crawl}/commands", self._command)
         return app
 
@@ -130,6 +134,21 @@ class ConsoleServer:
     async def _frontier(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._crawl(request).frontier, _MAX_LINKS)
         return web.json_response(found)
+
+    def _search_view(self, request: web.Request) -> CrawlSearchView:
+        folder = self._crawl(request).folder
+        return self._searches.setdefault(folder, CrawlSearchView(folder))
+
+    async def _search(self, request: web.Request) -> web.Response:
+        query, view = request.query, self._search_view(request)
+        text, on_topic = query.get("text", ""), "on_topic" in query
+        offset = _whole_number(query.get("offset", "0"), "offset")
+        found = await asyncio.to_thread(view.search, text, on_topic=on_topic, offset=offset)
+        return web.json_response(found)
+
+    async def _index(self, request: web.Request) -> web.Response:
+        self._search_view(request).start_update(self._clock())
+        return web.json_response({})
 
     async def _command(self, request: web.Request) -> web.Response:
         crawl, body = self._crawl(request), await read_json(request)

@@ -85,6 +85,11 @@ class CrawlSearch:
         """See what was committed since."""
         self._index.reload()
 
+    @property
+    def indexed(self) -> int:
+        """The number of pages in the index."""
+        return int(self._index.searcher().num_docs)
+
     def search(self, query: SearchQuery) -> SearchResult:
         """Return the best pages; raises ConfigurationError for a query that cannot be read."""
         if not (0 < query.limit <= MAX_RESULTS and query.offset >= 0):

@@ -166,6 +166,17 @@ def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
     assert path.index(SEED) < path.index("http://h3.test/0")
 
 
+def test_texts_are_searched(console: Any) -> None:
+    open_tab(console, "search")
+    console.find_element("id", "update-index").click()
+    until(console, lambda: "pages indexed." in text(console, "#search-state"))
+    console.find_element("css selector", "#search-form input[name=on_topic]").click()
+    console.find_element("css selector", "#search-form input[name=text]").send_keys("whale\n")
+    until(console, lambda: console.find_elements("css selector", "#hits li"))
+    assert console.find_elements("css selector", "#hits mark, #hits small")
+    assert errors(console) == []
+
+
 def test_hosts_and_frontier_show_what_waits(console: Any) -> None:
     open_tab(console, "hosts")
     until(console, lambda: "h3.test" in text(console, "#host-table"))
@@ -222,7 +233,7 @@ def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
     assert console.find_element("id", "pages").is_displayed()
 
 
-@pytest.mark.parametrize("name", ["overview", "pages", "hosts", "frontier", "steer"])
+@pytest.mark.parametrize("name", ["overview", "pages", "search", "hosts", "frontier", "steer"])
 def test_each_view_fits_a_phone(console: Any, name: str) -> None:
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)

@@ -5,7 +5,7 @@
   const element = (id) => document.getElementById(id);
   const STORE = "focused-console-token";
   const PAGE_SIZE = 200;
-  const VIEWS = ["overview", "pages", "hosts", "frontier", "steer"];
+  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "steer"];
   let token = "";
   let crawls = [];
   let chosen = 0;
@@ -230,6 +230,7 @@
       element(`tab-${each}`).tabIndex = selected ? 0 : -1;
     }
     if (name === "pages") showPages();
+    if (name === "search") showSearch();
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
   }
@@ -322,6 +323,39 @@
     ]));
   }
 
+  // Search
+
+  async function showSearch() {
+    const query = new URLSearchParams(new FormData(element("search-form")));
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/search?${query}`));
+    if (!found) return;
+    const indexed = found.indexed === null ? "No index yet: index the pages first." : `${number(found.indexed)} pages indexed.`;
+    const work = found.is_updating ? ` Indexing: ${number(found.done)} of ${number(found.of)} new pages.` : "";
+    const total = query.get("text") ? ` ${number(found.total)} found.` : "";
+    element("search-state").textContent = found.error || indexed + work + total;
+    element("update-index").disabled = found.is_updating;
+    element("hits").replaceChildren(...found.hits.map(hitItem));
+    if (found.is_updating && view === "search") setTimeout(() => view === "search" && showSearch(), 1000);
+  }
+
+  function hitItem(hit) {
+    const item = node("li");
+    const snippet = node("p");
+    let from = 0;
+    for (const [start, end] of hit.highlights) {
+      snippet.append(hit.snippet.slice(from, start), node("mark", hit.snippet.slice(start, end)));
+      from = end;
+    }
+    snippet.append(hit.snippet.slice(from));
+    item.append(pageButton(hit.url, hit.title), snippet,
+      node("small", `${hit.on_topic ? "on topic" : "off topic"}, relevance ${number(hit.relevance, 2)}`));
+    return item;
+  }
+
+  async function updateIndex() {
+    if (await attempt(() => ask(`/api/crawls/${chosen}/index`, {}))) setTimeout(showSearch, 300);
+  }
+
   // Steering
 
   async function send(command) {
@@ -399,6 +433,11 @@
       offset = 0;
       showPages();
     });
+    element("search-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      showSearch();
+    });
+    element("update-index").addEventListener("click", updateIndex);
     element("earlier").addEventListener("click", () => { offset = Math.max(0, offset - PAGE_SIZE); showPages(); });
     element("later").addEventListener("click", () => { offset += PAGE_SIZE; showPages(); });
     for (const form of document.querySelectorAll("#forms form")) form.addEventListener("submit", submit);
