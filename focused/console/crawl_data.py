@@ -118,6 +118,11 @@ class CrawlData:
         """Return the final totals of a crawl that ended; empty while it runs or after a kill."""
         return self._read_json("stats.json")
 
+    def topic_file_and_web(self) -> tuple[str, str | None]:
+        """Return the paths of the topic file, empty if unknown, and of the recorded web."""
+        settings = self._read_json("settings.json")
+        return str(settings.get("topic", {}).get("path", "")), settings.get("web")
+
     def refresh(self) -> int:
         """Read new page rows; return how many pages are known. Raises StateError."""
         with self._open_state() as store:

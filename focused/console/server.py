@@ -17,8 +17,10 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from focused.console.child_commands import ChildCommands
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageFilter
 from focused.console.crawl_search import CrawlSearchView
+from focused.console.report_pages import ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.local_app import Clock, LocalApp, add_security_headers, read_json, serve_until_stopped
@@ -51,6 +53,8 @@ class ConsoleServer:
         self._clock = clock
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
+        self._reports = ReportPages(folders)
+        self._children = ChildCommands()
         self._searches: dict[Path, CrawlSearchView] = {}
 
     @property
@@ -71,6 +75,12 @@ class ConsoleServer:
         app.router.add_get(f"{crawl}/search", self._search)
         app.router.add_post(f"{crawl}/index", self._index)
         app.router.add_post(f"{crawl}/commands", self._command)
+        app.router.add_post(f"{crawl}/label", self._label)
+        app.router.add_post(f"{crawl}/retrain", self._retrain)
+        app.router.add_get(f"{crawl}/retrain", self._retraining)
+        app.router.add_get("/api/reports", self._list_reports)
+        app.router.add_get("/report/{name}", self._reports.send)
+        app.on_cleanup.append(self._end_children)
         return app
 
     def find_crawls(self) -> list[CrawlData]:
@@ -167,6 +177,30 @@ class ConsoleServer:
         by = f"{_user()}, console"
         sent = crawl.control.send(command, by=by, now=self._clock(), undoes=undoes)
         return web.json_response({"id": sent})
+
+    async def _label(self, request: web.Request) -> web.Response:
+        folder = self._crawl(request).folder
+        address = await asyncio.to_thread(self._children.open_label_page, folder)
+        return web.json_response({"address": address})
+
+    async def _retrain(self, request: web.Request) -> web.Response:
+        crawl = self._crawl(request)
+        topic_file, recorded_web = crawl.topic_file_and_web()
+        if not topic_file or not Path(topic_file).is_file():
+            raise web.HTTPConflict(text="The topic file of this crawl no longer exists.")
+        self._children.retrain(crawl.folder, topic_file, recorded_web)
+        return web.json_response({})
+
+    async def _retraining(self, request: web.Request) -> web.Response:
+        return web.json_response(
+            {"retraining": self._children.retraining(self._crawl(request).folder)}
+        )
+
+    async def _list_reports(self, request: web.Request) -> web.Response:
+        return web.json_response({"reports": await asyncio.to_thread(self._reports.find_all)})
+
+    async def _end_children(self, app: web.Application) -> None:
+        await asyncio.to_thread(self._children.close)
 
 
 def _event(crawl: CrawlData, *, with_curve: bool) -> dict[str, Any]:

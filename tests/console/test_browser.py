@@ -177,6 +177,23 @@ def test_texts_are_searched(console: Any) -> None:
     assert errors(console) == []
 
 
+def test_the_label_page_opens_from_the_console(console: Any) -> None:
+    search_pages(console)  # there are some to label
+    open_tab(console, "model")
+    console.find_element("id", "label").click()
+    link = console.find_element("id", "label-page")
+    until(console, lambda: link.is_displayed())
+    console.get(link.get_attribute("href"))
+    until(console, lambda: console.title.startswith("Label: "))
+
+
+def test_retraining_shows_its_output(console: Any) -> None:
+    open_tab(console, "model")
+    console.find_element("id", "retrain").click()
+    until(console, lambda: "Failed" in text(console, "#retraining"))
+    assert "focused:" in text(console, "#retraining")
+
+
 def test_hosts_and_frontier_show_what_waits(console: Any) -> None:
     open_tab(console, "hosts")
     until(console, lambda: "h3.test" in text(console, "#host-table"))
@@ -233,7 +250,9 @@ def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
     assert console.find_element("id", "pages").is_displayed()
 
 
-@pytest.mark.parametrize("name", ["overview", "pages", "search", "hosts", "frontier", "steer"])
+@pytest.mark.parametrize(
+    "name", ["overview", "pages", "search", "hosts", "frontier", "steer", "model", "reports"]
+)
 def test_each_view_fits_a_phone(console: Any, name: str) -> None:
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)

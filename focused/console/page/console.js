@@ -5,7 +5,7 @@
   const element = (id) => document.getElementById(id);
   const STORE = "focused-console-token";
   const PAGE_SIZE = 200;
-  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "steer"];
+  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "steer", "model", "reports"];
   let token = "";
   let crawls = [];
   let chosen = 0;
@@ -91,6 +91,7 @@
     last = null;
     speeds = charts.history();
     element("crawl").value = index;
+    element("label-page").hidden = true;
     document.title = `${crawls[index].topic}: crawl`;
     listen();
     showView(view);
@@ -231,6 +232,8 @@
     }
     if (name === "pages") showPages();
     if (name === "search") showSearch();
+    if (name === "model") showRetraining();
+    if (name === "reports") showReports();
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
   }
@@ -356,6 +359,43 @@
     if (await attempt(() => ask(`/api/crawls/${chosen}/index`, {}))) setTimeout(showSearch, 300);
   }
 
+  // Model and reports
+
+  async function startLabelPage() {
+    element("label").disabled = true;
+    const started = await attempt(() => ask(`/api/crawls/${chosen}/label`, {}));
+    element("label").disabled = false;
+    if (!started) return;
+    element("label-page").href = started.address;
+    element("label-page").hidden = false;
+    element("label-page").focus();
+  }
+
+  async function showRetraining() {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/retrain`));
+    if (!found) return;
+    const run = found.retraining;
+    element("retrain").disabled = Boolean(run && run.is_running);
+    const outcome = !run ? "" : run.is_running ? "Training" : run.status === 0 ? "Done" : run.status === 1 ? "The old model stays" : "Failed";
+    element("retraining").textContent = run ? `${outcome}\n\n${run.output}` : "";
+    if (run && run.is_running && view === "model") setTimeout(() => view === "model" && showRetraining(), 1000);
+  }
+
+  async function retrain() {
+    if (await attempt(() => ask(`/api/crawls/${chosen}/retrain`, {}))) showRetraining();
+  }
+
+  async function showReports() {
+    const found = await attempt(() => ask("/api/reports"));
+    if (!found) return;
+    element("no-reports").hidden = found.reports.length > 0;
+    element("report-list").replaceChildren(...found.reports.map((report) => {
+      const item = node("li");
+      item.append(node("a", report.folder, { href: report.path, target: "_blank", rel: "noopener noreferrer" }));
+      return item;
+    }));
+  }
+
   // Steering
 
   async function send(command) {
@@ -437,6 +477,8 @@
       event.preventDefault();
       showSearch();
     });
+    element("label").addEventListener("click", startLabelPage);
+    element("retrain").addEventListener("click", retrain);
     element("update-index").addEventListener("click", updateIndex);
     element("earlier").addEventListener("click", () => { offset = Math.max(0, offset - PAGE_SIZE); showPages(); });
     element("later").addEventListener("click", () => { offset += PAGE_SIZE; showPages(); });
