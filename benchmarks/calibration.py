@@ -41,6 +41,7 @@ from focused.experiments.experiment_plan import (
 from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
 from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.experiments.web_sources import ExperimentWeb
+from focused.link_scoring.protocols import ScoreCalibrator
 from focused.link_scoring.recalibration import ScoreRecalibration
 from focused.orderings import PolicyInputs, find_policy
 from focused.reports.reliability import calibration_error, count_bins, mean_brier_score
@@ -136,6 +137,7 @@ def log_runs(
 def _log_pages(context: WebContext, trial: Trial, settings: ExperimentSettings) -> LoggedPages:
     rows: list[tuple[float, ...]] = []
     apprentice = context.apprentice()
+    assert isinstance(apprentice, ScoreCalibrator), "the policy's scorer is the apprentice"
     calibrate = apprentice.calibrate_scores
     uncalibrated = 0.0
 
@@ -155,7 +157,7 @@ def _log_pages(context: WebContext, trial: Trial, settings: ExperimentSettings) 
         rows.append((uncalibrated, link.score, *relevances, label))
 
     # The crawl calibrates the score of a link when it settles it.
-    apprentice.calibrate_scores = note_score
+    apprentice.calibrate_scores = note_score  # type: ignore[method-assign]  # the point of it
     inputs = PolicyInputs(context.classifier, apprentice, trial.repeat, lambda policy: ())
     simulate(
         topic_for_run(context.prepared_topic.topic, trial),
@@ -206,8 +208,8 @@ def recalibrated(pages: LoggedPages, temperature: float, pivot: float) -> FloatA
 def log_odds_of(probability: FloatArray) -> FloatArray:
     """Return log-odds, bounded like those of links."""
     with np.errstate(divide="ignore"):
-        log_odds = np.log(probability) - np.log1p(-probability)
-    return np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        log_odds: FloatArray = np.log(probability) - np.log1p(-probability)
+    return np.minimum(np.maximum(log_odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)
 
 
 def fit_tempering(webs: Iterable[Sequence[LoggedPages]]) -> tuple[float, float]:
