@@ -16,10 +16,11 @@
   let speeds = charts.history();
   let harvestChart = null;
   let speedChart = null;
+  let curve = null;
 
   const number = (value, digits = 0) => value === null || value === undefined ? "–"
     : Number(value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  const percent = (part, whole) => whole ? `${number(100 * part / whole, 1)}%` : "–";
+  const percent = (part, whole) => whole && part !== undefined && part !== null ? `${number(100 * part / whole, 1)}%` : "–";
 
   function node(tag, text = "", attributes = {}) {
     const made = document.createElement(tag);
@@ -88,7 +89,7 @@
   async function choose(index) {
     chosen = index;
     offset = 0;
-    last = null;
+    last = curve = null;
     speeds = charts.history();
     element("crawl").value = index;
     element("label-page").hidden = true;
@@ -128,6 +129,7 @@
     if (event.error) notice(event.error);
     const live = event.live;
     const stats = live && live.stats ? live.stats : flat(event.totals || {});
+    if (stats.fetched === undefined) countRows(event, stats);
     element("state").textContent = stateText(event, stats);
     element("controls").hidden = !event.is_running;
     element("pause").textContent = live && live.is_paused ? "Resume" : "Pause";
@@ -140,6 +142,15 @@
     if (event.curve) showHarvest(event.curve);
     if (live && live.pages_per_s !== undefined) showSpeed(live);
     showActions(event.actions);
+  }
+
+  // A crawl that was killed has no totals, but rows.
+  function countRows(event, stats) {
+    curve = event.curve || curve;
+    if (!curve || !curve.pages.length) return;
+    stats.on_topic = curve.on_topic.at(-1);
+    stats.classified = curve.pages.at(-1);
+    stats.recent_harvest_rate = curve.rolling.at(-1);
   }
 
   function flat(totals, path = "") {
@@ -171,7 +182,7 @@
       ["Queued links", number(stats.frontier)],
       ["Hosts", number(stats.hosts)],
       ["Duplicates", number(stats.duplicates)],
-      ["Megabytes", number(stats.bytes / 1e6, 1)],
+      ["Megabytes", number(stats.bytes === undefined ? null : stats.bytes / 1e6, 1)],
     ];
     if (live && live.pages_per_s !== undefined) {
       figures.push(["Pages a second", number(live.pages_per_s, 1)], ["In flight", number(live.in_flight)]);
