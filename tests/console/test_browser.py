@@ -62,6 +62,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
         yield RunningCrawl(home / "out", address, process)
         console.terminate()
         console.wait(10)
+        console.stdout.close()
         process.kill()
         process.wait()
 
