@@ -20,7 +20,7 @@ from tests.support.recorded_web import html, page, served
 
 pytestmark = pytest.mark.long
 
-WAIT_S = 30
+WAIT_S = 90
 HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
 
 
@@ -47,7 +47,7 @@ def window() -> Iterator[Any]:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
     home = tmp_path_factory.mktemp("console")
     hostile = page("http://hostile.test/", html(HOSTILE, f"/?{HOSTILE}", text="whale"))
-    topic = write_topic(home, SEED, "http://hostile.test/", delay_s=1.0)
+    topic = write_topic(home, SEED, "http://hostile.test/", delay_s=5.0)  # lasts for all tests
     with served(wide_web(hostile), SLOWLY) as site:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
