@@ -150,7 +150,7 @@ def _is_from_another_site(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
-async def read_json(request: web.Request) -> dict[str, Any]:
+async def read_json_body(request: web.Request) -> dict[str, Any]:
     """Return the JSON object of a request; raises HTTPBadRequest for anything else."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="Send JSON.")

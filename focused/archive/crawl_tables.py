@@ -66,6 +66,21 @@ def table_files(tables: Path, name: str) -> list[Path]:
     return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
 
 
+@contextmanager
+def readable_table(path: Path) -> Iterator[None]:
+    """Turn what prevents reading a table's file into a StateError that says what to do."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise StateError(
+            f"{path}: is missing; this is no crawl's folder, or its topic sets parquet = false"
+        ) from None
+    except (pa.ArrowException, OSError) as error:
+        raise StateError(
+            f"{path}: is damaged ({first_line(error)}); resume the crawl to write it again"
+        ) from None
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object of a crawl's folder; empty without the file. Raises StateError."""
     try:

@@ -52,6 +52,26 @@ settings_option = click.option(
 """The option ``-s`` of Scrapy's own commands; its value is a dict."""
 
 
+def serving_options(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--no-browser``, ``--port`` and ``--host``, the options of a ``what`` in the browser."""
+    no_browser = click.option(
+        "--no-browser", is_flag=True, help="Print the address; do not open a browser."
+    )
+    port = click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        help="Port to listen on. Default: a free one.",
+    )
+    host = click.option(
+        "--host",
+        default="127.0.0.1",
+        show_default=True,
+        help=f"Address to listen on. Anything but 127.0.0.1 exposes the {what} to other machines.",
+    )
+    return lambda command: no_browser(port(host(command)))
+
+
 def changing_web_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--changes`` and ``--speed``, the options of a recorded web whose pages change."""
     changes = click.option(

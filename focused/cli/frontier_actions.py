@@ -17,6 +17,7 @@ from focused.crawl.frontier_editor import AddResult, FrontierEditor
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.hosts.host_policy import host_limits
 from focused.crawl.policy import LinkOrder, load_link_order
+from focused.crawl.steering import format_link_count
 from focused.errors import ConfigurationError, StateError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
@@ -275,7 +276,7 @@ def add_urls(
             line = f"{single_line(each.url)}: {each.result} {each.details}".rstrip()
             may_be_again = each.result in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
             problems.report(f"{line}; --again queues it" if may_be_again else line)
-    echo(f"added {_link_count(added)}")
+    echo(f"added {format_link_count(added)}")
     return problems.status()
 
 
@@ -287,7 +288,7 @@ def drop_links(folder: Path, urls: tuple[str, ...], host: str | None, matching: 
         chosen = _selected_links(crawl, urls, host, matching, problems)
         dropped = _editor(crawl, time.time()).drop(chosen)
         left = len(crawl.frontier)
-    echo(f"dropped {_link_count(dropped)}; {left:,} are left")
+    echo(f"dropped {format_link_count(dropped)}; {left:,} are left")
     return problems.status()
 
 
@@ -311,7 +312,7 @@ def move_links(
         priority = None if to is None else editor.priority(to)
         chosen = _selected_links(crawl, urls, host, matching, problems)
         moved = editor.move(chosen, lambda old: old + shift if priority is None else priority)
-    echo(f"moved {_link_count(moved)}")
+    echo(f"moved {format_link_count(moved)}")
     return problems.status()
 
 
@@ -319,7 +320,7 @@ def export_frontier(folder: Path, file: Path) -> None:
     """Write all queued links to a file."""
     with open_frontier(folder) as crawl:
         written = export_links(_all_links(crawl), file)
-    echo(f"{file}: {_link_count(written)}")
+    echo(f"{file}: {format_link_count(written)}")
 
 
 def import_frontier(folder: Path, file: Path) -> int:
@@ -334,7 +335,7 @@ def import_frontier(folder: Path, file: Path) -> int:
         rows = read_links(file, crawl.order.priority, now)
         done = _editor(crawl, now).import_links(rows, report_bad_row)
     echo(
-        f"added {_link_count(done.added)}; {done.known:,} were known, "
+        f"added {format_link_count(done.added)}; {done.known:,} were known, "
         f"{done.refused.total():,} refused, {done.bad:,} no links"
     )
     for reason, count in done.refused.most_common():
@@ -408,7 +409,3 @@ def _read_urls(file: Path) -> Iterator[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file}: cannot be read as UTF-8 text: {error}") from error
     return filter(None, map(parse_url_line, lines))
-
-
-def _link_count(count: int) -> str:
-    return f"{count:,} link" + ("" if count == 1 else "s")

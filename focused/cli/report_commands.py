@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import ANY_PATH, FILE, FOLDER
+from focused.cli.common import ANY_PATH, FILE, FOLDER, serving_options
 
 
 @click.command()
@@ -58,19 +58,7 @@ def report(
 
 @click.command()
 @click.argument("folders", type=FOLDER, nargs=-1)
-@click.option("--no-browser", is_flag=True, help="Print the address; do not open a browser.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port to listen on. Default: a free one.",
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. Anything but 127.0.0.1 exposes the console to other machines.",
-)
+@serving_options("console")
 def ui(folders: tuple[Path, ...], no_browser: bool, port: int, host: str) -> None:
     """Watch and steer crawls in the browser.
 

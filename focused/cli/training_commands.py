@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import FILE, FOLDER, SECONDS, echo, finite
+from focused.cli.common import FILE, FOLDER, SECONDS, echo, finite, serving_options
 
 
 @click.command()
@@ -140,24 +140,12 @@ def topic_new(
 @click.command()
 @click.argument("where", type=click.Path(path_type=Path, exists=True))
 @click.option("--terminal", is_flag=True, help="Ask on the terminal, not in the browser.")
-@click.option("--no-browser", is_flag=True, help="Print the address; do not open a browser.")
 @click.option(
     "--labels",
     type=FILE,
     help="Override training.labels. Required if the crawl's topic file no longer exists.",
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port to listen on. Default: a free one.",
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. Anything but 127.0.0.1 exposes the page to other machines.",
-)
+@serving_options("page")
 def label(
     where: Path, terminal: bool, no_browser: bool, labels: Path | None, port: int, host: str
 ) -> None:

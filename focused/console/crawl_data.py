@@ -7,7 +7,6 @@ the control folder, and the crawl is not asked: reading costs it nothing.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, decode_page_row
+from focused.archive.crawl_tables import read_json
 from focused.crawl.control_folder import ControlFolder
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.hosts.host_policy import host_limits
@@ -58,7 +58,7 @@ KINDS = ("all", "on-topic", "off-topic", "failed", "redirected", "duplicate", "t
 
 
 @dataclass(frozen=True, slots=True)
-class PageFilter:
+class PageQuery:
     """Selects pages: ``text`` in URL, title or anchor, ``host``, ``kind`` of :data:`KINDS`."""
 
     text: str = ""
@@ -172,7 +172,7 @@ class CrawlData:
         rows = self._rows
         return (row for row in rows[: len(rows)] if row.outcome == "fetched" and not row.training)
 
-    def pages(self, wanted: PageFilter, offset: int, at_most: int) -> dict[str, Any]:
+    def pages(self, wanted: PageQuery, offset: int, at_most: int) -> dict[str, Any]:
         """Return the pages that match, sorted; ``total`` is their number."""
         text = wanted.text.casefold()
         found = [
@@ -325,11 +325,11 @@ class CrawlData:
         return frontier, DeadHosts(store.tables)
 
     def _read_json(self, name: str) -> dict[str, Any]:
+        """Return a JSON file of the folder; empty if it is missing or damaged."""
         try:
-            value = json.loads((self.folder / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return read_json(self.folder / name)
+        except StateError:
             return {}
-        return value if isinstance(value, dict) else {}
 
 
 def _why_it_waits(host: Mapping[str, Any], dead: str | None) -> str:

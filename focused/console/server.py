@@ -18,12 +18,18 @@ import msgspec
 from aiohttp import web
 
 from focused.console.child_commands import ChildCommands
-from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageFilter
+from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
 from focused.console.crawl_search import CrawlSearchView
 from focused.console.report_pages import ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
-from focused.local_app import Clock, LocalApp, add_security_headers, read_json, serve_until_stopped
+from focused.local_app import (
+    Clock,
+    LocalApp,
+    add_security_headers,
+    read_json_body,
+    serve_until_stopped,
+)
 
 EVENT_INTERVAL_S = 1.0
 _CURVE_EVERY = 5
@@ -120,7 +126,7 @@ class ConsoleServer:
 
     async def _pages(self, request: web.Request) -> web.Response:
         query = request.query
-        wanted = PageFilter(
+        wanted = PageQuery(
             query.get("text", ""),
             query.get("host", ""),
             _one_of(query.get("kind", "all"), KINDS, "kind"),
@@ -161,7 +167,7 @@ class ConsoleServer:
         return web.json_response({})
 
     async def _command(self, request: web.Request) -> web.Response:
-        crawl, body = self._crawl(request), await read_json(request)
+        crawl, body = self._crawl(request), await read_json_body(request)
         undoes = body.pop("undoes", None)
         if undoes is not None and not isinstance(undoes, str):
             raise web.HTTPBadRequest(text="undoes must be a string.")

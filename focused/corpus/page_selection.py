@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
-from focused.archive.crawl_tables import first_line, open_tables, table_files
+from focused.archive.crawl_tables import open_tables, readable_table, table_files
 from focused.atomic_file import atomic_write_path
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.records import InLink
@@ -267,29 +267,20 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield a table in parts, file by file; optional columns that a file lacks are null."""
     for path in table_files(tables, name):
-        try:
-            with pq.ParquetFile(path, memory_map=True) as file:
-                known = set(file.schema_arrow.names)
-                missing = [column for column in columns if column not in known]
-                if missing:
-                    raise StateError(
-                        f"{path}: lacks the columns {', '.join(missing)}; it was written by "
-                        "another program or version"
-                    )
-                lacking = [column for column in optional if column not in known]
-                found = [*columns, *(column for column in optional if column in known)]
-                for batch in file.iter_batches(_BATCH_ROWS, columns=found):
-                    for column in lacking:
-                        batch = batch.append_column(column, pa.nulls(len(batch)))
-                    yield batch
-        except FileNotFoundError:
-            raise StateError(
-                f"{path}: is missing; this is no crawl's folder, or its topic sets parquet = false"
-            ) from None
-        except (pa.ArrowException, OSError) as error:
-            raise StateError(
-                f"{path}: is damaged ({first_line(error)}); resume the crawl to write it again"
-            ) from None
+        with readable_table(path), pq.ParquetFile(path, memory_map=True) as file:
+            known = set(file.schema_arrow.names)
+            missing = [column for column in columns if column not in known]
+            if missing:
+                raise StateError(
+                    f"{path}: lacks the columns {', '.join(missing)}; it was written by "
+                    "another program or version"
+                )
+            lacking = [column for column in optional if column not in known]
+            found = [*columns, *(column for column in optional if column in known)]
+            for batch in file.iter_batches(_BATCH_ROWS, columns=found):
+                for column in lacking:
+                    batch = batch.append_column(column, pa.nulls(len(batch)))
+                yield batch
 
 
 class Selection:

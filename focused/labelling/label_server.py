@@ -38,7 +38,7 @@ from focused.labelling.session import (
     session_view,
 )
 from focused.labelling.training_pool import TrainingPool, build_training_pool
-from focused.local_app import Clock, LocalApp, read_json, serve_until_stopped
+from focused.local_app import Clock, LocalApp, read_json_body, serve_until_stopped
 
 _FILES = {
     "/": ("label.html", "text/html"),
@@ -88,7 +88,7 @@ class LabelServer:
         return web.json_response(await self._view())
 
     async def _label(self, request: web.Request) -> web.Response:
-        body = await read_json(request)
+        body = await read_json_body(request)
         url, verdict, category = (body.get(name, "") for name in ("url", "verdict", "category"))
         if verdict not in ("yes", "no", "skip") or not isinstance(url, str):
             raise web.HTTPBadRequest(text="A label needs a url and a verdict: yes, no or skip.")
@@ -108,13 +108,13 @@ class LabelServer:
         return web.json_response(await self._view())
 
     async def _search(self, request: web.Request) -> web.Response:
-        query = (await read_json(request)).get("query", "")
+        query = (await read_json_body(request)).get("query", "")
         if not isinstance(query, str):
             raise web.HTTPBadRequest(text="The query must be a string.")
         return web.json_response(search_view(self._session.search(query)))
 
     async def _show(self, request: web.Request) -> web.Response:
-        url = (await read_json(request)).get("url", "")
+        url = (await read_json_body(request)).get("url", "")
         if not isinstance(url, str):
             raise web.HTTPBadRequest(text="The url must be a string.")
         try:

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.archive.crawl_tables import (
-    first_line,
     open_tables,
     read_json,
     read_settings,
+    readable_table,
     table_files,
 )
 from focused.archive.page_history import HISTORY_COLUMNS
@@ -148,7 +148,7 @@ def _read_file(
     optional: Collection[str] = (),
 ) -> pa.Table:
     """Read columns of a file; ``optional`` ones that it lacks are null."""
-    try:
+    with readable_table(path):
         missing = sorted(set(columns) - set(pq.read_schema(path).names))
         if set(missing) <= set(optional):
             found = [name for name in columns if name not in missing]
@@ -157,14 +157,6 @@ def _read_file(
                 nulls = pa.nulls(len(table), schema.field(name).type)
                 table = table.append_column(name, nulls)
             return table
-    except FileNotFoundError:
-        raise StateError(
-            f"{path}: is missing; this is no crawl's folder, or its topic sets parquet = false"
-        ) from None
-    except (pa.ArrowException, OSError) as error:
-        raise StateError(
-            f"{path}: is damaged ({first_line(error)}); resume the crawl to write it again"
-        ) from None
     raise StateError(
         f"{path}: lacks the columns {', '.join(missing)}; it was written by another program or "
         f"version (expected are {len(schema.names)} columns from {schema.names[0]})"
