@@ -1,0 +1,110 @@
+"""Convert a response that holds a document into one that holds HTML.
+
+Converters and their libraries are imported with the first document of their format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from types import MappingProxyType
+
+from focused.documents import formats
+from focused.documents.errors import DocumentError
+from focused.documents.formats import document_format
+from focused.topic.document_formats import DOCUMENT_FORMATS, missing_document_library
+from focused.web.page import Failed, FailureKind, Fetched
+
+_HTML = "text/html; charset=utf-8"
+
+
+def to_html(fetched: Fetched, accepted: Collection[str] = DOCUMENT_FORMATS) -> Fetched | Failed:
+    """Return a response with its document as HTML; other responses as they are.
+
+    ``accepted`` are the formats to convert. Never raises but MemoryError. Failed: the document is
+    encrypted, damaged, too large, holds only images, or needs a library that is not installed.
+    """
+    name = document_format(fetched)
+    if name is None or name not in accepted:
+        return fetched
+    if (library := missing_document_library(name)) is not None:
+        detail = f"{library} is not installed: pip install 'focused-crawler[documents]'"
+        return Failed(fetched.url, FailureKind.MISSING_LIBRARY, fetched.status, detail)
+    try:
+        body = _CONVERTERS[name](fetched)
+    except DocumentError as error:
+        return Failed(fetched.url, error.kind, fetched.status, error.detail)
+    except RecursionError:
+        detail = f"the {name} file is nested too deeply"
+        return Failed(fetched.url, FailureKind.DAMAGED, fetched.status, detail)
+    headers = {**fetched.headers, "content-type": _HTML}
+    return replace(fetched, headers=headers, body=body, exchange=None)
+
+
+def _convert_pdf(fetched: Fetched) -> bytes:
+    from focused.documents.pdf import convert_pdf
+
+    return convert_pdf(fetched.body)
+
+
+def _convert_docx(fetched: Fetched) -> bytes:
+    from focused.documents.office import convert_docx
+
+    return convert_docx(fetched.body)
+
+
+def _convert_odt(fetched: Fetched) -> bytes:
+    from focused.documents.office import convert_odt
+
+    return convert_odt(fetched.body)
+
+
+def _convert_pptx(fetched: Fetched) -> bytes:
+    from focused.documents.office import convert_pptx
+
+    return convert_pptx(fetched.body)
+
+
+def _convert_epub(fetched: Fetched) -> bytes:
+    from focused.documents.epub import convert_epub
+
+    return convert_epub(fetched.body)
+
+
+def _convert_jats(fetched: Fetched) -> bytes:
+    from focused.documents.jats import convert_jats
+
+    return convert_jats(fetched.body)
+
+
+def _convert_text(fetched: Fetched) -> bytes:
+    from focused.documents.texts import convert_text
+
+    return convert_text(fetched.body, fetched.headers)
+
+
+def _convert_markdown(fetched: Fetched) -> bytes:
+    from focused.documents.texts import convert_markdown
+
+    return convert_markdown(fetched.body, fetched.headers)
+
+
+def _convert_latex(fetched: Fetched) -> bytes:
+    from focused.documents.texts import convert_latex
+
+    return convert_latex(fetched.body, fetched.headers)
+
+
+_CONVERTERS: MappingProxyType[str, Callable[[Fetched], bytes]] = MappingProxyType(
+    {
+        formats.PDF: _convert_pdf,
+        formats.DOCX: _convert_docx,
+        formats.ODT: _convert_odt,
+        formats.PPTX: _convert_pptx,
+        formats.EPUB: _convert_epub,
+        formats.JATS: _convert_jats,
+        formats.TEXT: _convert_text,
+        formats.MARKDOWN: _convert_markdown,
+        formats.LATEX: _convert_latex,
+    }
+)

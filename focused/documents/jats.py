@@ -1,0 +1,125 @@
+"""Convert XML articles (JATS and its predecessor, the NLM DTD)."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+
+from lxml import etree
+
+from focused.documents.markup import DocumentMetadata, MarkupWriter, Run
+from focused.documents.packages import parse_xml
+
+_XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+_BLOCKS = frozenset(
+    {"p", "title", "caption", "disp-formula", "tr", "verse-line", "preformat", "term"}
+)
+_REFERENCES = frozenset({"mixed-citation", "element-citation", "citation", "nlm-citation"})
+_SKIPPED = frozenset({"tex-math", "object-id", "issn", "graphic", "label", "alternatives"})
+_LINKS = frozenset({"ext-link", "uri", "self-uri"})
+_LICENCE = "{http://www.niso.org/schemas/ali/1.0/}license_ref"
+
+
+def convert_jats(body: bytes) -> bytes:
+    """Return an article as HTML; raises DocumentError for damaged XML."""
+    root = parse_xml(body, "the article")
+    article = root if _local(root) == "article" else root.find(".//{*}article")
+    article = root if article is None else article
+    meta = article.find("{*}front/{*}article-meta")
+    writer = MarkupWriter()
+    metadata = DocumentMetadata() if meta is None else _metadata(article, meta)
+    writer.text_block("h1", metadata.title)
+    for abstract in () if meta is None else meta.iter("{*}abstract"):
+        _write(abstract, writer, 1)
+    for part in article.findall("{*}body") + article.findall("{*}back"):
+        _write(part, writer, 1)
+    return writer.html(metadata)
+
+
+def _local(element: etree._Element) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _write(parent: etree._Element, writer: MarkupWriter, level: int) -> None:
+    for element in parent:
+        kind = _local(element)
+        if kind == "title":
+            writer.block(f"h{min(max(level, 2), 6)}", _runs(element))
+        elif kind in _REFERENCES:
+            runs = list(_runs(element))
+            writer.block("li", [*runs, *_identifier_runs(element)])
+        elif kind in _BLOCKS:
+            tag = {"preformat": "pre", "p": "li" if _local(parent) == "list-item" else "p"}
+            writer.block(tag.get(kind, "p"), _runs(element))
+        elif kind not in _SKIPPED:
+            _write(element, writer, level + (kind == "sec"))
+
+
+def _runs(element: etree._Element, link: str | None = None) -> Iterator[Run]:
+    yield element.text or "", link
+    for child in element:
+        kind = _local(child)
+        if not kind:  # an entity that is not expanded: HTML's have a known character
+            text = html.unescape(child.text or "") if isinstance(child, etree._Entity) else ""
+            yield "" if text.startswith("&") else text, link
+        elif kind not in _SKIPPED:
+            target = child.get(_XLINK_HREF) or child.text if kind in _LINKS else None
+            yield from _runs(child, target or link)
+            if kind in _BLOCKS or kind in ("td", "th", "person-group", "name", "string-name"):
+                yield " ", None
+        yield child.tail or "", link
+
+
+def _identifier_runs(reference: etree._Element) -> Iterator[Run]:
+    """Yield the DOIs of a reference as links."""
+    for each in reference.iter("{*}pub-id"):
+        doi = (each.text or "").strip()
+        if each.get("pub-id-type") == "doi" and doi.startswith("10."):
+            yield " doi:", None
+            yield doi, f"https://doi.org/{doi}"
+
+
+def _metadata(article: etree._Element, meta: etree._Element) -> DocumentMetadata:
+    licence = meta.find(".//{*}license")
+    reference = meta.find(f".//{_LICENCE}")
+    declared = "" if licence is None else licence.get(_XLINK_HREF) or ""
+    abstract = meta.find("{*}abstract")
+    return DocumentMetadata(
+        title=_text(meta.find("{*}title-group/{*}article-title")),
+        authors=list(_authors(meta)),
+        published=_date(meta),
+        language=article.get("{http://www.w3.org/XML/1998/namespace}lang", ""),
+        description=_text(abstract),
+        licence=declared or _text(reference),
+    )
+
+
+def _text(element: etree._Element | None) -> str:
+    return "" if element is None else " ".join("".join(t for t, _ in _runs(element)).split())
+
+
+def _authors(meta: etree._Element) -> Iterator[str]:
+    for contributor in meta.iterfind("{*}contrib-group/{*}contrib"):
+        if contributor.get("contrib-type", "author") != "author":
+            continue
+        name = contributor.find(".//{*}name")
+        if name is not None:
+            given, family = (
+                _text(name.find(f"{{*}}{part}")) for part in ("given-names", "surname")
+            )
+            yield f"{given} {family}".strip()
+        else:
+            other = contributor.find(".//{*}collab")
+            yield _text(contributor.find(".//{*}string-name") if other is None else other)
+
+
+def _date(meta: etree._Element) -> str:
+    """Return the earliest complete date of publication, or its year."""
+    dates = []
+    for each in meta.iterfind("{*}pub-date"):
+        year, month, day = (_text(each.find(f"{{*}}{part}")) for part in ("year", "month", "day"))
+        if year.isdecimal():
+            month, day = (value if value.isdecimal() else "1" for value in (month, day))
+            dates.append(f"{year}-{month:0>2}-{day:0>2}")
+    return min(dates, default="")
