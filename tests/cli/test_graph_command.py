@@ -1,0 +1,141 @@
+"""The command ``focused graph``, and the graph in the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.cli import main
+from tests.support.crawl_folders import good_page, page, write_crawl
+
+HUB, TOPIC, OWN, FAR = (
+    "https://hub.example/",
+    "https://topic.example/",
+    "https://topic.example/own",
+    "https://far.example/\x1b[2J",
+)
+LINKS = [(HUB, TOPIC), (TOPIC, OWN), (OWN, TOPIC), (OWN, FAR), (HUB, OWN)]
+
+
+def focused(*arguments: object) -> Result:
+    done = CliRunner().invoke(main, [*map(str, arguments)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def graph(command: str, *arguments: object) -> Result:
+    done = focused("graph", command, *arguments)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [good_page(HUB, parent=None), good_page(TOPIC), page(OWN)]
+    links = [{"source": s, "target": t, "anchor": f"to {t[8:11]}"} for s, t in LINKS]
+    folder = tmp_path_factory.mktemp("crawls") / "whales"
+    return write_crawl(folder, rows, links=links, settings={"policy": "focused"})
+
+
+@pytest.fixture(scope="module")
+def folder(crawl: Path) -> Path:
+    done = graph("build", crawl)
+    made = crawl.with_name("whales-graph")
+    assert done.stderr.splitlines()[-1] == f"focused: 4 pages and 5 links are in {made}"
+    return made
+
+
+def test_links_of_a_page_are_listed(folder: Path) -> None:
+    assert graph("out", folder, HUB).stdout.split() == [TOPIC, OWN]
+    # As people type it.
+    assert graph("in", folder, "Topic.example").stdout.split() == [HUB, OWN]
+    limited = graph("in", folder, TOPIC, "--limit", 1)
+    assert limited.stdout.split() == [HUB]
+    assert "and 1 more; --limit shows them" in limited.stderr
+    rows = json.loads(graph("in", folder, TOPIC, "--anchors", "--json").stdout)
+    assert rows[0] == {"url": HUB, "anchor": "to top", "nofollow": False}
+
+
+def test_control_characters_are_escaped(folder: Path) -> None:
+    assert "\\x1b[2J" in graph("out", folder, OWN).stdout
+    assert "\x1b" not in graph("neighbours", folder, OWN).output
+
+
+def test_links_of_a_host_are_counted(folder: Path) -> None:
+    rows = json.loads(graph("out", folder, "hub.example", "--hosts", "--json").stdout)
+    assert rows == [{"host": "topic.example", "links": 2}]
+    assert focused("graph", "in", folder, "x.example", "--hosts").exit_code == 2
+
+
+def test_paths_and_neighbours(folder: Path) -> None:
+    assert graph("path", folder, HUB, FAR).stdout.count("\n") == 3
+    done = focused("graph", "path", folder, FAR, HUB)
+    assert done.exit_code == 1 and "no links lead from" in done.stderr
+    rows = json.loads(graph("neighbours", folder, FAR, "--distance", 2, "--json").stdout)
+    assert rows == [
+        {"url": TOPIC, "in-degree": 2},
+        {"url": OWN, "in-degree": 2},
+        {"url": HUB, "in-degree": 0},
+    ]
+
+
+def test_statistics(folder: Path) -> None:
+    found = json.loads(graph("stats", folder, "--components", "--communities", "--json").stdout)
+    assert (found["pages"], found["fetched"], found["links"], found["hosts"]) == (4, 3, 5, 3)
+    assert found["bow-tie"] == {"core": 2, "upstream": 1, "downstream": 1, "other": 0}
+    assert found["largest in-degree"] == 2 and found["links between hosts"] == 3
+    assert found["communities of hosts"]
+    assert "bow-tie: core 2, upstream 1" in graph("stats", folder, "--components").stdout
+
+
+@pytest.mark.parametrize(
+    ("by", "best"),
+    [
+        ("in-degree", TOPIC),
+        ("authority", TOPIC),
+        ("hub", HUB),
+        ("hits-authority", TOPIC),
+        ("hits-hub", HUB),
+        ("pagerank", OWN),
+        ("topic-pagerank", OWN),
+    ],
+)
+def test_the_best_pages_by_each_measure(folder: Path, by: str, best: str) -> None:
+    rows = json.loads(graph("top", folder, "--by", by, "--json", "--limit", 2).stdout)
+    scores = {row["url"]: row[by] for row in rows}
+    assert scores[best] == max(scores.values())
+
+
+def test_the_best_hosts(folder: Path) -> None:
+    rows = json.loads(graph("top", folder, "--hosts", "--by", "in-degree", "--json").stdout)
+    assert rows[0]["in-degree"] == 1 and len(rows) == 3
+    assert "pagerank" in graph("top", folder, "--hosts", "--by", "pagerank").stdout
+    assert "hosts have in-degree and pagerank" in focused("graph", "top", folder, "--hosts").stderr
+
+
+def test_the_graph_is_exported(folder: Path, tmp_path: Path) -> None:
+    graph("export", folder, tmp_path / "web.graphml", "--fetched")
+    assert len(nx.read_graphml(tmp_path / "web.graphml").edges) == 4
+    graph("export", folder, tmp_path / "hosts.tsv", "--hosts")
+    assert "hub.example\ttopic.example\t2\n" in (tmp_path / "hosts.tsv").read_text()
+    assert focused("graph", "export", folder, tmp_path / "none" / "a.tsv").exit_code == 2
+
+
+def test_the_report_names_hubs_and_authorities(crawl: Path, folder: Path, tmp_path: Path) -> None:
+    done = focused("report", crawl, "--graph", folder, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "Authorities of the topic" in done.stdout and "Hubs of the topic" in done.stdout
+    links = json.loads((tmp_path / "out/report.json").read_text())["links"]
+    assert links["authorities"][0] == {"url": TOPIC, "score": 1.0, "relevance": 0.9}
+    assert [each["url"] for each in links["hubs"]][:1] == [HUB]
+
+
+def test_what_cannot_be_done_is_explained(crawl: Path, folder: Path, tmp_path: Path) -> None:
+    assert "no page of this link graph" in focused("graph", "in", folder, "http://x/").stderr
+    assert "holds no link graph" in focused("graph", "stats", crawl).stderr
+    assert "has other files" in focused("graph", "build", crawl, "--out", crawl).stderr
+    assert "no such folder" in focused("graph", "build", tmp_path / "none").stderr

@@ -1,0 +1,67 @@
+"""Exports of the link graph, read again by other programs' readers."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import networkx as nx
+import pyarrow.parquet as pq
+import pytest
+
+from focused.errors import ConfigurationError
+from focused.link_graph.build import build_graph
+from focused.link_graph.graph_export import ExportedGraph, to_networkx, write_graph
+from focused.link_graph.page_graph import PageGraph
+from tests.support.crawl_folders import page, write_crawl
+
+A, B, C = "https://a.example/?x=1&y=<2>", "https://a.example/b", "https://c.example/"
+LINKS = {(A, B), (A, C), (B, C)}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> PageGraph:
+    folder = tmp_path_factory.mktemp("export")
+    rows = [page(A, relevance=0.5), page(B, relevance=None)]
+    links = [{"source": source, "target": target} for source, target in sorted(LINKS)]
+    build_graph([write_crawl(folder / "crawl", rows, links=links)], folder / "graph")
+    return PageGraph(folder / "graph")
+
+
+def test_graphml_is_read_by_networkx(graph: PageGraph, tmp_path: Path) -> None:
+    write_graph(ExportedGraph.pages(graph), tmp_path / "web.graphml")
+    read = nx.read_graphml(tmp_path / "web.graphml")
+    urls = nx.get_node_attributes(read, "url")
+    assert {(urls[source], urls[target]) for source, target in read.edges} == LINKS
+    relevance = {urls[n]: value for n, value in nx.get_node_attributes(read, "relevance").items()}
+    assert relevance == {A: 0.5}
+
+
+def test_an_object_of_networkx_has_the_same_links(graph: PageGraph) -> None:
+    made = to_networkx(ExportedGraph.pages(graph))
+    assert set(made.edges) == LINKS and made.nodes[A] == {"relevance": 0.5}
+    fetched = to_networkx(ExportedGraph.pages(graph, fetched_only=True))
+    assert set(fetched.edges) == {(A, B)} and set(fetched) == {A, B}
+
+
+def test_parquet_has_links_and_nodes(graph: PageGraph, tmp_path: Path) -> None:
+    write_graph(ExportedGraph.pages(graph), tmp_path / "web.parquet")
+    rows = pq.read_table(tmp_path / "web.parquet").to_pylist()
+    assert {(row["source"], row["target"]) for row in rows} == LINKS
+    nodes = pq.read_table(tmp_path / "web.nodes.parquet").to_pylist()
+    assert [row["name"] for row in nodes] == [A, B, C]
+    assert [row["relevance"] for row in nodes] == [0.5, None, None]
+
+
+@pytest.mark.parametrize("name", ["web.tsv", "web.tsv.gz"])
+def test_lines_of_the_host_graph(graph: PageGraph, tmp_path: Path, name: str) -> None:
+    write_graph(ExportedGraph.hosts(graph), tmp_path / name)
+    read = gzip.open if name.endswith("gz") else open
+    with read(tmp_path / name, "rt") as file:
+        assert file.read() == "a.example\tc.example\t2\n"
+
+
+def test_another_suffix_is_refused(graph: PageGraph, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"none of \.graphml, \.parquet"):
+        write_graph(ExportedGraph.pages(graph), tmp_path / "web.gexf")
+    assert not list(tmp_path.iterdir())
