@@ -1,0 +1,198 @@
+"""Harvest beside web spam: focused crawls with and without the spam filter.
+
+``python benchmarks/spam.py`` crawls four recorded webs, first as they are and then with the sites
+of one spammer at a time (:mod:`spam_sites`): families that the spam classifier is trained on, and
+others. It prints for each crawl the relevant pages by ground truth, the requests for spam pages,
+how many of those the crawl called on topic, and how many good pages it called spam. Missing webs
+are built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+from harvest import PARTS, ROOT, Part, build
+from spam_sites import FAMILIES, UNSEEN_FAMILIES, SpamNetwork
+
+from focused.crawl.spam_filter import SPAM_THRESHOLD
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
+from focused.experiments.experiment_plan import (
+    PreparedTopic,
+    RequestedRuns,
+    Trial,
+    parse_seed_set,
+    plan_experiment,
+)
+from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
+from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
+from focused.experiments.web_sources import ExperimentWeb
+from focused.orderings import PolicyInputs, find_policy
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.topic.topic_file import load_topic
+from focused.web.page import Fetched, Page
+
+CLEAN = "none"
+ACTIONS = ("ignore", "avoid")
+_SOURCE_PAGES = 300
+_LATENCY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One crawl: ``relevant`` pages by ground truth; ``called_*`` by the crawl itself."""
+
+    web: str
+    topic: str
+    family: str
+    action: str
+    requests: int
+    relevant: int
+    spam_requests: int
+    spam_on_topic: int
+    good_pages: int
+    good_called_spam: int
+
+
+def main() -> int:
+    """Crawl and print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--budget", type=int, default=300, help="pages per crawl (default: 300)")
+    parser.add_argument(
+        "--topics", type=int, default=1, help="topics of each web, the last ones (default: 1)"
+    )
+    parser.add_argument("--families", default=",".join((CLEAN, *FAMILIES)))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
+    options = parser.parse_args()
+    options.out = options.out and options.out.resolve()
+    os.chdir(ROOT)
+    for part in PARTS:
+        if status := build(part):
+            return status
+    tasks = [(part, topic) for part in PARTS for topic in part.topics[-options.topics :]]
+    crawl = partial(crawl_topic, budget=options.budget, families=tuple(options.families.split(",")))
+    rows: list[Row] = []
+    # A web's cache of parsed pages is open in one process at a time.
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for found in pool.map(crawl, tasks):
+            rows += found
+            for row in found:
+                print(*asdict(row).values(), sep="\t", flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    print_summary(pd.DataFrame([asdict(row) for row in rows]))
+    return 0
+
+
+def print_summary(rows: pd.DataFrame) -> None:
+    """Print means over topics, by family and action."""
+    rows = rows.assign(
+        spam_share=rows["spam_requests"] / rows["requests"],
+        wrongly=rows["good_called_spam"] / rows["good_pages"],
+        unseen=rows["family"].isin(UNSEEN_FAMILIES),
+    )
+    columns = ["relevant", "spam_share", "spam_on_topic", "wrongly"]
+    print(rows.groupby(["unseen", "family", "action"])[columns].mean().round(4).to_string())
+
+
+def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) -> list[Row]:
+    """Crawl one topic on one web, once for each family and action."""
+    part, name = task
+    web = ExperimentWeb(part.web.name, part.web)
+    topic = load_topic(Path(f"topics/{name}.toml"))
+    models = load_crawl_models(topic, web=str(part.web), replay=None, say=print)
+    prepared = {
+        topic.name: PreparedTopic(topic, models.classifier, models.scorer, models.training_urls)
+    }
+    plan = plan_experiment(
+        [web],
+        [topic],
+        prepared,
+        RequestedRuns(
+            ("focused",),
+            [parse_seed_set("on-topic:5")],
+            (None,),
+            ExperimentSettings(str(budget), 1),
+        ),
+        print,
+    )
+    contexts = WebContextCache({web.name: web}, prepared)
+    try:
+        return list(_crawl_each(contexts.for_trial(plan.trials[0]), plan.trials[0], families))
+    finally:
+        contexts.close()
+
+
+def _crawl_each(context: WebContext, trial: Trial, families: tuple[str, ...]) -> Iterator[Row]:
+    source = _source(context)
+    for family in families:
+        network: Network = context.network
+        spam = None
+        if family != CLEAN:
+            network = spam = SpamNetwork(context.network, family, source, trial.repeat)
+        for action in ACTIONS:
+            yield _crawl(context, trial, network, spam, family, action)
+
+
+def _source(context: WebContext) -> list[Page]:
+    """The relevant pages that a spammer copies from: the first ones by URL."""
+    pages = []
+    for url in sorted(context.ground_truth.relevant)[:_SOURCE_PAGES]:
+        answer = context.network.answer(url, 0.0, 0.0)
+        page = context.network.parse(answer) if isinstance(answer, Fetched) else None
+        if isinstance(page, Page) and len(page.text.split()) >= 30:
+            pages.append(page)
+    return pages
+
+
+def _crawl(
+    context: WebContext,
+    trial: Trial,
+    network: Network,
+    spam: SpamNetwork | None,
+    family: str,
+    action: str,
+) -> Row:
+    topic = topic_for_run(context.prepared_topic.topic, trial)
+    topic = replace(topic, scope=replace(topic.scope, spam=action))
+    # Not the caching classifier of experiments: it has no spam classifier.
+    classifier = context.prepared_topic.classifier
+    inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
+    run = simulate(
+        topic,
+        classifier,
+        network,
+        find_policy("focused")(inputs),
+        latency=hashed_latency(_LATENCY_S, trial.repeat),
+        training_urls=context.ground_truth.training_urls,
+        seeds=trial.start,
+        pages=trial.budget,
+    )
+    pages = run.pages[run.pages["outcome"] == "fetched"]
+    is_spam = pages["url"].map(spam.is_spam if spam else lambda url: False).astype(bool)
+    good = pages[~is_spam]
+    return Row(
+        web=trial.web,
+        topic=trial.topic,
+        family=family,
+        action=action,
+        requests=len(run.asked),
+        relevant=int(context.ground_truth.relevance_of(good).sum()),
+        spam_requests=sum(spam.is_spam(url) for url in run.asked) if spam else 0,
+        spam_on_topic=int(pages.loc[is_spam, "on_topic"].sum()),
+        good_pages=len(good),
+        good_called_spam=int((good["spam"].fillna(0.0) >= SPAM_THRESHOLD).sum()),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

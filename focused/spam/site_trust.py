@@ -1,0 +1,210 @@
+"""Site trust: the probability that a site is spam, and from it that each of its pages is.
+
+Three observations, combined as log-odds. A new site starts with the share of spam among sites,
+moved towards the sites that link to it: spammers link to each other, and good sites seldom link to
+them (Gyöngyi, Garcia-Molina, Pedersen, VLDB 2004, "Combating web spam with TrustRank"). The mean
+evidence of its pages (:class:`~focused.spam.spam_classifier.SpamClassifier`) then says what a
+single page cannot. Sites of seeds and of sample pages were chosen by a person: they are trusted,
+and show how good pages score in this crawl.
+
+Evidence is scaled so that good pages have mean 0 and made spam has mean 1.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import xxhash
+
+from focused.spam.spam_classifier import SpamClassifier
+from focused.storage.tables import Tables
+from focused.web.host_names import registered_domain
+from focused.web.urls import host_of
+
+SPAM_SITE_SHARE = 0.02
+"""The share of spam among sites of which nothing is known yet."""
+SPAM_PAGES_OF_SITES = 0.005, 0.97
+"""The share of spam pages on good and on spam sites."""
+MIN_PAGES_TO_CONVICT = 5
+MIN_PROBABILITY_TO_CONVICT = 0.8
+
+_GOOD_SITES_SD, _GOOD_PAGES_SD = 0.2, 0.35
+_SPAM_SITES_SD, _SPAM_PAGES_SD = 0.3, 0.3
+_SPAM_MEAN = 0.8
+"""Of scaled evidence, between and within sites; chosen on the first topic of each web of
+benchmarks/spam.py, which measures on the last."""
+
+_BASE_SITES = 4.0
+"""How many linking sites the share of spam among all sites weighs as much as."""
+_PRIOR_LIMITS = 0.002, 0.8
+_MAX_PAGE_LOG_ODDS = 4.0
+_BASELINE_PAGES = 20.0
+"""How many pages of trusted sites the mean of held-out samples weighs as much as."""
+_MAX_LINKED_SITES = 20
+"""Sites that one page can link to: the first ones count."""
+_MAX_CACHED_PAIRS = 100_000
+_MAX_SOURCES = 16
+"""Linking sites that are remembered: the latest."""
+
+_COUNTS = struct.Struct(">If")
+_KEY_BYTES = 8
+_BASELINE_KEY = b"baseline"
+
+
+@dataclass(slots=True)
+class _SiteEvidence:
+    """The number of pages with evidence and its sum; the keys of sites that link here."""
+
+    pages: int = 0
+    total: float = 0.0
+    sources: tuple[bytes, ...] = ()
+
+    def packed(self) -> bytes:
+        return _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> _SiteEvidence:
+        begins = range(_COUNTS.size, len(raw), _KEY_BYTES)
+        sources = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
+        pages, total = _COUNTS.unpack_from(raw)
+        return cls(pages, total, sources)
+
+
+class SiteTrust:
+    """Rates pages by their own evidence and their site's; persistent, the caller commits.
+
+    A site is a registered domain, with a row of at most 136 bytes. A page writes the row of its own
+    site, and those of sites that its site did not link to before, at most 20.
+    """
+
+    def __init__(self, tables: Tables, trusted_urls: Collection[str] = ()) -> None:
+        """Pages of ``trusted_urls`` were chosen by a person."""
+        self._tables = tables
+        self._trusted = {_key_of(url) for url in trusted_urls}
+        self._baseline = self._load(_BASELINE_KEY)
+        self._linked: set[tuple[bytes, bytes]] = set()  # pairs of sites that were looked up
+
+    def trust(self, urls: Iterable[str]) -> None:
+        """Trust the sites of these URLs, too."""
+        self._trusted.update(map(_key_of, urls))
+
+    def spam_probability(
+        self, url: str, evidence: float | None, classifier: SpamClassifier
+    ) -> float:
+        """Return the probability in [0, 1] that a page is spam; writes nothing."""
+        of_site = self.site_probability(url)
+        if not of_site:
+            return 0.0
+        on_good, on_spam = SPAM_PAGES_OF_SITES
+        prior = of_site * on_spam + (1.0 - of_site) * on_good
+        if evidence is None:
+            return prior
+        scaled = self._scaled(evidence, classifier)
+        ratio = _log_ratio(scaled, _GOOD_PAGES_SD, _SPAM_PAGES_SD)
+        limited = min(max(ratio, -_MAX_PAGE_LOG_ODDS), _MAX_PAGE_LOG_ODDS)
+        return _probability(_log_odds(prior) + limited)
+
+    def site_probability(self, url: str) -> float:
+        """Return the probability in [0, 1] that the site of ``url`` is spam; 0 if trusted."""
+        key = _key_of(url)
+        if key in self._trusted:
+            return 0.0
+        found = self._load(key)
+        of_sources = sum(map(self._probability_by_pages, found.sources))
+        linked = (_BASE_SITES * SPAM_SITE_SHARE + of_sources) / (_BASE_SITES + len(found.sources))
+        least, most = _PRIOR_LIMITS
+        return _posterior(min(max(linked, least), most), found)
+
+    def is_spam_site(self, url: str) -> bool:
+        """Whether the site of ``url`` is spam beyond doubt, after several pages."""
+        key = _key_of(url)
+        if key in self._trusted or self._load(key).pages < MIN_PAGES_TO_CONVICT:
+            return False
+        return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
+
+    def learn(
+        self,
+        url: str,
+        evidence: float | None,
+        linked_urls: Iterable[str],
+        classifier: SpamClassifier,
+    ) -> None:
+        """Add a page's evidence to its site's, and its site to the sources of those it links to."""
+        key = _key_of(url)
+        rows = []
+        if evidence is not None:
+            own = self._load(key)
+            own.pages += 1
+            own.total += self._scaled(evidence, classifier)
+            rows.append((key, own.packed()))
+            if key in self._trusted:
+                self._baseline.pages += 1
+                self._baseline.total += evidence
+                rows.append((_BASELINE_KEY, self._baseline.packed()))
+        linked_keys = dict.fromkeys(map(_key_of, linked_urls))
+        linked_keys.pop(key, None)
+        if len(self._linked) > _MAX_CACHED_PAIRS:
+            self._linked.clear()
+        for linked_key in list(linked_keys)[:_MAX_LINKED_SITES]:
+            if (key, linked_key) in self._linked:
+                continue
+            self._linked.add((key, linked_key))
+            linked = self._load(linked_key)
+            if key not in linked.sources:
+                linked.sources = (*linked.sources, key)[-_MAX_SOURCES:]
+                rows.append((linked_key, linked.packed()))
+        self._tables.put_many("site_trust", rows)
+
+    def _probability_by_pages(self, key: bytes) -> float:
+        """Return what a site's own pages tell of it."""
+        return 0.0 if key in self._trusted else _posterior(SPAM_SITE_SHARE, self._load(key))
+
+    def _scaled(self, evidence: float, classifier: SpamClassifier) -> float:
+        baseline = self._baseline
+        good_mean = (_BASELINE_PAGES * classifier.good_mean + baseline.total) / (
+            _BASELINE_PAGES + baseline.pages
+        )
+        return (evidence - good_mean) / (classifier.spam_mean - classifier.good_mean)
+
+    def _load(self, key: bytes) -> _SiteEvidence:
+        raw = self._tables.get("site_trust", key)
+        return _SiteEvidence() if raw is None else _SiteEvidence.unpack(raw)
+
+
+def _posterior(prior: float, found: _SiteEvidence) -> float:
+    """Return a site's probability of being spam, by the mean evidence of its pages."""
+    if not found.pages:
+        return prior
+    good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(found.pages))
+    spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(found.pages))
+    ratio = _log_ratio(found.total / found.pages, good_sd, spam_sd)
+    return _probability(_log_odds(prior) + ratio)
+
+
+@lru_cache(10_000)
+def _key_of_host(host: str) -> bytes:
+    return xxhash.xxh3_64_digest(registered_domain(host).encode())
+
+
+def _key_of(url: str) -> bytes:
+    """Return the key of a URL's site."""
+    return _key_of_host(host_of(url))
+
+
+def _log_ratio(scaled: float, good_sd: float, spam_sd: float) -> float:
+    """Return the log-likelihood ratio of spam against good; values beyond a mean count as it."""
+    of_good = max(scaled, 0.0) / good_sd
+    of_spam = min(scaled - _SPAM_MEAN, 0.0) / spam_sd
+    return 0.5 * (of_good * of_good - of_spam * of_spam) + math.log(good_sd / spam_sd)
+
+
+def _log_odds(probability: float) -> float:
+    return math.log(probability / (1.0 - probability))
+
+
+def _probability(log_odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -30.0), 30.0)))

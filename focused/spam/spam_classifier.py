@@ -1,0 +1,50 @@
+"""The spam classifier: evidence that a page's text is spam, from its content signals.
+
+An additive model: each signal contributes a piecewise linear function of its value. It is fitted on
+a topic's own samples beside spam made of their words (:mod:`focused.spam.spam_training`), so it
+knows how good pages of this subject and language read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.spam.content_signals import SIGNALS, PopularWords, content_signals
+from focused.web.page import Page
+
+MAX_EVIDENCE = 4.0
+
+
+@dataclass(frozen=True)
+class SpamClassifier:
+    """Rates texts by their content signals.
+
+    ``knots`` and ``values``, shape (19, k), are the points of each signal's function; knots ascend
+    strictly. ``good_mean`` and ``spam_mean`` are the mean evidence of held-out good pages and of
+    held-out made spam.
+    """
+
+    popular: PopularWords
+    knots: NDArray[np.float32]
+    values: NDArray[np.float32]
+    bias: float
+    good_mean: float
+    spam_mean: float
+
+    def evidence(self, page: Page) -> float | None:
+        """Return log-odds of spam against good, both equally likely, within ±4.
+
+        None if the text is too short to tell.
+        """
+        signals = content_signals(page, self.popular)
+        return None if signals is None else self.evidence_of(signals)
+
+    def evidence_of(self, signals: NDArray[np.float64]) -> float:
+        """Return the evidence for signals of shape (19,), within ±4."""
+        total = self.bias
+        for place in range(len(SIGNALS)):
+            total += float(np.interp(signals[place], self.knots[place], self.values[place]))
+        return min(max(total, -MAX_EVIDENCE), MAX_EVIDENCE)

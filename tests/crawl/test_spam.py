@@ -1,0 +1,97 @@
+"""Spam in a crawl: it neither counts nor guides, as the topic file asks."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from focused.spam.spam_families import repeat_keywords
+from focused.spam.spam_training import fit_spam_classifier
+from focused.web.page import FailureKind
+from tests.support.keyword_guide import WhaleClassifier
+from tests.support.prose import prose_pages
+from tests.support.simulated import page, site, topic
+
+GOOD, SPAM = "http://good.test/", "http://spam.test/"
+SPAM_PAGES = 30
+
+
+class RatingClassifier(WhaleClassifier):
+    """Pages about whales are on topic; spam is rated by the documentation's prose."""
+
+    def __init__(self) -> None:
+        self.spam = fit_spam_classifier(prose_pages()[::2], seed=1)
+
+
+@pytest.fixture(scope="module")
+def classifier() -> RatingClassifier:
+    return RatingClassifier()
+
+
+@pytest.fixture(scope="module")
+def web():
+    rng, texts = random.Random(2), [page.text for page in prose_pages()]
+    good = [page(f"{GOOD}{i}", f"{GOOD}{i + 1}", text=f"whale {texts[i]}") for i in range(15)]
+    spam = [
+        page(
+            f"{SPAM}{i}",
+            f"{SPAM}{i + 1}",
+            text=f"whale {repeat_keywords(rng.sample(texts, 6), 250, rng)}",
+        )
+        for i in range(SPAM_PAGES)
+    ]
+    return site(
+        page("http://seed.test/", f"{GOOD}0", f"{SPAM}0", text=f"whale {texts[40]}"), *good, *spam
+    )
+
+
+def crawled(simulate, folder, web, classifier, action):
+    subject = topic(folder, "http://seed.test/")
+    subject = replace(subject, scope=replace(subject.scope, spam=action))
+    return simulate(subject, web, classifier=classifier).run()
+
+
+def on_topic(crawl, host):
+    return [url for url, row in crawl.rows.items() if row["on_topic"] and url.startswith(host)]
+
+
+def test_a_spam_site_is_closed_and_good_pages_are_harvested(simulate, tmp_path, web, classifier):
+    crawl = crawled(simulate, tmp_path, web, classifier, "avoid")
+    assert len(on_topic(crawl, GOOD)) == 15
+    assert len(on_topic(crawl, SPAM)) < 10
+    assert len([url for _, url in crawl.asked if url.startswith(SPAM)]) < SPAM_PAGES
+    assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
+    assert crawl.crawl.counters.spam > 0
+
+
+def test_a_site_that_was_requested_by_a_spider_or_an_operator_is_trusted(
+    simulate, tmp_path, web, classifier
+):
+    subject = topic(tmp_path, "http://seed.test/")
+    crawl = simulate(subject, web, classifier=classifier)
+    crawl.crawl.enqueue_url(f"{SPAM}0", 1.0, crawl.now)
+    crawl.run()
+    assert len(on_topic(crawl, SPAM)) == SPAM_PAGES
+
+
+def test_report_stores_the_probability_and_changes_nothing(simulate, tmp_path, web, classifier):
+    crawl = crawled(simulate, tmp_path, web, classifier, "report")
+    assert len(on_topic(crawl, SPAM)) == SPAM_PAGES
+    assert crawl.rows[f"{SPAM}{SPAM_PAGES - 1}"]["spam"] > 0.5
+    assert crawl.rows[f"{GOOD}14"]["spam"] < 0.1
+
+
+def test_ignore_rates_nothing(simulate, tmp_path, web, classifier):
+    crawl = crawled(simulate, tmp_path, web, classifier, "ignore")
+    assert {row["spam"] for row in crawl.rows.values() if row["outcome"] == "fetched"} == {0.0}
+
+
+def test_a_killed_crawl_knows_the_closed_site(simulate, tmp_path, web, classifier):
+    crawl = crawled(simulate, tmp_path, web, classifier, "avoid")
+    reasons = {row["failure"] for row in crawl.rows.values()}
+    crawl.close()
+    again = crawled(simulate, tmp_path, web, classifier, "avoid")
+    assert again.crawl.traps.refusal_reason(f"{SPAM}new") == "trap: spam site"
+    assert FailureKind.INTERNAL_ERROR not in reasons

@@ -1,0 +1,105 @@
+"""What a site's pages and the sites that link to it tell about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from focused.spam.site_trust import MIN_PAGES_TO_CONVICT, SPAM_SITE_SHARE, SiteTrust
+from focused.spam.spam_classifier import SpamClassifier
+from focused.spam.spam_training import fit_spam_classifier
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from tests.support.prose import prose_pages
+
+A, B, SEED = "http://a.test/1", "http://b.test/1", "http://seed.test/"
+
+
+@pytest.fixture(scope="module")
+def model() -> SpamClassifier:
+    fitted = fit_spam_classifier(prose_pages()[::2], seed=1)
+    assert fitted is not None
+    return fitted
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Iterator[Tables]:
+    store = StateStore.open(tmp_path / "state", {})
+    yield store.tables
+    store.close()
+
+
+@pytest.fixture
+def trust(tables: Tables) -> SiteTrust:
+    return SiteTrust(tables, [SEED])
+
+
+def learn(trust: SiteTrust, model: SpamClassifier, url: str, evidence: float, times: int) -> None:
+    for _ in range(times):
+        trust.learn(url, evidence, (), model)
+
+
+def test_a_new_site_has_the_share_of_spam_among_sites(trust):
+    assert trust.site_probability(A) == pytest.approx(SPAM_SITE_SHARE)
+
+
+def test_pages_that_read_like_made_text_convict_their_site(trust, model):
+    learn(trust, model, A, model.spam_mean, MIN_PAGES_TO_CONVICT)
+    assert trust.is_spam_site(A)
+    assert not trust.is_spam_site(B)
+
+
+def test_one_page_convicts_no_site(trust, model):
+    learn(trust, model, A, model.spam_mean, 1)
+    assert not trust.is_spam_site(A)
+    assert trust.spam_probability(A, model.good_mean, model) < 0.5
+
+
+def test_good_pages_keep_their_site_good_however_many_they_are(trust, model):
+    learn(trust, model, A, model.good_mean, 100)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+
+
+def test_hosts_of_one_domain_are_one_site(trust, model):
+    learn(trust, model, "http://one.a.test/", model.spam_mean, MIN_PAGES_TO_CONVICT)
+    assert trust.is_spam_site("http://two.a.test/")
+
+
+def test_links_from_spam_sites_make_a_site_suspect(trust, model):
+    for number in range(5):
+        site = f"http://spam{number}.test/"
+        learn(trust, model, site, model.spam_mean, 10)
+        trust.learn(site, model.spam_mean, [A], model)
+    assert trust.site_probability(A) > 0.3
+
+
+def test_links_from_good_sites_make_a_site_less_suspect(trust, model):
+    for number in range(5):
+        trust.learn(f"http://good{number}.test/", model.good_mean, [A], model)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+
+
+def test_a_site_that_a_person_chose_is_no_spam_whatever_its_pages_say(trust, model):
+    learn(trust, model, SEED, model.spam_mean, 20)
+    assert trust.site_probability(SEED) == 0.0
+    assert not trust.is_spam_site(SEED)
+    assert trust.spam_probability(SEED, model.spam_mean, model) == 0.0
+
+
+def test_pages_of_trusted_sites_show_how_good_pages_score(trust, model):
+    between = (model.good_mean + model.spam_mean) / 2
+    learn(trust, model, A, between, 10)
+    suspect = trust.site_probability(A)
+    learn(trust, model, SEED, between, 100)
+    learn(trust, model, B, between, 10)
+    assert trust.site_probability(B) < suspect
+
+
+def test_what_was_learned_outlasts_the_process(trust, model, tables):
+    learn(trust, model, A, model.spam_mean, 10)
+    trust.learn(A, model.spam_mean, [B], model)
+    again = SiteTrust(tables, [SEED])
+    for url in (A, B):
+        assert again.site_probability(url) == trust.site_probability(url)
