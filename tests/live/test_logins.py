@@ -1,0 +1,238 @@
+"""Crawls of sites that need a login, over loopback."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.support.crawling import Finished, write_topic
+from tests.support.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, USER, LoginSite, serve
+from tests.support.name_server import at, serve_names
+from tests.support.warm import crawl_warm, start_warm
+
+ADDRESSES = {MEMBERS: at("127.0.0.61"), OTHERS: at("127.0.0.62")}
+FORM = """
+[login]
+hosts = ["{host}"]
+url = "{url}"
+username = "env:WHALE_USER"
+password = "env:WHALE_PASSWORD"
+allow_http = true
+"""
+MEMBER_PAGES = {f"/{number}" for number in range(PAGES)}
+
+
+TOKEN = "token-of-ishmael"
+
+
+def set_secrets(patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("WHALE_USER", USER)
+    patch.setenv("WHALE_PASSWORD", PASSWORD)
+    patch.setenv("WHALE_TOKEN", TOKEN)
+
+
+@pytest.fixture(autouse=True)
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_secrets(monkeypatch)
+
+
+@contextmanager
+def names() -> Iterator[str]:
+    with serve_names(ADDRESSES) as server:
+        yield server.address
+
+
+def topic_of(
+    folder: Path,
+    site: LoginSite,
+    login: str = FORM,
+    *,
+    politeness: str = "",
+    delay_s: float = 0.0,
+) -> Path:
+    path = write_topic(
+        folder,
+        site.url(MEMBERS),
+        scope="private_addresses = true\ntraps = false",
+        politeness=f"fetch_time_factor = 0\n{politeness}",
+        delay_s=delay_s,
+    )
+    host = f"{MEMBERS}:{site.port}"
+    login = login.replace("{host}", host).replace("{url}", site.url(MEMBERS, "/login"))
+    path.write_text(path.read_text() + login)
+    return path
+
+
+def crawled(folder: Path, site: LoginSite, login: str = FORM, **settings: Any) -> Finished:
+    with names() as server:
+        topic = topic_of(folder, site, login)
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server, **settings)
+    assert done.status == 0, done.output
+    return done
+
+
+def member_pages(done: Finished) -> set[str]:
+    return {f"/{url.split('/', 3)[3]}" for url in done.fetched() if f"//{MEMBERS}:" in url}
+
+
+def everything_written(folder: Path) -> bytes:
+    """All bytes of a crawl's folder, unpacked, and the tables as text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    parts = [path.read_bytes() for path in files]
+    parts += [gzip.decompress(path.read_bytes()) for path in files if path.suffix == ".gz"]
+    for path in files:
+        if path.suffix == ".parquet":
+            parts.append(pd.read_parquet(path).to_csv().encode())
+    return b"\n".join(parts)
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, LoginSite, Path]:
+    """A crawl of both sites with all its messages logged."""
+    folder = tmp_path_factory.mktemp("logins")
+    with pytest.MonkeyPatch.context() as patch, serve(LoginSite()) as site:
+        set_secrets(patch)
+        return crawled(folder, site, LOG_LEVEL="DEBUG", FOCUSED_LOG_LEVEL="DEBUG"), site, folder
+
+
+def test_a_crawl_logs_in_once(visit: tuple[Finished, LoginSite, Path]) -> None:
+    done, site, _ = visit
+    assert member_pages(done) == MEMBER_PAGES
+    assert site.logins() == 1
+
+
+def test_a_link_that_ends_the_session_is_not_followed(
+    visit: tuple[Finished, LoginSite, Path],
+) -> None:
+    assert "/logout" not in visit[1].asked(MEMBERS)
+
+
+@pytest.mark.parametrize(
+    "secret", [PASSWORD, "call-me%2Bwhite", USER, "session-of-ishmael", "Set-Cookie", "csrf"]
+)
+def test_no_secret_is_written(visit: tuple[Finished, LoginSite, Path], secret: str) -> None:
+    """Neither to archive, WARC, log, statistics, settings, state, report nor output."""
+    written = everything_written(visit[2])
+    assert b"members only, whale 3" in written and b"Crawled (200)" in written
+    assert secret.encode() not in written
+
+
+def test_credentials_reach_no_other_host_and_no_request_for_robots_txt(
+    visit: tuple[Finished, LoginSite, Path],
+) -> None:
+    """The cookie is of a domain that both hosts belong to, and a redirect leads from one there."""
+    received = visit[1].received
+    others = [each for each in received if each.host == OTHERS]
+    assert {"/0", "/from-members"} <= {each.path for each in others}
+    for each in (*others, *(each for each in received if each.path == "/robots.txt")):
+        assert not {"Cookie", "Authorization"} & set(each.headers)
+
+
+def test_an_ended_session_is_renewed_within_the_hosts_delay(tmp_path: Path) -> None:
+    delay_s = 0.15
+    with serve(LoginSite(uses=4)) as site, names() as server:
+        topic = topic_of(tmp_path, site, delay_s=delay_s)
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    assert done.status == 0, done.output
+    assert member_pages(done) == MEMBER_PAGES
+    assert site.logins() == 3  # for nine pages, of which one is a redirect
+    times = [each.at_s for each in site.received if each.host == MEMBERS]
+    assert min(later - earlier for earlier, later in pairwise(times)) >= delay_s
+
+
+def test_pages_that_the_account_may_not_read_end_no_session_for_ever(tmp_path: Path) -> None:
+    forbidden = frozenset(f"/{number}" for number in range(1, PAGES) if number % 2)
+    with serve(LoginSite(forbidden=forbidden)) as site:
+        done = crawled(tmp_path, site, FORM + "max_tries = 2\n")
+    assert member_pages(done) == MEMBER_PAGES - forbidden
+    assert site.logins() == 1 + 2
+
+
+def test_a_rejected_password_is_sent_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHALE_PASSWORD", "wrong-password")
+    with serve(LoginSite()) as site, names() as server:
+        topic = topic_of(tmp_path, site, politeness="suspend_s = 0\nmax_tries = 1")
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    assert site.logins() == 1
+    assert "the login at members.whales.test" in done.output and "rejects" in done.output
+    assert list(done.pages["failure"].dropna()) == ["login"]
+    assert b"wrong-password" not in everything_written(tmp_path)
+
+
+def test_a_login_page_that_robots_txt_disallows_is_not_requested(tmp_path: Path) -> None:
+    with (
+        serve(LoginSite(robots="User-agent: *\nDisallow: /login\n")) as site,
+        names() as server,
+    ):
+        topic = topic_of(tmp_path, site, politeness="suspend_s = 0\nmax_tries = 1")
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    assert set(site.asked(MEMBERS)) == {"/robots.txt"}
+    assert "robots.txt" in done.output
+
+
+def test_a_killed_crawl_logs_in_again(tmp_path: Path) -> None:
+    with serve(LoginSite()) as site, names() as server:
+        topic = topic_of(tmp_path, site, delay_s=0.2)
+        process = start_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+        while len(site.asked(MEMBERS)) < 6:
+            assert process.exitcode is None
+            process.join(0.01)
+        process.kill()
+        process.join()
+        assert site.logins() == 1
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    assert done.status == 0, done.output
+    assert site.logins() == 2
+    assert member_pages(done) == MEMBER_PAGES
+
+
+BEARER = """
+[login]
+hosts = ["{host}"]
+method = "bearer"
+token = "env:WHALE_TOKEN"
+allow_http = true
+"""
+COOKIES = """
+[login]
+hosts = ["{host}"]
+method = "cookies"
+cookies = "cookies.txt"
+url = "{url}"
+allow_http = true
+"""
+
+
+def test_a_bearer_token_goes_to_the_hosts_of_the_login(tmp_path: Path) -> None:
+    expected = f"Bearer {TOKEN}"
+    with serve(LoginSite()) as site:
+        site.is_in_session = lambda each: each.headers.get("Authorization") == expected  # type: ignore[method-assign]
+        done = crawled(tmp_path, site, BEARER)
+    assert member_pages(done) == MEMBER_PAGES
+    assert not any("Authorization" in each.headers for each in site.received if each.host == OTHERS)
+    assert TOKEN.encode() not in everything_written(tmp_path)
+
+
+def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path: Path) -> None:
+    tmp_path.joinpath("cookies.txt").write_text(
+        "# Netscape HTTP Cookie File\n"
+        f"#HttpOnly_{MEMBERS}\tFALSE\t/\tFALSE\t0\tsid\tbrowser-session\n"
+        f"{OTHERS}\tFALSE\t/\tFALSE\t0\tsid\tother-session\n"
+    )
+    with serve(LoginSite()) as site, names() as server:
+        site.sessions["browser-session"] = PAGES  # and one for the redirect
+        topic = topic_of(tmp_path, site, COOKIES, politeness="suspend_s = 0\nmax_tries = 1")
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    assert len(member_pages(done) & MEMBER_PAGES) in (PAGES - 1, PAGES)
+    assert not any("Cookie" in each.headers for each in site.received if each.host == OTHERS)
+    assert "export the cookies of a new session" in done.output
+    (tmp_path / "cookies.txt").unlink()
+    written = everything_written(tmp_path)
+    assert b"browser-session" not in written and b"other-session" not in written

@@ -1,0 +1,358 @@
+"""Sessions: where credentials go, when a session has ended, how a form is filled in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import keyring
+import keyring.backend
+import pytest
+from scrapy import Request
+from scrapy.http import Headers, HtmlResponse, Response
+from scrapy.settings import BaseSettings
+
+from focused.errors import ConfigurationError
+from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_session import CrawlSession
+from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
+from focused.scrapy_addon.login_secrets import Credentials, resolve_credentials
+from focused.scrapy_addon.login_session import (
+    AfterResponse,
+    LoginSession,
+    LoginSessions,
+    check_login_support,
+)
+from focused.scrapy_addon.middlewares.login_middleware import ends_session
+from focused.topic.login import Login
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.simulated import topic
+
+HOST = "a.test"
+URL = "https://a.test/login"
+SECRETS = Credentials("ishmael", "call-me+whale", "a-token")
+FORM = Login((HOST,), url=URL, username="ishmael", password="env:P", expired_text="Please sign in")
+PAGE = "https://a.test/page"
+FIELDS = "<input name=user><input type=password name=secret>"
+
+
+def response(url: str = PAGE, status: int = 200, body: str = "", **headers: str) -> HtmlResponse:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HtmlResponse(url, status, named, body.encode(), encoding="utf-8")
+
+
+def form(inside: str = FIELDS, **attributes: str) -> HtmlResponse:
+    given = "".join(f" {key}='{value}'" for key, value in {"method": "post", **attributes}.items())
+    return response(URL, body=f"<form{given}>{inside}</form>")
+
+
+class Site:
+    """Answers in order; notes what was sent."""
+
+    def __init__(self, *answers: Response | Exception) -> None:
+        self.answers = list(answers)
+        self.sent: list[Request] = []
+        self.session: LoginSession | None = None
+
+    async def __call__(self, request: Request) -> Response:
+        self.sent.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        answer = answer.replace(url=request.url)
+        if self.session is not None:
+            self.session.take_cookies(request, answer)
+        return answer
+
+
+WELCOME = response(Set_Cookie="sid=1; Path=/", body="hello")
+
+
+def log_in(*answers: Response, login: Login = FORM) -> tuple[LoginSession, list[Request]]:
+    site, session = Site(*answers), LoginSession(login, SECRETS)
+    site.session = session
+    asyncio.run(log_in_by_form(session, site))
+    return session, site.sent
+
+
+def headers_for(session: LoginSession, url: str) -> Mapping[str, str]:
+    headers = Headers()
+    session.add_credentials(Request(url), headers)
+    return {name.decode(): values[0].decode() for name, values in headers.items()}
+
+
+@pytest.mark.parametrize(
+    ("url", "covered"),
+    [
+        (PAGE, True),
+        ("https://A.test:443/", True),
+        ("http://a.test/page", False),
+        ("https://a.test:8443/", False),
+        ("https://www.a.test/", False),
+        ("https://a.test.evil.test/", False),
+        ("https://b.test/?a.test", False),
+        ("https://a.test@b.test/", False),
+        ("data:text/html,a.test", False),
+    ],
+)
+def test_a_session_covers_exactly_its_hosts_and_https(url: str, covered: bool) -> None:
+    sessions = LoginSessions([LoginSession(FORM, SECRETS)])
+    assert (sessions.of_url(url) is not None) is covered
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [("basic", "Basic aXNobWFlbDpjYWxsLW1lK3doYWxl"), ("bearer", "Bearer a-token")],
+)
+def test_credentials_of_a_header_are_ready_at_once(method: str, expected: str) -> None:
+    session = LoginSession(Login((HOST,), method), SECRETS)
+    assert session.is_ready
+    assert headers_for(session, PAGE) == {"Authorization": expected}
+
+
+def test_a_spiders_own_authorization_is_kept() -> None:
+    headers = Headers({"Authorization": "Own"})
+    LoginSession(Login((HOST,), "bearer"), SECRETS).add_credentials(Request(PAGE), headers)
+    assert headers["Authorization"] == b"Own"
+
+
+def test_a_session_shows_no_secret() -> None:
+    session = LoginSession(Login((HOST,), "bearer"), SECRETS)
+    assert "a-token" not in f"{session!r} {SECRETS!r} {vars(session)['credentials']!r}"
+
+
+def test_cookies_leave_the_response() -> None:
+    session, answer = LoginSession(FORM, SECRETS), response(Set_Cookie="sid=1", X_Other="2")
+    session.take_cookies(Request(PAGE), answer)
+    assert set(answer.headers) == {b"X-Other"}
+    assert headers_for(session, PAGE) == {"Cookie": "sid=1"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "sign"),
+    [
+        (response(body="whales"), ""),
+        (response(status=404), ""),
+        (response(status=401), "status 401"),
+        (response(status=403), "status 403"),
+        (response(status=302, Location="/login?next=/page"), "redirect to the login page"),
+        (response(status=302, Location="https://a.test/login/"), "redirect to the login page"),
+        (response(status=302, Location="https://b.test/login"), ""),
+        (response(status=302, Location="/elsewhere"), ""),
+        (response(body="<p>Please sign in"), "the text of expired_text"),
+        (Response(PAGE, body=b"Please sign in"), ""),
+    ],
+)
+def test_what_says_that_a_session_has_ended(answer: Response, sign: str) -> None:
+    assert LoginSession(FORM, SECRETS).expiry_sign(answer) == sign
+
+
+def test_a_page_of_an_earlier_session_is_fetched_again_without_a_login() -> None:
+    session, _ = log_in(form(), WELCOME)
+    assert session.after_response(PAGE, 1, "status 401") is AfterResponse.FETCH_AGAIN
+    session.begin()
+    assert session.after_response("https://a.test/2", 1, "status 401") is AfterResponse.FETCH_AGAIN
+    assert session.is_ready
+
+
+def test_a_sign_that_stays_in_a_new_session_is_the_pages_own() -> None:
+    session, _ = log_in(form(), WELCOME)
+    for number in range(1, 4):
+        page = f"https://a.test/{number}"
+        assert session.after_response(page, number, "status 403") is AfterResponse.FETCH_AGAIN
+        session.begin()
+        assert session.after_response(page, number + 1, "status 403") is AfterResponse.KEEP
+    assert session.after_response(PAGE, 4, "status 403") is AfterResponse.KEEP
+    assert session.is_ready
+
+
+def test_a_page_of_ended_browser_cookies_is_no_page(tmp_path: Path) -> None:
+    session = LoginSession(Login((HOST,), "cookies", cookies=cookie_file(tmp_path)), SECRETS)
+    sign = "the text of expired_text"
+    assert session.after_response(PAGE, 1, sign) is AfterResponse.REFUSE
+
+
+def cookie_file(folder: Path, *lines: str) -> Path:
+    path = folder / "cookies.txt"
+    lines = lines or (".a.test\tTRUE\t/\tTRUE\t0\tsid\tof-browser",)
+    path.write_text("# Netscape HTTP Cookie File\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_cookies_without_an_end_in_a_browsers_file_are_sent(tmp_path: Path) -> None:
+    session = LoginSession(Login((HOST,), "cookies", cookies=cookie_file(tmp_path)), SECRETS)
+    assert headers_for(session, PAGE) == {"Cookie": "sid=of-browser"}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("b.test\tFALSE\t/\tFALSE\t0\tsid\tsecret", "no cookie of a.test"),
+        ("a.test\tFALSE\t/\tFALSE\t86400\tsid\tsecret", "have expired"),
+        ("sid=secret", "not a readable file"),
+    ],
+)
+def test_a_file_without_usable_cookies_is_an_error_that_quotes_none(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    login = Login((HOST,), "cookies", cookies=cookie_file(tmp_path, line))
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        LoginSession(login, SECRETS)
+    assert "secret" not in str(raised.value)
+
+
+def test_the_form_is_filled_in_with_its_hidden_fields() -> None:
+    hidden = "<input type=hidden name=csrf value=x><button name=go value=1></button>"
+    session, sent = log_in(form(hidden + FIELDS), WELCOME)
+    assert session.is_ready and session.number == 1
+    assert [each.method for each in sent] == ["GET", "POST"]
+    assert parse_qs(sent[1].body.decode()) == {
+        "csrf": ["x"],
+        "go": ["1"],
+        "user": ["ishmael"],
+        "secret": ["call-me+whale"],
+    }
+
+
+def test_fields_can_be_named() -> None:
+    login = Login(
+        (HOST,),
+        url=URL,
+        form="#right",
+        username_field="n",
+        password_field="p",
+        fields={"remember": "1"},
+    )
+    page = response(URL, body=f"<form>{FIELDS}</form><form id=right method=post></form>")
+    _, sent = log_in(page, WELCOME, login=login)
+    assert sent[1].body == b"remember=1&n=ishmael&p=call-me%2Bwhale"
+
+
+def test_a_new_login_forgets_the_cookies_of_the_last() -> None:
+    session, _ = log_in(form(), WELCOME)
+    site = Site(form(), response(Set_Cookie="other=2"))
+    site.session = session
+    asyncio.run(log_in_by_form(session, site))
+    assert headers_for(session, PAGE) == {"Cookie": "other=2"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([response(URL, body="<form><input name=q></form>")], "no form with a password field"),
+        ([form(action="https://evil.test/")], "to evil.test, which is not in hosts"),
+        ([form(action="http://a.test/login")], "or over http"),
+        ([form(method="get")], "in its URL"),
+        ([form(enctype="multipart/form-data")], "cannot be sent"),
+        ([form("<input type=password>")], "fields of the form are not recognised"),
+        ([form(), response(status=307, Location="/other")], "redirects the password"),
+        ([form(), response(status=403)], "rejects user name or password"),
+        ([form(), response(body="Please sign in")], "rejects user name or password"),
+        ([form(), response(status=302, Location="/login"), form()], "form again"),
+        ([form(), response(body="hello")], "set no cookie"),
+    ],
+)
+def test_a_login_that_cannot_succeed_is_not_tried_again(
+    answers: list[Response], message: str
+) -> None:
+    with pytest.raises(LoginRejectedError, match=message) as raised:
+        log_in(*answers)
+    assert SECRETS.password not in str(raised.value)
+
+
+@pytest.mark.parametrize("answers", [[response(URL, 503)], [form(), response(status=500)]])
+def test_a_login_that_an_outage_prevents_may_be_tried_again(answers: list[Response]) -> None:
+    with pytest.raises(LoginError) as raised:
+        log_in(*answers)
+    assert not isinstance(raised.value, LoginRejectedError)
+
+
+def test_a_redirect_out_of_the_logins_hosts_is_not_followed() -> None:
+    away = response(status=302, Location="https://b.test/home", Set_Cookie="sid=1")
+    session, sent = log_in(form(), away)
+    assert session.is_ready and len(sent) == 2
+
+
+def test_secrets_come_from_the_environment() -> None:
+    login = Login((HOST,), "basic", username="env:U", password="env:P")
+    assert resolve_credentials(login, {"U": "me", "P": "it"}) == Credentials("me", "it")
+    with pytest.raises(ConfigurationError, match=r"\[login\] of a.test.*variable P is not set"):
+        resolve_credentials(login, {"U": "me"})
+
+
+class _Keyring(keyring.backend.KeyringBackend):
+    priority = 1
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return "kept" if (service, username) == ("papers", "me/too") else None
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise NotImplementedError
+
+    def delete_password(self, service: str, username: str) -> None:
+        raise NotImplementedError
+
+
+def test_secrets_come_from_the_keyring() -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(_Keyring())
+    try:
+        login = Login((HOST,), "bearer", token="keyring:papers/me/too")
+        assert resolve_credentials(login).token == "kept"
+        missing = Login((HOST,), "bearer", token="keyring:papers/you")
+        with pytest.raises(ConfigurationError, match="keyring set papers you"):
+            resolve_credentials(missing)
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_a_token_that_would_break_a_header_is_refused_unseen() -> None:
+    login = Login((HOST,), "bearer", token="env:T")
+    with pytest.raises(ConfigurationError, match="env:T holds characters") as raised:
+        resolve_credentials(login, {"T": "evil\r\nCookie: x"})
+    assert "evil" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"FOCUSED_CLUSTER": "topic"}, r"\[login\]: crawls by many workers cannot log in"),
+        ({"DOWNLOAD_HANDLERS": {"https": "my.Handler"}}, "remove http and https from"),
+    ],
+)
+def test_a_crawl_that_cannot_log_in_says_so_at_the_start(
+    tmp_path: Path, settings: dict[str, object], message: str
+) -> None:
+    given = BaseSettings({"FOCUSED_CLUSTER": "", "DOWNLOAD_HANDLERS": {}, **settings})
+    with pytest.raises(ConfigurationError, match=message):
+        check_login_support(given, replace(topic(tmp_path, PAGE), login=(FORM,)))
+
+
+def test_a_replayed_web_needs_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("P", raising=False)
+    mine = replace(topic(tmp_path, PAGE), login=(FORM,))
+    models = CrawlModels(WhaleClassifier(), WhaleScorer(), frozenset())
+    assert CrawlSession(mine, "focused", models, follow_links=True, replayed=True).logins is None
+    with pytest.raises(ConfigurationError, match="variable P is not set"):
+        CrawlSession(mine, "focused", models, follow_links=True, replayed=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "ends"),
+    [
+        ("logout", True),
+        ("account/log-out?next=/", True),
+        ("index.php?action=logoff", True),
+        ("UserLogout.aspx", True),
+        ("users/sign_out", True),
+        ("blog-official", False),
+        ("catalogout", False),
+        ("blog/offers", False),
+        ("logouts-explained", False),
+    ],
+)
+def test_urls_that_end_a_session_are_known_by_their_names(path: str, ends: bool) -> None:
+    assert ends_session(f"https://a.test/{path}") is ends
