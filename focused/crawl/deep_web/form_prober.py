@@ -1,0 +1,180 @@
+"""Send queries by the search forms of the hosts that the topic names.
+
+A query is a link of the frontier, at the score of a seed. Its results are links of the results page
+like others: the link scorer decides which of them are fetched first. The next query of a form is
+sent when most results of the last ones were fetched, so that what they brought counts for its
+selection.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from focused.crawl.deep_web.query_selection import QuerySelector
+from focused.crawl.listeners import SettledEvent
+from focused.crawl.steps import SettledFetch
+from focused.storage.tables import Tables
+from focused.text.tokens import tokenize
+from focused.topic import DeepWeb, covers_host
+from focused.web.html.parse import needs_parser_process
+from focused.web.html.search_forms import SearchForm, find_search_forms
+from focused.web.page import Fetched, Page
+from focused.web.urls import host_of
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN_QUERIES = 2
+MAX_OPEN_RESULTS = 20
+
+_META = "deep_web"
+_RELEVANT = 0.5
+_MAX_WORD_CHARS = 40
+
+
+class ProbedForm(msgspec.Struct):
+    """One form and what its queries brought; ``ended`` says why no more are sent."""
+
+    form: SearchForm
+    selector: QuerySelector
+    pages: dict[str, int] = {}
+    ended: str = ""
+    open_queries: set[str] = set()
+    open_results: int = 0
+
+
+class FormProber:
+    """Probes one form of each host; a listener of settled links. Persistent, the caller commits."""
+
+    def __init__(
+        self,
+        settings: DeepWeb,
+        keywords: Iterable[str],
+        tables: Tables,
+        enqueue: Callable[[str, float], bool],
+    ) -> None:
+        """``enqueue`` queues a URL like a seed, at a time; it returns whether the URL is new."""
+        self._settings = settings
+        words = (word for each in keywords for word in tokenize(each.replace("*", " ")))
+        self._keywords = tuple(dict.fromkeys(words))
+        self._tables = tables
+        self._enqueue = enqueue
+        stored: Any = tables.get_meta(_META) or {}
+        self.forms = msgspec.convert(stored, dict[str, ProbedForm], str_keys=True)
+        """The forms by the host that they send queries to."""
+        for probed in self.forms.values():
+            probed.open_queries, probed.open_results = set(), 0
+
+    def on_settled(self, event: SettledEvent) -> None:
+        """Learn from a settled link, and send the next query if it is time."""
+        settled = event.settled
+        parent = settled.link.parent
+        probed = self.forms.get(settled.link.host)
+        if probed is None and parent is not None:
+            probed = self.forms.get(host_of(parent))
+        if probed is None:
+            probed = self._find_form(event)
+            if probed is None:
+                return
+            self.forms[host_of(probed.form.action)] = probed
+        if probed.ended:
+            return
+        if (query := probed.form.query_of(settled.link.url)) in probed.selector.asked:
+            self._take_results(probed, str(query), settled, event.now)
+        else:
+            self._take_page(probed, settled)
+        queue_is_empty = event.offer is not None and event.offer.host.best is None
+        if len(probed.open_queries) < MAX_OPEN_QUERIES and (
+            probed.open_results < MAX_OPEN_RESULTS or queue_is_empty
+        ):
+            self._ask(probed, event.now)
+
+    def is_results_page(self, url: str) -> bool:
+        """Whether a URL shows results of a query that was sent."""
+        probed = self.forms.get(host_of(url))
+        return probed is not None and probed.form.query_of(url) in probed.selector.asked
+
+    def _find_form(self, event: SettledEvent) -> ProbedForm | None:
+        page, outcome = event.settled.page, event.outcome
+        if not covers_host(self._settings.hosts, event.settled.link.host):
+            return None
+        if page is None or not isinstance(outcome, Fetched) or needs_parser_process(outcome):
+            return None
+        for form in find_search_forms(outcome):
+            host = host_of(form.action)
+            if host not in self.forms and covers_host(self._settings.hosts, host):
+                logger.info(
+                    "found a search form on %s: %s, field %s", page.url, form.action, form.field
+                )
+                return ProbedForm(form, QuerySelector(self._keywords))
+        return None
+
+    def _take_results(
+        self, probed: ProbedForm, query: str, settled: SettledFetch, now: float
+    ) -> None:
+        """Count the new results of a results page, and queue the next page of the same query."""
+        probed.open_queries.discard(query)
+        page = settled.page
+        if page is None or settled.duplicate_of is not None:
+            return
+        form = probed.form
+        new = [each for each in settled.scored.values() if each.before is None]
+        results = sum(form.query_of(each.link.url) is None for each in new)
+        probed.open_results += results
+        fetched = probed.pages[query] = probed.pages.get(query, 0) + 1
+        onward = form.next_page(settled.link.url, page.links)
+        if results and onward and fetched < self._settings.result_pages:
+            self._enqueue(onward, now)
+
+    def _take_page(self, probed: ProbedForm, settled: SettledFetch) -> None:
+        """Credit a result to its query; a page that other links led to gives words only."""
+        query = probed.form.query_of(settled.link.parent or "")
+        if query in probed.selector.asked:
+            probed.open_results = max(0, probed.open_results - 1)
+            if settled.page is not None and settled.duplicate_of is None:
+                probed.selector.observe(words_of(settled.page), settled.new_relevance)
+                probed.selector.credit(str(query), settled.new_relevance)
+        elif settled.page is not None and not probed.selector.asked:
+            probed.selector.observe(words_of(settled.page), settled.new_relevance)
+
+    def _ask(self, probed: ProbedForm, now: float) -> None:
+        """Queue the next query whose results are not known, or end if there is none.
+
+        Before it ends, the results that are still to come may say otherwise.
+        """
+        selector, reason = probed.selector, self._reason_to_end(probed)
+        while not reason:
+            query = selector.next_query()
+            if query is None:
+                reason = "no word is left to ask for"
+            elif (url := probed.form.url(query)) is not None and self._enqueue(url, now):
+                probed.open_queries.add(query)
+                break
+            else:
+                reason = self._reason_to_end(probed)
+        if reason:
+            if probed.open_queries or probed.open_results:
+                return
+            probed.ended = reason
+            logger.info(
+                "%s: %d queries brought %.0f relevant pages; %s",
+                *(probed.form.action, len(selector.asked), sum(selector.asked.values()), reason),
+            )
+        self._tables.put_meta(_META, self.forms)
+
+    def _reason_to_end(self, probed: ProbedForm) -> str:
+        stop_after = self._settings.stop_after
+        yields = probed.selector.last_yields(stop_after)
+        if len(probed.selector.asked) >= self._settings.queries:
+            return "the budget of queries is spent"
+        if len(yields) == stop_after and max(yields) < _RELEVANT:
+            return f"the last {stop_after} queries brought nothing new"
+        return ""
+
+
+def words_of(page: Page) -> list[str]:
+    """Return the words of a page that may be queries."""
+    return [word for word in tokenize(f"{page.title} {page.text}") if len(word) <= _MAX_WORD_CHARS]
