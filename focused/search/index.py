@@ -12,9 +12,8 @@ replaces itself.
 from __future__ import annotations
 
 import math
-import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -30,17 +29,17 @@ from focused.corpus.page_selection import (
     select_pages,
     url_hash,
 )
+from focused.corpus.records import InLink
 from focused.corpus.stored_documents import (
-    MAX_EXTRACTION_S,
+    EXTRACTION_LIMITS,
     UNREADABLE,
     StoredDocument,
     extract_documents,
 )
 from focused.errors import SearchError
-from focused.parser_process import ParsingLimits
+from focused.search.indexed_versions import IndexedVersions, page_version
 from focused.web.html.text_structure import HEADING, render_text
 
-INDEX_FORMAT = 1
 STEMMED = "stemmed"
 """The tokenizer of texts: lower case, without accents, English stems."""
 
@@ -147,12 +146,11 @@ def _update(
         if page.gone:
             continue
         vanished.discard(key)
-        if versions.get(key) != _version(page):
+        if versions.get(key) != page_version(page):
             missing.append((position, page))
-    writer = _open_writer(index)
+    writer = open_writer(index)
     pages = dict(missing)
-    limits = ParsingLimits(cpu_s=MAX_EXTRACTION_S, elapsed_s=4 * MAX_EXTRACTION_S)
-    documents = extract_documents(crawl, missing, processes=processes, limits=limits)
+    documents = extract_documents(crawl, missing, processes=processes, limits=EXTRACTION_LIMITS)
     done = failed = 0
     while batch := list(islice(documents, _PAGES_PER_BATCH)):
         noted = {}
@@ -160,8 +158,8 @@ def _update(
             page = pages[stored.position]
             key = url_hash(page.url)
             writer.delete_documents_by_term("key", _key(key))
-            writer.add_document(_document(page, stored, selection))
-            noted[key] = _version(page)
+            writer.add_document(page_document(page, stored, selection.in_links(stored.position)))
+            noted[key] = page_version(page)
             failed += stored.reason == UNREADABLE
         writer.commit()
         versions.put(noted)
@@ -175,7 +173,8 @@ def _update(
     return UpdateResult(done, len(vanished), failed, versions.count())
 
 
-def _open_writer(index: tantivy.Index) -> tantivy.IndexWriter:
+def open_writer(index: tantivy.Index) -> tantivy.IndexWriter:
+    """Return the only writer of an index; raises SearchError while another process has it."""
     try:
         return index.writer(heap_size=_WRITER_MEMORY, num_threads=1)
     except ValueError as error:
@@ -184,9 +183,11 @@ def _open_writer(index: tantivy.Index) -> tantivy.IndexWriter:
         ) from error
 
 
-def _document(page: SelectedPage, stored: StoredDocument, selection: Selection) -> tantivy.Document:
+def page_document(
+    page: SelectedPage, stored: StoredDocument, in_links: Sequence[InLink]
+) -> tantivy.Document:
+    """Return the document that the index has of a page."""
     blocks, metadata = stored.document.blocks, stored.document.metadata
-    in_links = selection.in_links(stored.position)
     document = tantivy.Document(
         key=_key(url_hash(page.url)),
         url=page.url,
@@ -208,71 +209,3 @@ def _document(page: SelectedPage, stored: StoredDocument, selection: Selection) 
 
 def _key(hashed: int) -> str:
     return f"{hashed:016x}"
-
-
-def _version(page: SelectedPage) -> str:
-    """Return what changes when a page's document changes."""
-    return f"{page.warc_file}:{page.warc_offset}:{page.model}"
-
-
-class IndexedVersions:
-    """The version of each page in the index, by the hash of its URL; each change is committed."""
-
-    def __init__(self, file: Path) -> None:
-        """Open or create; raises SearchError for a damaged file or another format."""
-        self._database = sqlite3.connect(file)
-        try:
-            found = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, INDEX_FORMAT):
-                raise SearchError(
-                    f"{file}: format {found}, but this version reads {INDEX_FORMAT}; remove "
-                    f"{file.parent}, and the index is built again"
-                )
-            self._database.execute(f"PRAGMA user_version = {INDEX_FORMAT}")
-            self._database.execute(
-                "CREATE TABLE IF NOT EXISTS pages (key INTEGER PRIMARY KEY, version TEXT)"
-            )
-        except sqlite3.Error as error:
-            self._database.close()
-            raise SearchError(
-                f"{file}: is damaged ({error}); remove {file.parent}, and the index is built again"
-            ) from error
-
-    def get(self, key: int) -> str | None:
-        """Return the indexed version of a page, or None."""
-        row = self._database.execute(
-            "SELECT version FROM pages WHERE key = ?", (_signed(key),)
-        ).fetchone()
-        return None if row is None else str(row[0])
-
-    def keys(self) -> set[int]:
-        """Return the hashes of all pages in the index."""
-        return {key % (1 << 64) for (key,) in self._database.execute("SELECT key FROM pages")}
-
-    def count(self) -> int:
-        """Return the number of pages in the index."""
-        return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])
-
-    def put(self, versions: dict[int, str]) -> None:
-        """Note versions that were indexed."""
-        with self._database:
-            self._database.executemany(
-                "INSERT OR REPLACE INTO pages VALUES (?, ?)",
-                [(_signed(key), version) for key, version in versions.items()],
-            )
-
-    def remove(self, keys: set[int]) -> None:
-        """Note pages that were removed."""
-        with self._database:
-            self._database.executemany(
-                "DELETE FROM pages WHERE key = ?", [(_signed(key),) for key in keys]
-            )
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
-
-
-def _signed(key: int) -> int:
-    # SQLite's integers have 63 bits and a sign.
-    return key - (1 << 64) if key >= 1 << 63 else key

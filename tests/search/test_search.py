@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from click.testing import CliRunner
 
 from focused.cli import main
 from focused.errors import ConfigurationError, SearchError
-from focused.search.index import IndexedVersions, UpdateResult, update_index
+from focused.search.index import UpdateResult, update_index
+from focused.search.indexed_versions import IndexedVersions
 from focused.search.query import CrawlSearch, SearchQuery
 from tests.support.recorded_web import html
 from tests.support.simulated import Simulation, raw, site, topic
@@ -74,6 +76,16 @@ def test_phrases_and_exclusions(found: Searching) -> None:
 
 def test_a_title_counts_more_than_the_text(found: Searching) -> None:
     assert found("ship", plain=True)[0] == "http://a.test/ships"
+
+
+def test_without_the_library_of_main_texts_no_page_is_indexed(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["search", str(crawl), "whale"])
+    assert done.exit_code == 2
+    assert "search needs trafilatura" in done.stderr
+    assert "focused-crawler[search]" in done.stderr
 
 
 def test_duplicates_are_left_out(found: Searching) -> None:

@@ -1,0 +1,287 @@
+"""Send documents to OpenSearch, Elasticsearch or Solr by their own clients.
+
+:func:`connect` returns a :class:`SearchServer`. Documents are replaced by their ids, so sending
+twice changes nothing. Requests that a busy server refuses (429, 502, 503, 504) are repeated with
+growing pauses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+from focused.errors import ConfigurationError, SearchError
+from focused.search.server_address import API_KEY, PASSWORD, ServerAddress
+from focused.search.server_documents import MAPPINGS, Document
+
+_MAX_REQUEST_BYTES = 10_000_000
+_MAX_RETRIES = 6
+_MAX_PAUSE_S = 60.0
+_TIMEOUT_S = 60.0
+_BUSY = (502, 503, 504)
+_NOT_FOUND = 404
+_SOLR_STATUS = re.compile(r"\(HTTP (\d{3})\)")
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedDocument:
+    """A document that the server refuses, and its reason."""
+
+    id: str
+    reason: str
+
+
+class SearchServer(Protocol):
+    """One index of a search server. All methods raise SearchError if it does not answer."""
+
+    def prepare(self) -> bool:
+        """Check the connection, create a missing index; return whether it was created."""
+
+    def send(self, documents: Sequence[Document]) -> list[RejectedDocument]:
+        """Index documents, and return those that the server refuses."""
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents; unknown ids are skipped."""
+
+    def refresh(self) -> None:
+        """Make what was sent visible to searches."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+def connect(address: ServerAddress, pause_s: float = 1.0) -> SearchServer:
+    """Return the server; nothing is sent yet.
+
+    ``pause_s`` is the pause before the first repetition, which doubles each time. Raises
+    ModuleNotFoundError without the client's extra, ConfigurationError for secrets it cannot use.
+    """
+    if address.api_key and address.kind != "elasticsearch":
+        raise ConfigurationError(f"{API_KEY}: {address.kind} has no API keys; use {PASSWORD}")
+    match address.kind:
+        case "opensearch":
+            import opensearchpy
+            from opensearchpy import helpers
+
+            client = opensearchpy.OpenSearch(
+                [address.url],
+                http_auth=(address.user, address.password) if address.user else None,
+                ca_certs=address.ca_certs,
+                timeout=_TIMEOUT_S,
+                **_transport_options(),
+            )
+            return _BulkServer(address, client, opensearchpy, helpers, pause_s)
+        case "elasticsearch":
+            import elasticsearch
+            from elasticsearch import helpers as elasticsearch_helpers
+
+            # Options that are None would override the client's defaults.
+            given = {
+                "basic_auth": (address.user, address.password) if address.user else None,
+                "api_key": address.api_key,
+                "ca_certs": address.ca_certs,
+            }
+            options: dict[str, Any] = {name: value for name, value in given.items() if value}
+            return _BulkServer(
+                address,
+                elasticsearch.Elasticsearch(
+                    [address.url], request_timeout=_TIMEOUT_S, **options, **_transport_options()
+                ),
+                elasticsearch,
+                elasticsearch_helpers,
+                pause_s,
+            )
+        case _:
+            return _SolrServer(address, pause_s)
+
+
+def _transport_options() -> dict[str, Any]:
+    # The helpers repeat what is answered with 429, with pauses.
+    return {"max_retries": 3, "retry_on_timeout": True, "retry_on_status": _BUSY}
+
+
+class _BulkServer:
+    """OpenSearch and Elasticsearch, whose clients have the same helpers."""
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        client: Any,
+        library: ModuleType,
+        helpers: ModuleType,
+        pause_s: float,
+    ) -> None:
+        self._address = address
+        self._client = client
+        self._errors = _errors_of(library)
+        self._helpers = helpers
+        self._pause_s = pause_s
+
+    def prepare(self) -> bool:
+        index = self._address.index
+        with self._wrapped():
+            if self._client.indices.exists(index=index):
+                return False
+            self._client.indices.create(index=index, body={"mappings": MAPPINGS})
+            return True
+
+    def send(self, documents: Sequence[Document]) -> list[RejectedDocument]:
+        actions = (
+            {
+                "_op_type": "index",
+                "_index": self._address.index,
+                "_id": each["id"],
+                "_source": each,
+            }
+            for each in documents
+        )
+        return [
+            RejectedDocument(str(result.get("_id", "")), _reason(result))
+            for is_ok, result in self._bulk(actions)
+            if not is_ok
+        ]
+
+    def delete(self, ids: Sequence[str]) -> None:
+        actions = (
+            {"_op_type": "delete", "_index": self._address.index, "_id": each} for each in ids
+        )
+        for is_ok, result in self._bulk(actions):
+            if not is_ok and result.get("status") != _NOT_FOUND:
+                raise SearchError(
+                    f"{self._address}: {result.get('_id')} was not deleted: {_reason(result)}"
+                )
+
+    def refresh(self) -> None:
+        with self._wrapped():
+            self._client.indices.refresh(index=self._address.index)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _bulk(self, actions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[bool, dict[str, Any]]]:
+        with self._wrapped():
+            for is_ok, result in self._helpers.streaming_bulk(
+                self._client,
+                actions,
+                max_chunk_bytes=_MAX_REQUEST_BYTES,
+                raise_on_error=False,
+                max_retries=_MAX_RETRIES,
+                initial_backoff=self._pause_s,
+                max_backoff=_MAX_PAUSE_S,
+            ):
+                (values,) = result.values()
+                yield is_ok, values
+
+    @contextmanager
+    def _wrapped(self) -> Iterator[None]:
+        """Raise the client's errors as SearchError."""
+        try:
+            yield
+        except self._errors as error:
+            raise SearchError(f"{self._address}: {_message(error)}") from error
+
+
+def _errors_of(library: Any) -> tuple[type[Exception], ...]:
+    if hasattr(library, "OpenSearchException"):
+        return (library.OpenSearchException, library.ImproperlyConfigured)
+    return (library.ApiError, library.TransportError, ValueError)
+
+
+def _message(error: Exception) -> str:
+    status = getattr(error, "status_code", None)
+    if status in (401, 403):
+        return f"the server refuses this user (status {status}); {PASSWORD} has the password"
+    text = " ".join(str(error).split())
+    return text[:500] or type(error).__name__
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    error = result.get("error") or result.get("exception") or result.get("status")
+    if isinstance(error, Mapping):
+        cause = error.get("caused_by") or {}
+        inner = cause.get("reason") if isinstance(cause, Mapping) else None
+        return ": ".join(str(each) for each in (error.get("reason"), inner) if each)
+    return str(error)
+
+
+class _SolrServer:
+    """A core or collection of Solr."""
+
+    def __init__(self, address: ServerAddress, pause_s: float) -> None:
+        import pysolr
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3.util import Retry
+
+        self._address = address
+        self._solr_error = pysolr.SolrError
+        self._request_error = requests.RequestException
+        retry = Retry(
+            _MAX_RETRIES,
+            status_forcelist=(429, *_BUSY),
+            allowed_methods=None,  # POST, too: documents are replaced by their ids
+            backoff_factor=pause_s,
+            backoff_max=_MAX_PAUSE_S,
+        )
+        session = requests.Session()
+        session.verify = address.ca_certs or True
+        session.mount("http://", HTTPAdapter(max_retries=retry))
+        session.mount("https://", HTTPAdapter(max_retries=retry))
+        auth = (address.user, address.password) if address.user else None
+        self._session = session
+        self._solr = pysolr.Solr(address.url, timeout=_TIMEOUT_S, auth=auth, session=session)
+
+    def prepare(self) -> bool:
+        """Check the connection; a core must exist."""
+        self._call(self._solr.ping)
+        return False
+
+    def send(self, documents: Sequence[Document]) -> list[RejectedDocument]:
+        """Send documents; where one is refused, halves, because Solr refuses all with it."""
+        try:
+            self._solr.add(list(documents), commit=False)
+        except self._request_error as error:
+            raise SearchError(f"{self._address}: {_message(error)}") from error
+        except self._solr_error as error:
+            if _solr_status(error) != 400:
+                raise self._search_error(error) from error
+            if len(documents) == 1:
+                return [RejectedDocument(documents[0]["id"], _message(error))]
+            middle = len(documents) // 2
+            return self.send(documents[:middle]) + self.send(documents[middle:])
+        return []
+
+    def delete(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._call(self._solr.delete, id=list(ids), commit=False)
+
+    def refresh(self) -> None:
+        self._call(self._solr.commit)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _call(self, function: Any, **options: Any) -> None:
+        try:
+            function(**options)
+        except self._request_error as error:
+            raise SearchError(f"{self._address}: {_message(error)}") from error
+        except self._solr_error as error:
+            raise self._search_error(error) from error
+
+    def _search_error(self, error: Exception) -> SearchError:
+        if _solr_status(error) in (401, 403):
+            return SearchError(
+                f"{self._address}: the server refuses this user; {PASSWORD} has the password"
+            )
+        return SearchError(f"{self._address}: {_message(error)}")
+
+
+def _solr_status(error: Exception) -> int | None:
+    """Return the status that pysolr's error names; None if there was no answer."""
+    found = _SOLR_STATUS.search(str(error))
+    return int(found[1]) if found else None
