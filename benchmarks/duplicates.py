@@ -130,7 +130,7 @@ def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
     for page in pages:
         began_s = time.process_time()
         page_sketch = index.page_sketch(page, shingles(page.text))
-        share, like = index.nearest(page_sketch)
+        share, like, _ = index.nearest(page_sketch)
         asked_s = time.process_time()
         if share < MIN_RESEMBLANCE:
             index.add(page_sketch)
@@ -189,7 +189,7 @@ def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
             text = " ".join(edit(words, other, rng))
             for place, url in places.items():
                 copy = asked.index.page_sketch(replace(page, url=url, text=text), shingles(text))
-                share, like = asked.index.nearest(copy)
+                share, like, _ = asked.index.nearest(copy)
                 rows.append((kind, place, split_of(host), share, like == page.url))
     return pd.DataFrame(rows, columns=["edit", "place", "split", "share", "right"])
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 
-_MARKER = re.compile(r"^<!-- generated: ([a-z-]+)(?: ([a-z]+))? -->$", re.MULTILINE)
+_MARKER = re.compile(r"^<!-- generated: ([a-z-]+)(?: ([a-z_]+))? -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^]]+)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):<code>~?")
 _DOCS_PATH = re.compile(r"docs/([a-z/-]+/([a-z-]+)\.md(?:#[a-z0-9-]+)?)")

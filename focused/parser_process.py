@@ -46,6 +46,8 @@ _MAX_ANSWER_BYTES = 64_000_000
 _RESULT, _ERROR = b"+", b"-"
 _OUT_OF_MEMORY = 77  # exit status
 _OUT_OF_TIME = frozenset({-signal.SIGPROF, -signal.SIGALRM})  # as subprocess reports them
+# How libraries in C++ end a process without memory, when their own allocation fails.
+_ABORTED = frozenset({-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL})
 _PR_SET_PDEATHSIG = 1
 
 
@@ -107,6 +109,9 @@ class ParsingStoppedError(Exception):
         if status == _OUT_OF_MEMORY:
             most = f"{limits.memory_mb:g} MB"
             return cls(FailureKind.PARSE_MEMORY, f"parsing took more than {most}")
+        if status in _ABORTED:
+            detail = f"a library gave up ({status}), as without memory: {limits.memory_mb:g} MB"
+            return cls(FailureKind.PARSE_MEMORY, detail)
         return cls(FailureKind.INTERNAL_ERROR, f"the process that read it died: {status}")
 
 

@@ -92,6 +92,7 @@ def run_without(modules: Iterable[str], folder: Path, *arguments: str):
         ("pandas", ["compare"], "experiments"),
         ("pandas", ["compare-revisits"], "experiments"),
         ("nh3", ["label", "."], "label"),
+        ("duckdb", ["graph", "build", "."], "graph"),
     ],
 )
 def test_a_command_names_the_extra_that_it_needs_in_one_line(

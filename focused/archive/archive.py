@@ -17,11 +17,12 @@ import msgspec
 
 from focused.archive.page_history import last_visit_at
 from focused.archive.warc_files import WarcFiles, WarcPosition, warc_files
+from focused.documents.bounded_converter import BoundedConverter
 from focused.storage.rows import pack, unpack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.html.parse import parse_page
-from focused.web.page import Fetched, NotModified, Outcome, Page
+from focused.web.page import Failed, Fetched, NotModified, Outcome, Page
 from focused.web.warc_reader import WarcResponse, read_responses
 from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
 
@@ -60,6 +61,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     model: str = ""
     points_to: str | None = None
     warc_file: str | None = None
+    spam: float | None = None
 
 
 decode_page_row = msgspec.msgpack.Decoder(PageRow).decode
@@ -261,12 +263,15 @@ def _lz4_codec() -> Any:
 def load_crawled_pages(tables: Tables, folder: Path) -> dict[str, Page]:
     """Parse the crawl's WARC; return pages by URL and by the URLs that redirect to them."""
     pages: dict[str, Page] = {}
-    for path in warc_files(folder):
-        for record in read_responses(path):
-            if isinstance(record, WarcResponse) and record.status in _WITH_PAGE:
-                page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
-                if isinstance(page, Page):
-                    pages[record.url] = page
+    with BoundedConverter() as converter:
+        for path in warc_files(folder):
+            for record in read_responses(path):
+                if isinstance(record, WarcResponse) and record.status in _WITH_PAGE:
+                    fetched = Fetched(record.url, record.status, record.headers, record.body)
+                    html = converter.to_html(fetched)
+                    page = html if isinstance(html, Failed) else parse_page(html)
+                    if isinstance(page, Page):
+                        pages[record.url] = page
     came_from = {row["url"]: row["parent"] for row in page_rows(tables)}
     for url, page in list(pages.items()):
         alias = came_from.get(url)

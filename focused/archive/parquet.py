@@ -40,6 +40,7 @@ PAGES_SCHEMA = pa.schema(
         ("title", pa.string()),
         ("relevance", pa.float64()),  # computed after the fetch; null unless fetched
         ("on_topic", pa.bool_()),
+        ("spam", pa.float64()),  # probability that the page is spam; null if not rated
         ("score", pa.float64()),  # predicted before the fetch
         ("features", pa.map_(pa.string(), pa.float64())),  # the features that made the score
         ("depth", pa.int32()),  # links from the nearest seed along the path taken

@@ -44,17 +44,20 @@ from focused.classifier.training_report import (
 )
 from focused.directory.directory_reader import samples_digest
 from focused.errors import ModelError
+from focused.spam.content_signals import POPULAR_WORDS, SIGNALS, PopularWords
+from focused.spam.spam_classifier import SpamClassifier
 from focused.text.documents import Vocabulary
 from focused.text.static_embedding import StaticEmbedding, load_embedding
 from focused.topic import Topic
 
 MODEL_FORMAT = "focused topic model"
-MODEL_FORMAT_VERSION = 4
+MODEL_FORMAT_VERSION = 5
 MAX_MODEL_BYTES = 500_000_000
 
 _MODEL_NAME_CHARS = 12
 _PICKLE_PROTOCOL = 4  # the default differs between Python versions
 _DTYPE = "<f4"
+_SPAM_ARRAYS = ("spam_knots", "spam_values", "popular_frequencies", "popular_pairs")
 
 # These build dicts, lists, strings, numbers and bytes; none can name or call anything.
 # BINPUT and LONG_BINPUT are excluded: ten bytes could allocate 64 GB of memo.
@@ -200,11 +203,17 @@ def _raise_refused(path: Path, why: str) -> NoReturn:
 def _model_arrays(model: TrainedModel) -> dict[str, NDArray[np.float32]]:
     classifier = model.classifier
     semantic, lead = classifier.semantic, classifier.lead
+    spam = classifier.spam
+    none = np.zeros((0, 0), np.float32)
     return {
         "lead": np.zeros(0, np.float32) if lead is None else lead.direction.astype(np.float32),
         "semantic": np.zeros(0, np.float32)
         if semantic is None
         else semantic.direction.astype(np.float32),
+        "spam_knots": none if spam is None else spam.knots,
+        "spam_values": none if spam is None else spam.values,
+        "popular_frequencies": none.ravel() if spam is None else spam.popular.frequencies,
+        "popular_pairs": none if spam is None else spam.popular.pair_scores,
         "idf": classifier.vocabulary.idf,
         "weights": classifier.weights,
         "log_prior": classifier.taxonomy.log_prior,
@@ -223,6 +232,7 @@ def _model_metadata(model: TrainedModel) -> dict[str, Any]:
         "calibration": asdict(classifier.calibration),
         "semantic": _semantic_metadata(classifier.semantic),
         "lead_bias": 0.0 if classifier.lead is None else classifier.lead.bias,
+        "spam": _spam_metadata(classifier.spam),
         "report": asdict(model.report),
     }
 
@@ -231,6 +241,17 @@ def _semantic_metadata(semantic: SemanticScorer | None) -> dict[str, Any]:
     if semantic is None:
         return {"embedding": ""}
     return {"embedding": semantic.embedding_name, "bias": semantic.bias, "slope": semantic.slope}
+
+
+def _spam_metadata(spam: SpamClassifier | None) -> dict[str, Any] | None:
+    if spam is None:
+        return None
+    return {
+        "words": spam.popular.words,
+        "bias": spam.bias,
+        "good_mean": spam.good_mean,
+        "spam_mean": spam.spam_mean,
+    }
 
 
 def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> TrainedModel:
@@ -243,6 +264,7 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         "log_likelihood": (len(parents), len(words)),
         "semantic": arrays["semantic"].shape[:1],
         "lead": arrays["lead"].shape[:1],
+        **{name: arrays[name].shape for name in _SPAM_ARRAYS},
     }
     if {name: array.shape for name, array in arrays.items()} != expected:
         raise ValueError("shapes do not fit the words and categories")
@@ -270,6 +292,7 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
         None
         if embedding is None
         else _build_lead_scorer(embedding, meta["lead_bias"], arrays["lead"]),
+        _build_spam_classifier(meta["spam"], arrays),
     )
     return TrainedModel(classifier, _build_report(meta["report"]))
 
@@ -309,6 +332,29 @@ def _build_lead_scorer(
     if direction.shape != (embedding.dimensions,):
         raise ValueError("the lead scorer does not fit the embedding table")
     return LeadScorer(embedding, direction.astype(np.float64), _finite_number(bias))
+
+
+def _build_spam_classifier(
+    fields: dict[str, Any] | None, arrays: dict[str, NDArray[np.float32]]
+) -> SpamClassifier | None:
+    """Return the spam classifier, or None for a model without one."""
+    if fields is None:
+        return None
+    words = tuple(fields["words"])
+    knots, values = arrays["spam_knots"], arrays["spam_values"]
+    frequencies, pairs = arrays["popular_frequencies"], arrays["popular_pairs"]
+    if (
+        not all(type(word) is str for word in words)
+        or len(words) > POPULAR_WORDS
+        or frequencies.shape != (len(words),)
+        or pairs.shape != (len(words) + 1, len(words) + 1)
+        or knots.shape != values.shape
+        or knots.shape[:1] != (len(SIGNALS),)
+        or not (np.diff(knots) > 0).all()
+    ):
+        raise ValueError("a spam classifier whose parts do not fit")
+    numbers = {name: _finite_number(fields[name]) for name in ("bias", "good_mean", "spam_mean")}
+    return SpamClassifier(PopularWords(words, frequencies, pairs), knots, values, **numbers)
 
 
 def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,10 @@ from focused.directory.sample_set import (
     is_in_category,
 )
 from focused.labels.label_file import Label, training_labels
+from focused.spam.content_signals import READ_CHARS as SPAM_READ_CHARS
+from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_SAMPLES
 from focused.text.documents import page_words
+from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Page
 from focused.web.urls import host_of, normalize_url
 
@@ -32,6 +36,7 @@ TokenLists = tuple[list[str], list[str]]
 # Shorter texts coincide by chance; they are copies only with the same head.
 _MIN_WORDS_WITHOUT_HEAD = 20
 _MAX_LEAD_CHARS = 400
+_MAX_LINKS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class TrainingSamples:
     are samples ``without_text``, ``copies`` of a sample of the same class, and
     ``contradictions``, others with the words of a good sample. ``confirmed`` marks samples that
     a person confirmed (labels and seeds). With ``halved`` the first two samples are the halves
-    of the only good page.
+    of the only good page. ``pages`` are the title and the beginning of the text of up to 200
+    samples, for the spam classifier; those of the background only fill up.
     """
 
     categories: tuple[str, ...]
@@ -59,6 +65,7 @@ class TrainingSamples:
     contradictions: int
     confirmed: BoolArray
     halved: bool = False
+    pages: tuple[Page, ...] = ()
 
     def __len__(self) -> int:
         return len(self.good)
@@ -122,6 +129,7 @@ class _SampleCollector:
         self._halved = False
         self._class_by_identity: dict[bytes, bool] = {}
         self._counts: Counter[str] = Counter()
+        self._pages: list[tuple[float, str, Page]] = []  # a heap: the largest keys
 
     def collect(self, entry: DirectoryEntry, good: bool, fetch_page: FetchPage) -> None:
         """Read one sample's page and count its words."""
@@ -141,6 +149,7 @@ class _SampleCollector:
         host, title = host_of(entry.url), page.title or entry.title
         lead = f"{title} {page.description or entry.description or page.text[:_MAX_LEAD_CHARS]}"
         is_confirmed = entry.url in self._confirmed
+        self._sample_page(entry, page)
         if self._first is not None:
             self._add_first(halved=not good)
         elif not self._kept and good:
@@ -150,6 +159,19 @@ class _SampleCollector:
         self._kept.append(
             (entry.category, good, entry.weight, host, title, lead, page.language, is_confirmed)
         )
+
+    def _sample_page(self, entry: DirectoryEntry, page: Page) -> None:
+        """Keep a seeded random sample of pages, those of the background last."""
+        key = hash_fraction(entry.url) - is_background(entry.category)
+        short = Page(
+            entry.url,
+            title=page.title,
+            text=page.text[:SPAM_READ_CHARS],
+            links=page.links[:_MAX_LINKS],
+        )
+        heapq.heappush(self._pages, (key, entry.url, short))
+        if len(self._pages) > MAX_SPAM_SAMPLES:
+            heapq.heappop(self._pages)
 
     def _add_first(self, *, halved: bool) -> None:
         """Add the first good sample; with ``halved`` each half is a sample."""
@@ -180,6 +202,7 @@ class _SampleCollector:
             **{name: self._counts[name] for name in _COUNTER_NAMES},
             confirmed=np.array(confirmed, dtype=bool),
             halved=self._halved,
+            pages=tuple(page for _, _, page in sorted(self._pages, key=lambda each: each[:2])),
         )
 
 

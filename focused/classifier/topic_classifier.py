@@ -22,6 +22,7 @@ from focused.classifier.crawl_calibration import temper_relevance
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy
+from focused.spam.spam_classifier import SpamClassifier
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once
 from focused.web.page import Classification, Page
@@ -95,7 +96,8 @@ class LinearTopicClassifier:
     """A trained linear :class:`TopicClassifier`.
 
     ``weights`` has shape (V,), one weight per word of the vocabulary. ``semantic``, for short
-    texts, and ``lead``, for pages, are None without an embedding table.
+    texts, and ``lead``, for pages, are None without an embedding table. ``spam`` is None where the
+    samples were too few to fit one.
     """
 
     vocabulary: Vocabulary
@@ -105,6 +107,7 @@ class LinearTopicClassifier:
     calibration: Calibration
     semantic: SemanticScorer | None = None
     lead: LeadScorer | None = None
+    spam: SpamClassifier | None = None
 
     @property
     def threshold(self) -> float:
@@ -147,6 +150,14 @@ class LinearTopicClassifier:
         if self.semantic is None:
             return np.zeros(len(texts))
         return self.semantic.score_texts(texts)
+
+
+def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
+    """Return the spam classifier that belongs to a topic classifier, or None."""
+    if isinstance(classifier, SwappableClassifier):
+        classifier = classifier.current
+    found = getattr(classifier, "spam", None)
+    return found if isinstance(found, SpamClassifier) else None
 
 
 def score_short_texts(

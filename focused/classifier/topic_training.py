@@ -46,6 +46,7 @@ from focused.directory.directory_reader import load_training_samples, samples_di
 from focused.directory.sample_set import SampleSet, is_background
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, training_labels
+from focused.spam.spam_training import fit_spam_classifier
 from focused.text.documents import Vocabulary
 from focused.text.static_embedding import load_embedding
 from focused.topic import Topic
@@ -220,7 +221,14 @@ def fit_classifier(
     semantic = _fit_semantic_scorer(data, predictions.fold) if options.embedding else None
     weights = model.weights.astype(np.float32)
     classifier = LinearTopicClassifier(
-        vocabulary, weights, model.bias, taxonomy, calibration, semantic, model.lead_scorer()
+        vocabulary,
+        weights,
+        model.bias,
+        taxonomy,
+        calibration,
+        semantic,
+        model.lead_scorer(),
+        fit_spam_classifier(samples.pages, options.seed),
     )
     gains = weights * np.asarray(data.rows[data.drawn_good].mean(axis=0)).ravel()
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()

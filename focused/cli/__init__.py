@@ -20,6 +20,8 @@ from focused.cli.common import (
 )
 from focused.cli.export_commands import export
 from focused.cli.frontier_commands import frontier
+from focused.cli.graph_commands import link_graph
+from focused.cli.index_command import index
 from focused.cli.report_commands import changes, history, report, ui, why
 from focused.cli.search_command import search
 from focused.cli.training_commands import label, retrain, topic_group, train
@@ -424,5 +426,7 @@ main.add_command(worker)
 main.add_command(cluster)
 main.add_command(web)
 main.add_command(export)
+main.add_command(index)
+main.add_command(link_graph)
 for _command in (report, search, ui, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

@@ -62,38 +62,48 @@ def _export_options(
     chunk_chars: int | None,
     validation: float,
     seed: int,
+    graph: Path | None,
+    **conditions: Any,
+) -> ExportOptions:
+    """Return the checked options. Raises ConfigurationError."""
+    if compression != "none" and not has_compression(form):
+        raise ConfigurationError(f"--compression: {form} has none; leave the option out")
+    return ExportOptions(
+        form=form,
+        pages=page_filter(**conditions),
+        chunk_chars=chunk_chars,
+        validation=validation,
+        seed=seed,
+        compression=compression,
+        graph=None if graph is None else str(graph.resolve()),
+    )
+
+
+def page_filter(
+    *,
     fetched_since: str | None,
     fetched_until: str | None,
     published_since: str | None,
     published_until: str | None,
     no_samples: bool,
     **conditions: Any,
-) -> ExportOptions:
-    """Return the checked options. Raises ConfigurationError."""
-    if compression != "none" and not has_compression(form):
-        raise ConfigurationError(f"--compression: {form} has none; leave the option out")
+) -> PageFilter:
+    """Return the filter of the options in :func:`selection_options`. Raises ConfigurationError."""
     for language in conditions["languages"]:
         if not _LANGUAGE.fullmatch(language):
             raise ConfigurationError(
                 f"--language {language}: is no code of ISO 639-1, such as en or de"
             )
-    return ExportOptions(
-        form=form,
-        pages=PageFilter(
-            fetched_since=_timestamp("--fetched-since", fetched_since),
-            fetched_until=_timestamp("--fetched-until", fetched_until),
-            published_since=_day("--published-since", published_since),
-            published_until=_day("--published-until", published_until),
-            samples=not no_samples,
-            hosts=_lower(conditions.pop("hosts")),
-            not_hosts=_lower(conditions.pop("not_hosts")),
-            robots=_lower(conditions.pop("robots")),
-            **conditions,
-        ),
-        chunk_chars=chunk_chars,
-        validation=validation,
-        seed=seed,
-        compression=compression,
+    return PageFilter(
+        fetched_since=_timestamp("--fetched-since", fetched_since),
+        fetched_until=_timestamp("--fetched-until", fetched_until),
+        published_since=_day("--published-since", published_since),
+        published_until=_day("--published-until", published_until),
+        samples=not no_samples,
+        hosts=_lower(conditions.pop("hosts")),
+        not_hosts=_lower(conditions.pop("not_hosts")),
+        robots=_lower(conditions.pop("robots")),
+        **conditions,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from focused.cli.common import ANY_PATH, FOLDER
+from focused.cli.selection_options import chunk_option, processes_option, selection_options
 
 
 @click.command()
@@ -30,11 +31,7 @@ from focused.cli.common import ANY_PATH, FOLDER
     show_default=True,
     help="Compress the files of jsonl and csv. Parquet always uses zstd inside.",
 )
-@click.option(
-    "--chunk-chars",
-    type=click.IntRange(min=100),
-    help="Cut pages into chunks of at most so many characters, for retrieval.",
-)
+@chunk_option
 @click.option(
     "--validation",
     type=click.FloatRange(min=0, max=1, max_open=True),
@@ -49,55 +46,13 @@ from focused.cli.common import ANY_PATH, FOLDER
     show_default=True,
     help="Random seed of the validation split.",
 )
+@selection_options
 @click.option(
-    "--min-relevance",
-    type=click.FloatRange(min=0, max=1),
-    help="Export the pages of at least this relevance, instead of those on topic. 0: all pages.",
+    "--graph",
+    type=FOLDER,
+    help="The crawl's link graph ('focused graph build'): fills the columns authority and hub.",
 )
-@click.option(
-    "--language", "languages", multiple=True, help="Only this language (ISO 639-1). Repeatable."
-)
-@click.option(
-    "--host", "hosts", multiple=True, help="Only this host, or the hosts below. Repeatable."
-)
-@click.option(
-    "--not-host", "not_hosts", multiple=True, help="Not this host, nor those below. Repeatable."
-)
-@click.option(
-    "--fetched-since",
-    help="Only pages fetched from then on: a date or time in ISO 8601 (2026-01-31, "
-    "2026-01-31T14:00; UTC unless it names an offset).",
-)
-@click.option("--fetched-until", help="Only pages fetched before.")
-@click.option(
-    "--published-since",
-    help="Only pages that declare to be published from that day on (2026-01-31).",
-)
-@click.option("--published-until", help="Only pages that declare to be published before that day.")
-@click.option(
-    "--min-words",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Minimum number of words in the main text.",
-)
-@click.option(
-    "--good-quality", is_flag=True, help="Leave out pages that fail a quality rule (see below)."
-)
-@click.option(
-    "--not-robots",
-    "robots",
-    multiple=True,
-    help="Leave out pages with this robots directive, such as noarchive, noai or tdm-reservation. "
-    "Repeatable.",
-)
-@click.option("--duplicates", is_flag=True, help="Include duplicates of other pages.")
-@click.option("--no-samples", is_flag=True, help="Leave out training samples of the classifier.")
-@click.option(
-    "--processes",
-    type=click.IntRange(min=1),
-    help="Parser processes. Default: one for each core.",
-)
+@processes_option
 @click.option("--fresh", is_flag=True, help="Replace an earlier export in the same folder.")
 def export(where: Path, form: str, out: Path | None, **options: Any) -> None:
     """Export the pages of a crawl as a corpus: main text, metadata and a data card.

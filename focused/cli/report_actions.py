@@ -58,19 +58,23 @@ def crawl_folders_of(where: tuple[Path, ...], policies: str | None) -> list[Path
     return folders or [only_crawl("focused report {}")]
 
 
-def show_report(folder: Path, web: Path | None, out: Path | None, plot: Path | None) -> None:
+def show_report(
+    folder: Path, web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
+) -> None:
     """Print one crawl's report; write its JSON and pictures to ``out``, if given."""
     if plot is not None:
         raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
-    print_report(folder, Console(), _labels(web), out=out)
+    print_report(folder, Console(), _labels(web), out=out, graph=graph)
 
 
 def show_comparison(
-    folders: list[Path], web: Path | None, out: Path | None, plot: Path | None
+    folders: list[Path], web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
 ) -> None:
     """Compare crawls; draw their curves to ``plot``, else beside the first crawl's folder."""
     if out is not None:
         raise ConfigurationError("--out is for one crawl: give --plot FILE for several")
+    if graph is not None:
+        raise ConfigurationError("--graph is for one crawl: leave it out")
     picture = plot or folders[0].with_name(f"{folders[0].name}-comparison.png")
     try:
         print_comparison(folders, Console(), picture, _labels(web))

@@ -29,12 +29,18 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, serving_options
     help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl's "
     "folder.",
 )
+@click.option(
+    "--graph",
+    type=FOLDER,
+    help="One crawl: its link graph ('focused graph build'), for the topic's hubs and authorities.",
+)
 def report(
     where: tuple[Path, ...],
     web: Path | None,
     policies: str | None,
     out: Path | None,
     plot: Path | None,
+    graph: Path | None,
 ) -> None:
     """Print the report of a crawl, or compare several crawls.
 
@@ -51,15 +57,27 @@ def report(
 
     folders = crawl_folders_of(where, policies)
     if len(folders) == 1:
-        show_report(folders[0], web, out, plot)
+        show_report(folders[0], web, out, plot, graph)
     else:
-        show_comparison(folders, web, out, plot)
+        show_comparison(folders, web, out, plot, graph)
 
 
 @click.command()
 @click.argument("folders", type=FOLDER, nargs=-1)
+@click.option(
+    "--network-mbit",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Speed of the network in Mbit/s, of which the share of a crawl is shown. Default: that of "
+    "the machine's interface, where Linux knows it.",
+)
 @serving_options("console")
-def ui(folders: tuple[Path, ...], no_browser: bool, port: int, host: str) -> None:
+def ui(
+    folders: tuple[Path, ...],
+    network_mbit: float | None,
+    no_browser: bool,
+    port: int,
+    host: str,
+) -> None:
     """Watch and steer crawls in the browser.
 
     FOLDERS are crawls' folders, or folders that hold some; by default crawls/. Running, killed and
@@ -73,7 +91,14 @@ def ui(folders: tuple[Path, ...], no_browser: bool, port: int, host: str) -> Non
         if not no_browser:
             webbrowser.open(address)
 
-    serve_console(folders or (Path("crawls"),), clock=time.time, ready=ready, host=host, port=port)
+    serve_console(
+        folders or (Path("crawls"),),
+        clock=time.time,
+        ready=ready,
+        host=host,
+        port=port,
+        network_mbit=network_mbit,
+    )
 
 
 @click.command()

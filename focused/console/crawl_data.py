@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, decode_page_row
-from focused.archive.crawl_tables import read_json
+from focused.archive.crawl_tables import open_tables, read_json
+from focused.console.link_index import LinkIndex
+from focused.console.model_words import ModelWords
 from focused.crawl.control_folder import ControlFolder
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.hosts.host_policy import host_limits
@@ -44,6 +46,7 @@ _FEATURES = PAGE_COLUMNS.index("features")
 _ROLLING_PAGES = 100
 _MAX_PATH = 50
 _MAX_LINKS = 200
+_MAX_IN_LINKS = 50
 _SNAPSHOT_S = 5.0
 
 _SORTS = {
@@ -76,6 +79,8 @@ class CrawlData:
         self._lock = Lock()
         self._rows: list[PageRow] = []
         self._by_url: dict[str, int] = {}
+        self._links = LinkIndex()
+        self._model_words = ModelWords()
         self._frontier: dict[str, Any] = {}
         self._frontier_at = float("-inf")
 
@@ -208,6 +213,7 @@ class CrawlData:
             "path": path[::-1],
             "features": features,
             "links": self._links_of(row),
+            "in_links": self._links_to(row.url),
         }
 
     @contextmanager
@@ -232,11 +238,51 @@ class CrawlData:
             self._link_json(link.target, link.anchor, link.score) for link in links[:_MAX_LINKS]
         ]
 
+    def _links_to(self, url: str) -> dict[str, Any]:
+        """Return the pages that link to a URL, the most relevant first, and their number."""
+        with self._open_state() as store:
+            if store is None:
+                return self._stored_links_to(url)
+            self._links.read(store.tables)
+            sources = [seq for seq in self._links.sources(url) if seq < len(self._rows)]
+            best = sorted((self._rows[seq] for seq in sources), key=_SORTS["relevance"])
+            links = []
+            for row in best[:_MAX_IN_LINKS]:
+                raw = store.tables.get("page_links", row.seq.to_bytes(8, "big"))
+                for link in () if raw is None else decode_page_links(raw):
+                    if link.target == url:
+                        links.append(self._link_json(row.url, link.anchor, link.score))
+                        break
+        return {"total": len(sources), "links": links}
+
+    def _stored_links_to(self, url: str) -> dict[str, Any]:
+        """Return them from the Parquet files."""
+        from focused.reports.crawl_folder import read_links_to  # slow to import
+
+        with open_tables(self.folder) as tables:
+            rows = {row["source"]: row for row in read_links_to(tables, url)}
+        links = [
+            self._link_json(row["source"], row["anchor"] or "", row["score"])
+            for row in rows.values()
+        ]
+        links.sort(key=lambda link: -(link["relevance"] or 0.0))
+        return {"total": len(links), "links": links[:_MAX_IN_LINKS]}
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return the models that classified the crawl's pages, with their words."""
+        training = self._read_json("settings.json").get("topic", {}).get("training", {})
+        model = training.get("model")
+        used = self._model_words.used_models(
+            self._rows[: len(self._rows)], Path(model) if model else None
+        )
+        return [asdict(each) for each in used]
+
     def _link_json(self, url: str, anchor: str, score: float | None) -> dict[str, Any]:
         index = self._by_url.get(url)
         target = None if index is None else self._rows[index]
         return {
             "url": url,
+            "title": "" if target is None else target.title,
             "anchor": anchor,
             "score": score,
             "outcome": "" if target is None else target.failure or target.outcome,

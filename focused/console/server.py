@@ -20,6 +20,7 @@ from aiohttp import web
 from focused.console.child_commands import ChildCommands
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
 from focused.console.crawl_search import CrawlSearchView
+from focused.console.network_speed import interface_mbit
 from focused.console.report_pages import ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
@@ -44,6 +45,7 @@ _FILES = {
     "/": ("console.html", "text/html"),
     "/console.js": ("console.js", "text/javascript"),
     "/charts.js": ("charts.js", "text/javascript"),
+    "/graph.js": ("graph.js", "text/javascript"),
     "/console.css": ("console.css", "text/css"),
     "/uplot.js": ("uPlot.iife.min.js", "text/javascript"),
     "/uplot.css": ("uPlot.min.css", "text/css"),
@@ -51,12 +53,22 @@ _FILES = {
 
 
 class ConsoleServer:
-    """The application for the crawls in ``folders``, or in folders right below them."""
+    """The application for the crawls in ``folders``, or in folders right below them.
 
-    def __init__(self, folders: Sequence[Path], clock: Clock, host: str = "127.0.0.1") -> None:
+    ``network_mbit`` is the speed of the network in Mbit/s, of which a crawl's share is shown.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        clock: Clock,
+        host: str = "127.0.0.1",
+        network_mbit: float | None = None,
+    ) -> None:
         self._app = LocalApp(clock, host, "focused.console", _FILES)
         self._roots = folders
         self._clock = clock
+        self._network_mbit = network_mbit
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
         self._reports = ReportPages(folders)
@@ -78,6 +90,7 @@ class ConsoleServer:
         app.router.add_get(f"{crawl}/page", self._page)
         app.router.add_get(f"{crawl}/hosts", self._hosts)
         app.router.add_get(f"{crawl}/frontier", self._frontier)
+        app.router.add_get(f"{crawl}/models", self._models)
         app.router.add_get(f"{crawl}/search", self._search)
         app.router.add_post(f"{crawl}/index", self._index)
         app.router.add_post(f"{crawl}/commands", self._command)
@@ -99,7 +112,7 @@ class ConsoleServer:
 
     async def _list(self, request: web.Request) -> web.Response:
         crawls = await asyncio.to_thread(lambda: [each.summary() for each in self.find_crawls()])
-        return web.json_response({"crawls": crawls})
+        return web.json_response({"crawls": crawls, "network_mbit": self._network_mbit})
 
     def _crawl(self, request: web.Request) -> CrawlData:
         crawls = self._crawls or self.find_crawls()
@@ -150,6 +163,10 @@ class ConsoleServer:
     async def _frontier(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._crawl(request).frontier, _MAX_LINKS)
         return web.json_response(found)
+
+    async def _models(self, request: web.Request) -> web.Response:
+        models = await asyncio.to_thread(self._crawl(request).models)
+        return web.json_response({"models": models})
 
     def _search_view(self, request: web.Request) -> CrawlSearchView:
         folder = self._crawl(request).folder
@@ -262,13 +279,15 @@ def serve_console(
     ready: Callable[[str], None],
     host: str = "127.0.0.1",
     port: int = 0,
+    network_mbit: float | None = None,
 ) -> None:
     """Serve the console of ``folders`` until SIGINT or SIGTERM.
 
-    ``ready`` receives the address with the token once it is served; port 0 takes a free one. Raises
-    ConfigurationError without a crawl, or when the port is taken.
+    ``ready`` receives the address with the token once it is served; port 0 takes a free one.
+    ``network_mbit`` None takes the speed of the machine's interface. Raises ConfigurationError
+    without a crawl, or when the port is taken.
     """
-    server = ConsoleServer(folders, clock, host)
+    server = ConsoleServer(folders, clock, host, network_mbit or interface_mbit())
     if not server.find_crawls():
         names = ", ".join(map(str, folders))
         raise ConfigurationError(f"{names}: there is no crawl here; name the folder of a crawl")

@@ -11,12 +11,9 @@ was interrupted, even by a kill, goes on with it. So the result does not depend 
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +21,25 @@ import msgspec
 
 from focused.archive.crawl_tables import read_json
 from focused.atomic_file import fsync_folder, write_atomically, write_json_atomically
-from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
 from focused.corpus.data_card import CardCounts, data_card
 from focused.corpus.export_options import ExportOptions
-from focused.corpus.page_filter import split_key
+from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import (
     SelectedPage,
     Selection,
     open_selection,
     select_pages,
 )
-from focused.corpus.quality import count_words, failed_rules
-from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION, CorpusRecord, InLink
+from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION, CorpusRecord
 from focused.corpus.spool import append_documents, read_documents, repair_spool
-from focused.corpus.stored_documents import MAX_EXTRACTION_S, StoredDocument, extract_documents
+from focused.corpus.stored_documents import (
+    EXTRACTION_LIMITS,
+    StoredDocument,
+    extract_documents,
+    require_extraction,
+)
 from focused.corpus.writers import INDEX_FILE, open_writer
 from focused.errors import ConfigurationError
-from focused.parser_process import ParsingLimits
-from focused.text.hash_sampling import hash_fraction
-from focused.web.html.text_structure import clean_line, render_markdown, render_text
 
 CARD_FILE = "README.md"
 """The data card; it exists only in a complete export."""
@@ -50,7 +47,7 @@ WORK_FOLDER = ".export"
 
 _NAMES = (TRAIN, VALIDATION, INDEX_FILE.partition(".")[0])
 _ARGUMENTS_FILE = "arguments.json"
-_MAX_TITLE_CHARS = 300
+_UNRATED = (None, None)
 
 ProgressCallback = Callable[[str, int, int], object]
 """Called with what is done now, how many pages of it, and of how many."""
@@ -86,8 +83,7 @@ def export_corpus(
     cannot be read, ModuleNotFoundError without the extra ``corpus``, OSError if a file cannot be
     written.
     """
-    if importlib.util.find_spec("trafilatura") is None:
-        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
+    require_extraction()
     work = folder / WORK_FOLDER
     is_replaced = fresh and work.is_dir()
     if is_replaced:
@@ -159,14 +155,15 @@ def _extract(
     if start >= total:
         spool.touch()
         return
-    limits = ParsingLimits(cpu_s=MAX_EXTRACTION_S, elapsed_s=4 * MAX_EXTRACTION_S)
 
     def advance(documents: int) -> None:
         nonlocal done
         done += documents
         progress("extracting", done, total)
 
-    documents = extract_documents(crawl, selection.pages(start), processes=processes, limits=limits)
+    documents = extract_documents(
+        crawl, selection.pages(start), processes=processes, limits=EXTRACTION_LIMITS
+    )
     append_documents(spool, documents, advance)
 
 
@@ -185,6 +182,7 @@ def _write(
     files.mkdir()
     counts = CardCounts()
     total = selection.totals.selected
+    scores = {} if options.graph is None else _link_scores(Path(options.graph))
     with open_writer(options.form, files, options.splits, options.compression) as writer:
         pairs = zip(selection.pages(), read_documents(spool), strict=True)
         for (position, page), stored in pairs:
@@ -195,7 +193,8 @@ def _write(
             if stored.reason:
                 counts.reasons[stored.reason] += 1
             else:
-                records = list(_records(page, stored, selection.in_links(position), options))
+                rated = scores.get(page.url, _UNRATED)
+                records = list(_records_of(page, stored, selection, rated, options))
                 counts.filtered += not records
                 for record in records:
                     writer.write(record)
@@ -209,75 +208,33 @@ def _write(
     return counts
 
 
-def _records(
+def _link_scores(graph: Path) -> dict[str, tuple[float, float]]:
+    """The scores of pages by their links. Raises StateError if there is no graph."""
+    from focused.link_graph.distillation import scores_by_url
+    from focused.link_graph.page_graph import PageGraph
+
+    with PageGraph(graph) as pages:
+        return scores_by_url(pages)
+
+
+def _records_of(
     page: SelectedPage,
     stored: StoredDocument,
-    in_links: Iterable[InLink],
+    selection: Selection,
+    rated: tuple[float | None, float | None],
     options: ExportOptions,
 ) -> Iterator[CorpusRecord]:
-    """Yield the records of a page; none if the filter drops it."""
-    blocks, declared = stored.document.blocks, stored.document.metadata
-    text = render_text(blocks)
-    words, failed = count_words(text), failed_rules(text, page.language)
-    if not options.pages.keeps_document(
-        published=declared.published, robots=declared.robots, words=words, failed_rules=failed
-    ):
-        return
-    domain = split_key(page.host)
-    is_validation = hash_fraction(domain, options.seed) < options.validation
-    chunks = (
-        (Chunk(blocks),)
-        if options.chunk_chars is None
-        else cut_into_chunks(blocks, options.chunk_chars)
+    return page_records(
+        page,
+        stored,
+        selection.in_links(stored.position),
+        options.pages,
+        chunk_chars=options.chunk_chars,
+        validation=options.validation,
+        seed=options.seed,
+        authority=rated[0],
+        hub=rated[1],
     )
-    texts = [text] if options.chunk_chars is None else [render_text(c.blocks) for c in chunks]
-    ids = chunk_ids(page.url, texts)
-    for number, (chunk, own, own_id) in enumerate(zip(chunks, texts, ids, strict=True)):
-        yield CorpusRecord(
-            id=own_id,
-            url=page.url,
-            host=page.host,
-            domain=domain,
-            title=clean_line(page.title, _MAX_TITLE_CHARS),
-            text=own,
-            markdown=render_markdown(chunk.blocks),
-            chunk=number,
-            chunks=len(chunks),
-            headings=chunk.headings,
-            authors=declared.authors,
-            published=declared.published or None,
-            modified=declared.modified or None,
-            fetched_at=format_time(page.fetched_at),
-            language=page.language,
-            relevance=page.relevance,
-            on_topic=page.on_topic,
-            score=page.score,
-            depth=page.depth,
-            parent=page.parent,
-            anchor=clean_line(page.anchor, _MAX_TITLE_CHARS),
-            in_links=tuple(
-                InLink(link.source, clean_line(link.anchor, _MAX_TITLE_CHARS)) for link in in_links
-            ),
-            licences=declared.licences,
-            robots=declared.robots,
-            words=words if len(chunks) == 1 else count_words(own),
-            quality=failed,
-            text_sha256=hashlib.sha256(own.encode()).hexdigest(),
-            cluster=page.cluster,
-            cluster_size=page.cluster_size,
-            duplicate_of=page.duplicate_of,
-            training=page.training,
-            gone=page.gone,
-            split=VALIDATION if is_validation else TRAIN,
-            model=page.model,
-            warc_file=page.warc_file,
-            warc_offset=page.warc_offset,
-        )
-
-
-def format_time(at: float) -> str:
-    """Return seconds since the epoch in ISO 8601, UTC, to the second."""
-    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _move(files: Path, folder: Path) -> None:

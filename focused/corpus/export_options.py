@@ -12,7 +12,8 @@ class ExportOptions(msgspec.Struct, frozen=True):
     """What an export writes.
 
     ``chunk_chars`` None writes pages whole. ``validation`` in [0, 1) is the share of registered
-    domains that go to the validation split, by a hash seeded with ``seed``.
+    domains that go to the validation split, by a hash seeded with ``seed``. ``graph`` is the folder
+    of the crawl's link graph, which gives the columns ``authority`` and ``hub``.
     """
 
     form: str
@@ -21,6 +22,7 @@ class ExportOptions(msgspec.Struct, frozen=True):
     validation: float = 0.0
     seed: int = 0
     compression: str = "none"
+    graph: str | None = None
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -39,6 +39,8 @@ class CorpusRecord(msgspec.Struct, frozen=True):
     parent: str | None
     anchor: str
     in_links: tuple[InLink, ...]
+    authority: float | None
+    hub: float | None
     licences: tuple[str, ...]
     robots: tuple[str, ...]
     words: int

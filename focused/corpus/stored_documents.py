@@ -6,6 +6,7 @@ come in order and do not depend on the number of processes.
 
 from __future__ import annotations
 
+import importlib.util
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,13 +18,14 @@ from queue import SimpleQueue
 import msgspec
 
 from focused.corpus.page_selection import SelectedPage
+from focused.documents.extract import extract_any
 from focused.parser_process import (
     HandlerError,
     ParserProcess,
     ParsingLimits,
     ParsingStoppedError,
 )
-from focused.web.html.document import Document, extract_document
+from focused.web.html.document import Document
 from focused.web.page import FailureKind, Fetched
 from focused.web.warc_reader import read_response
 
@@ -32,7 +34,9 @@ UNREADABLE = "unreadable-record"
 NO_TEXT = "no-text"
 """The reason of a page without main text."""
 
-MAX_EXTRACTION_S = 30.0
+EXTRACTION_LIMITS = ParsingLimits(cpu_s=30.0, elapsed_s=120.0)
+"""The limits of one page."""
+
 _WAITING_PER_PROCESS = 8
 
 
@@ -55,13 +59,20 @@ _decode_request = msgspec.msgpack.Decoder(_Request).decode
 _decode_document = msgspec.msgpack.Decoder(Document | None).decode
 
 
+def require_extraction() -> None:
+    """Raise ModuleNotFoundError without the extra ``corpus``."""
+    # A parser process would fail for each page.
+    if importlib.util.find_spec("trafilatura") is None:
+        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
+
+
 def extract_stored(message: bytes) -> bytes:
     """Handle one request in a parser process: read the WARC record and extract its document."""
     request = _decode_request(message)
     found = read_response(Path(request.path), request.offset)
     if found is None:
         return _encode(None)
-    return _encode(extract_document(Fetched(request.url, found.status, found.headers, found.body)))
+    return _encode(extract_any(Fetched(request.url, found.status, found.headers, found.body)))
 
 
 def extract_documents(
@@ -71,7 +82,20 @@ def extract_documents(
     processes: int,
     limits: ParsingLimits,
 ) -> Iterator[StoredDocument]:
-    """Yield the documents of pages of a crawl, in order; each within ``limits``."""
+    """Yield the documents of pages of a crawl, in order; each within ``limits``.
+
+    Raises ModuleNotFoundError without the extra ``corpus``, at the call.
+    """
+    require_extraction()
+    return _extract_all(crawl, pages, processes, limits)
+
+
+def _extract_all(
+    crawl: Path,
+    pages: Iterable[tuple[int, SelectedPage]],
+    processes: int,
+    limits: ParsingLimits,
+) -> Iterator[StoredDocument]:
     waiting: deque[Future[StoredDocument]] = deque()
     with ExitStack() as stack:
         idle: SimpleQueue[ParserProcess] = SimpleQueue()

@@ -224,6 +224,8 @@ RECORD_SCHEMA = pa.schema(
         ("parent", pa.string()),
         ("anchor", pa.string()),
         ("in_links", pa.list_(pa.struct([("source", pa.string()), ("anchor", pa.string())]))),
+        ("authority", pa.float64()),
+        ("hub", pa.float64()),
         ("licences", _TEXTS),
         ("robots", _TEXTS),
         ("words", pa.int32()),

@@ -10,6 +10,7 @@ from focused.classifier.topic_classifier import SwappableClassifier, TopicClassi
 from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.dedup.duplicates import SharedContents
 from focused.crawl.dedup.mirrors import MirrorFilter
+from focused.crawl.deep_web.form_prober import FormProber
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.hosts.host_policy import HostPolicy, host_limits
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
@@ -31,6 +32,7 @@ from focused.crawl.revisits.revisits import (
     Revisits,
 )
 from focused.crawl.revisits.versions import VersionChecker
+from focused.crawl.spam_filter import SpamFilter
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.durations import DAY_S, HOUR_S
@@ -140,6 +142,13 @@ def build_crawl(
         ArchiveWriter(state.archive, counters, classifier, policy),
         counters,
         enqueuer,
+        SpamFilter(
+            tables,
+            classifier,
+            action=scope.spam,
+            close_site=traps.close_spam_site,
+            trusted_urls=training_urls,
+        ),
         training_urls=training_urls,
         follow_links=follow_links,
         stages=state.stages,
@@ -152,6 +161,11 @@ def build_crawl(
         FrontierUpdater(frontier, mirrors.take_released),
         training,
     ]
+    if topic.deep_web.hosts and follow_links:
+        keywords = topic.training.keywords
+        prober = FormProber(topic.deep_web, keywords, tables, enqueuer.offer_feed)
+        link_filter.is_reserved = prober.is_results_page
+        listeners.append(prober)
     if policy.reprioritiser is not None:
         listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
     revisits: Revisits | None = None

@@ -20,7 +20,8 @@ class Counters:
     ``classified`` counts fetched pages that may be harvest, without training samples; ``on_topic``
     those that the classifier called on topic, each content once. ``duplicates`` include
     ``near_duplicates``. ``noindex`` counts pages left out at their own request, ``nofollow`` links
-    not followed, ``links_over_limit`` links past the limit of a page.
+    not followed, ``links_over_limit`` links past the limit of a page, ``spam`` pages that are
+    probably spam.
     """
 
     settled: int = 0
@@ -37,6 +38,7 @@ class Counters:
     retries: int = 0
     nofollow: int = 0
     noindex: int = 0
+    spam: int = 0
     links_over_limit: int = 0
     bytes: int = 0
     active_s: float = 0.0

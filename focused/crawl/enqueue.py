@@ -6,7 +6,7 @@ scored. A queued link is scored again, because its priority may rise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -38,6 +38,7 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.topic import Scope, Training
+from focused.web.feeds import CONTINUATION_PATH
 from focused.web.page import Classification, FailureKind, Link, Page
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of
@@ -171,7 +172,8 @@ class LinkEnqueuer:
             before.anchor if before else found.link.anchor[:_MAX_ANCHOR_CHARS],
             found.features,
             now,
-            hops=hops,
+            # The rest of a list is no deeper nested than its beginning.
+            hops=parent.hops if hops and found.link.tag_path == CONTINUATION_PATH else hops,
             tag_path_key=found.tag_path_key,
         )
 
@@ -365,6 +367,8 @@ class LinkFilter:
         self.mirrors = mirrors
         self.traps = traps
         self._obeys_nofollow = nofollow
+        self.is_reserved: Callable[[str], bool] | None = None
+        """Whether a URL is queued by a listener only, not as a link of a page."""
 
     def refusal_reason(self, url: str, depth: int) -> str | None:
         """Return why ``url`` is not queued, or None; count the refusal."""
@@ -372,7 +376,8 @@ class LinkFilter:
             self._filter.refusal_reason(url, depth), url
         ) or self._host_policy.closed(url)
         if reason is None and depth > 0:
-            reason = self.traps.refusal_reason(url)
+            is_reserved = self.is_reserved is not None and self.is_reserved(url)
+            reason = SEARCH_RESULTS if is_reserved else self.traps.refusal_reason(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
@@ -411,8 +416,12 @@ class LinkFilter:
             self._filter.is_open(host, depth)
             and self._host_policy.is_open(host)
             and self.traps.is_open(host)
+            and (depth == 0 or self.is_reserved is None)
         )
 
+
+SEARCH_RESULTS = "search results"
+"""The reason counted for links to result pages of queries, which the crawl queues itself."""
 
 HARD_FOCUS = "hard focus"
 """The reason counted for links that hard focus doesn't follow."""

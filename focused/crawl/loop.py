@@ -163,6 +163,7 @@ class Crawl:
         """Queue the seeds at the highest score; return how many are new."""
         seeds = [url for url in map(normalize_url, urls) if url is not None]
         self.traps.choose(seeds)
+        self._responses.trust_sites(seeds)
         new = sum(self.enqueue_url(url, 1.0, now) for url in seeds)
         self._state.commit(now)
         return new
@@ -399,6 +400,10 @@ class Crawl:
         host = self.frontier.hosts.get(host_of(url))
         host.pace = replace(host.pace, due_at=max(host.pace.due_at, until))
         self.frontier.hosts.refresh(host, now)
+
+    def touch_host(self, url: str, outcome: Outcome, now: float) -> None:
+        """Restart the delay of the URL's host, for a response that settles no link."""
+        self._host_policy.touch(self.frontier.hosts.get(host_of(url)), now, outcome)
 
     def stop(self, now: float) -> None:
         """Put back open leases, commit, and flush to the disk."""

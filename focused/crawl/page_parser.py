@@ -19,8 +19,11 @@ from focused.classifier.topic_classifier import (
     HashedPageClassifier,
     SwappableClassifier,
     TopicClassifier,
+    spam_classifier_of,
 )
 from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
+from focused.documents.convert import to_html
+from focused.documents.formats import document_format
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
@@ -66,7 +69,8 @@ class ParsedPage:
     shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
     for classifiers that take them. ``static_features`` are link features from a parser process, for
     scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``blocks`` are the
-    texts of the page's blocks, in a continuous crawl. ``seconds`` is the time spent by stage.
+    texts of the page's blocks, in a continuous crawl. ``spam_evidence`` are log-odds of spam, None
+    if unknown. ``seconds`` is the time spent by stage.
     """
 
     page: Page
@@ -78,6 +82,7 @@ class ParsedPage:
     static_features: StaticLinkFeatures | None = None
     record: WarcCapture | None = None
     blocks: tuple[str, ...] | None = None
+    spam_evidence: float | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -113,6 +118,7 @@ class PageParser:
         self._reads_blocks = reads_blocks
         self._uses_static_features = uses_static_features
         self._near = scope.near_duplicates
+        self._spam = None if scope.spam == "ignore" else spam_classifier_of(classifier)
         self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
             (Stage.PARSING, self._parse_page),
@@ -178,6 +184,10 @@ class PageParser:
             for unfinished in every
         ]
 
+    def spam_evidence(self, page: Page) -> float | None:
+        """Return log-odds that a page is spam; None if unknown, or nobody asks for it."""
+        return None if self._spam is None else self._spam.evidence(page)
+
     def with_static_features(self, parsed: ParsedPage) -> ParsedPage:
         """Return a page with the static features of all its links, if the scorer uses them.
 
@@ -192,11 +202,16 @@ class PageParser:
         return replace(parsed, static_features=static_features, seconds=seconds)
 
     def _parse_page(self, unfinished: _PartialPage) -> None:
-        page = self._parse(unfinished.fetched)
+        fetched = unfinished.fetched
+        html = to_html(fetched, self._scope.documents)
+        page = html if isinstance(html, Failed) else self._parse(html)
         if isinstance(page, Failed):
             unfinished.failed = page
-        else:
-            unfinished.page = self._dropped.apply_to_page(page)
+            return
+        if isinstance(html, Fetched) and html is not fetched:
+            unfinished.html = html
+            page = replace(page, format=document_format(fetched) or "")
+        unfinished.page = self._dropped.apply_to_page(page)
 
     def _classify_page(self, unfinished: _PartialPage) -> None:
         if self._classify_hashed is None:
@@ -204,6 +219,7 @@ class PageParser:
         else:
             unfinished.words = hash_page(unfinished.page)
             unfinished.classification = self._classify_hashed(unfinished.words)
+        unfinished.spam_evidence = self.spam_evidence(unfinished.page)
 
     def _fingerprint_page(self, unfinished: _PartialPage) -> None:
         unfinished.content = content_fingerprint(unfinished.page)
@@ -214,7 +230,7 @@ class PageParser:
             unfinished.record = self.record_builder.capture(unfinished.fetched)
 
     def _read_blocks(self, unfinished: _PartialPage) -> None:
-        unfinished.blocks = text_blocks(unfinished.fetched)
+        unfinished.blocks = text_blocks(unfinished.html)
 
     def _parsed_page(self, unfinished: _PartialPage) -> ParsedPage:
         return ParsedPage(
@@ -226,6 +242,7 @@ class PageParser:
             unfinished.words,
             record=unfinished.record,
             blocks=unfinished.blocks,
+            spam_evidence=unfinished.spam_evidence,
             seconds=unfinished.seconds,
         )
 
@@ -240,11 +257,13 @@ class _PartialPage:
     words: HashedPage | None = None
     record: WarcCapture | None = None
     blocks: tuple[str, ...] | None = None
+    spam_evidence: float | None = None
     failed: Failed | None = None
     has_crashed = False
 
     def __init__(self, fetched: Fetched) -> None:
-        self.fetched = fetched
+        self.fetched = self.html = fetched
+        """The response, and the same with its document as HTML."""
         self.seconds: dict[Stage, float] = {}
 
     def add(self, stage: Stage, seconds: float) -> None:
@@ -329,6 +348,7 @@ class ResponseParser:
         if (
             media_type
             and media_type not in scope.content_types
+            and document_format(fetched) not in scope.documents
             and (link is None or not is_seed_feed(link, fetched))
         ):
             return fetched.as_failure(FailureKind.WRONG_TYPE, media_type)
@@ -374,6 +394,7 @@ class ResponseParser:
         classification = self._classifier.classify(parsed.page)
         return replace(
             parsed,
+            spam_evidence=self.page_parser().spam_evidence(parsed.page),
             classification=classification,
             classifier=self._classifier.name,
             static_features=None,

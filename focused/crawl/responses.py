@@ -7,7 +7,7 @@ before its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from focused.crawl.enqueue import HARD_FOCUS, LinkEnqueuer, archive_links, follo
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.crawl.page_parser import ParsedPage, ResponseParser, is_seed_feed
 from focused.crawl.policy import Policy
+from focused.crawl.spam_filter import SPAM_THRESHOLD, SpamFilter
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.protocols import PageContext
@@ -66,6 +67,7 @@ class ResponseProcessor:
         rows: ArchiveWriter,
         counters: Counters,
         enqueuer: LinkEnqueuer,
+        spam_filter: SpamFilter,
         *,
         training_urls: frozenset[str],
         follow_links: bool,
@@ -80,6 +82,7 @@ class ResponseProcessor:
         self._archive_writer = rows
         self._counters = counters
         self._enqueuer = enqueuer
+        self._spam_filter = spam_filter
         self._training_urls = training_urls
         self._follow_links = follow_links
         self._stages = stages
@@ -157,6 +160,10 @@ class ResponseProcessor:
         self._counters.links_over_limit += classified.page.links_over_limit
         return self._archive_writer.new_version(row, fetched, classified)
 
+    def trust_sites(self, urls: Iterable[str]) -> None:
+        """Never call the pages of these sites spam: a person chose them."""
+        self._spam_filter.trust(urls)
+
     def new_link_scores(self, classified: ClassifiedPage) -> Sequence[float]:
         """Return the scores of a page's links that were not found before."""
         return self._enqueuer.new_link_scores(classified.scored)
@@ -204,8 +211,10 @@ class ResponseProcessor:
         page_result = self.parser.read(link, fetched, parsed)
         if isinstance(page_result, Failed):
             return page_result
-        page, classification = page_result.page, page_result.classification
-        feed = is_seed_feed(link, fetched)
+        page, feed = page_result.page, is_seed_feed(link, fetched)
+        if link.parent is None:  # a spider's own request, or a seed that was added later
+            self._spam_filter.trust((link.url,))
+        classification = page_result.classification if feed else self._spam_filter.rate(page_result)
         asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
         is_noindex = asked_to and not feed
         with self._stages(Stage.DEDUPLICATING):
@@ -233,6 +242,7 @@ class ResponseProcessor:
             page_result.words,
             page_result.record,
             page_result.blocks,
+            page_result.spam_evidence,
         )
 
     def _leads_on(self, visit: PageContext) -> bool:
@@ -245,8 +255,12 @@ class ResponseProcessor:
         self, link: QueuedLink, fetched: Fetched, classified: ClassifiedPage, now: float
     ) -> None:
         training = link.url in self._training_urls
+        page = classified.page
         if classified.content is not None and not classified.is_noindex:
-            self._duplicates.keep(classified.page, classified.content)
+            self._duplicates.keep(page, classified.content)
+        if not classified.feed and classified.duplicate_of is None:
+            linked = [found.url for found in page.links]
+            self._spam_filter.learn(page.url, classified.spam_evidence, linked)
         self._count_page(classified, training)
         self._archive_writer.fetched(link, fetched, classified, now, training=training)
 
@@ -269,6 +283,7 @@ class ResponseProcessor:
         counters.near_duplicates += near
         counters.training += training
         counters.noindex += classified.is_noindex
+        counters.spam += classified.classification.spam >= SPAM_THRESHOLD
         counters.links_over_limit += classified.page.links_over_limit
         if not training and not classified.feed and not classified.is_noindex:
             counters.count_classified(classified.counts)
@@ -367,6 +382,7 @@ class ClassifiedPage:
     words: HashedPage | None
     record: WarcCapture | None
     blocks: tuple[str, ...] | None
+    spam_evidence: float | None
 
     @property
     def duplicate_of(self) -> str | None:
@@ -442,6 +458,7 @@ class ArchiveWriter:
             title="" if classified.is_noindex else page.title[:_MAX_TITLE_CHARS],
             relevance=None if classified.feed else classification.relevance,
             on_topic=classified.counts,
+            spam=None if classified.feed else classification.spam,
             language=page.language,
             content_type=media_type_of(fetched.headers),
             bytes=len(fetched.body),
@@ -465,6 +482,7 @@ class ArchiveWriter:
             title="" if is_hidden else page.title[:_MAX_TITLE_CHARS],
             relevance=None if classified.feed else classification.relevance,
             on_topic=classified.counts,
+            spam=None if classified.feed else classification.spam,
             language=page.language,
             content_type=media_type_of(fetched.headers),
             bytes=len(fetched.body),

@@ -20,10 +20,11 @@ import nh3
 from resiliparse.extract.html2text import extract_plain_text
 
 from focused.archive.warc_files import WarcPosition
+from focused.documents.convert import to_html
 from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup
-from focused.web.page import Fetched
+from focused.web.page import Failed, Fetched
 
 MAX_TEXT_CHARS = 20_000
 """More than anybody reads to answer."""
@@ -183,5 +184,8 @@ _unpacked = msgspec.msgpack.Decoder(tuple[ViewKind, Fetched]).decode
 def _prepare(message: bytes) -> bytes:
     """Make the view of a page that ``message`` asks for; runs in the parser process."""
     view, fetched = _unpacked(message)
+    converted = to_html(fetched)
+    if isinstance(converted, Failed):
+        return f"{converted.kind}: {converted.detail}".encode("utf-8", "replace")
     make = readable_text if view == "readable_text" else sanitised_html
-    return make(fetched).encode("utf-8", "replace")
+    return make(converted).encode("utf-8", "replace")

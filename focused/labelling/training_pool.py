@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 
 from focused.classifier.topic_classifier import TopicClassifier
+from focused.documents.convert import to_html
+from focused.documents.formats import document_format, needs_process
 from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.labelling.page_selection import FloatArray, PagePool, page_vectors, rows_with_words
 from focused.labels.label_file import evaluation_hash, role_of
@@ -119,7 +121,8 @@ class BoundedParser:
         fetched = crawled.response(page)
         if fetched is None:
             return None
-        parsed = self._bounded(fetched) if needs_parser_process(fetched) else parse_page(fetched)
+        is_long = needs_process(document_format(fetched)) or needs_parser_process(fetched)
+        parsed = self._bounded(fetched) if is_long else _parse_page(fetched)
         return parsed if isinstance(parsed, Page) else None
 
     def __enter__(self) -> BoundedParser:
@@ -140,9 +143,14 @@ _fetched = msgspec.msgpack.Decoder(Fetched).decode
 _page: msgspec.msgpack.Decoder[Page | None] = msgspec.msgpack.Decoder(Page | None)
 
 
+def _parse_page(fetched: Fetched) -> Page | Failed:
+    html = to_html(fetched)
+    return html if isinstance(html, Failed) else parse_page(html)
+
+
 def _parse(message: bytes) -> bytes:
     """Parse a fetched page; runs in the parser process."""
-    parsed = parse_page(_fetched(message))
+    parsed = _parse_page(_fetched(message))
     return _packed(None if isinstance(parsed, Failed) else parsed)
 
 

@@ -25,11 +25,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from focused.atomic_file import append_durably, fsync_folder
+from focused.documents.bounded_converter import BoundedConverter
 from focused.errors import LabelError
 from focused.text.hash_sampling import hash_fraction
 from focused.topic import Training
 from focused.web.html.parse import parse_page
-from focused.web.page import Fetched, Page
+from focused.web.page import Failed, Fetched, Page
 from focused.web.warc_reader import WarcResponse, read_responses
 from focused.web.warc_writer import response_record
 
@@ -333,10 +334,13 @@ def _truncate_partial_member(path: Path) -> None:
 def labelled_page_reader(labels: Path) -> Callable[[str], Page | None]:
     """Return a function from URL to labelled page, for training; None if it is not stored."""
     pages: dict[str, Page] = {}
-    for record in _responses(labelled_pages_path(labels)):
-        page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
-        if isinstance(page, Page):
-            pages[record.url] = page
+    with BoundedConverter() as converter:
+        for record in _responses(labelled_pages_path(labels)):
+            fetched = Fetched(record.url, record.status, record.headers, record.body)
+            html = converter.to_html(fetched)
+            page = html if isinstance(html, Failed) else parse_page(html)
+            if isinstance(page, Page):
+                pages[record.url] = page
     return pages.get
 
 

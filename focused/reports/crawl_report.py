@@ -21,6 +21,7 @@ from focused.reports import metrics
 from focused.reports.classifier_drift import ClassifierDrift, measure_drift
 from focused.reports.crawl_folder import CrawlFolder, read_crawl
 from focused.reports.freshness_report import FreshnessReport, measure_freshness
+from focused.reports.link_report import LinkReport
 from focused.reports.reliability import ReliabilityTable, reliability
 from focused.web.page import UNRECORDED_HOST
 
@@ -46,14 +47,14 @@ class CrawlReport:
     All harvest figures leave out training samples, which ``training`` counts. ``unrecorded_hosts``
     counts links to hosts outside the recorded web, which are no ``failures``. ``by_labels`` is the
     harvest by ground-truth labels, if given. ``noindex`` pages were fetched and dropped as they
-    ask, ``nofollow`` links not followed, ``links_over_limit`` exceed the links taken of a page;
-    links count each time they are met. ``long_crawl_delays_s`` lists crawl-delays above an hour of
-    hosts with links left. ``mirrors`` maps a site to the preferred site with the same pages.
-    ``reliability`` is None where no page was scored or the policy's scores are no probabilities.
-    ``freshness`` is None where no page was visited again.
-    ``drift`` is None where no page was classified, ``time_profile`` (of the last session) where the
-    crawl did not end normally. ``curve`` has rows of pages fetched, cumulative and rolling harvest
-    rate.
+    ask, ``spam`` pages are probably spam, ``nofollow`` links not followed, ``links_over_limit``
+    exceed the links taken of a page; links count each time they are met. ``long_crawl_delays_s``
+    lists crawl-delays above an hour of hosts with links left. ``mirrors`` maps a site to the
+    preferred site with the same pages. ``reliability`` is None where no page was scored or the
+    policy's scores are no probabilities. ``freshness`` is None where no page was visited again,
+    ``links`` without a link graph. ``drift`` is None where no page was classified, ``time_profile``
+    (of the last session) where the crawl did not end normally. ``curve`` has rows of pages fetched,
+    cumulative and rolling harvest rate.
     """
 
     folder: str
@@ -74,6 +75,7 @@ class CrawlReport:
     long_crawl_delays_s: Mapping[str, float]
     robots_excluded: int
     noindex: int
+    spam: int
     nofollow: int
     links_over_limit: int
     out_of_scope: int
@@ -90,6 +92,7 @@ class CrawlReport:
     reliability: ReliabilityTable | None = None
     drift: ClassifierDrift | None = None
     freshness: FreshnessReport | None = None
+    links: LinkReport | None = None
     time_profile: TimeProfile | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
@@ -149,6 +152,7 @@ def build_report(
             failures.get("robots", 0), _counter_total(crawl, "robots_excluded") or 0
         ),
         noindex=int((pages["outcome"] == "noindex").sum()),
+        spam=_counter_total(crawl, "spam") or 0,
         nofollow=_counter_total(crawl, "nofollow") or 0,
         links_over_limit=_counter_total(crawl, "links_over_limit") or 0,
         out_of_scope=_counter_total(crawl, "out_of_scope") or 0,

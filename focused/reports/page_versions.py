@@ -26,7 +26,9 @@ from focused.archive.page_history import (
     page_history,
     visit_rows,
 )
+from focused.archive.url_spellings import url_spellings
 from focused.crawl.revisits.page_records import PageRecords
+from focused.documents.bounded_converter import BoundedConverter
 from focused.durations import DAY_S
 from focused.errors import ConfigurationError, StateError
 from focused.recorded_web.change_history import (
@@ -38,14 +40,14 @@ from focused.recorded_web.change_history import (
     site_name,
     write_change_history,
 )
-from focused.reports.why import unknown_url_message, url_spellings
+from focused.reports.why import unknown_url_message
 from focused.revisit.disk_schedule import stored_due_at
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.decoding import decode
 from focused.web.html.parse import parse_page
 from focused.web.html.text_blocks import text_blocks
-from focused.web.page import Fetched, Page
+from focused.web.page import Failed, Fetched, Page
 from focused.web.warc_reader import read_response
 
 FIRST = "first"
@@ -270,7 +272,12 @@ def version_text(folder: Path, url: str, version: PageVersion) -> list[str]:
             f"{path}: the record of version {version.number} of {url} at offset "
             f"{version.warc_offset:,} cannot be read"
         )
-    fetched = Fetched(url, found.status, found.headers, found.body)
+    with BoundedConverter() as converter:
+        fetched = converter.to_html(Fetched(url, found.status, found.headers, found.body))
+    if isinstance(fetched, Failed):
+        raise ConfigurationError(
+            f"{url}: version {version.number} cannot be converted: {fetched.kind}, {fetched.detail}"
+        )
     page = parse_page(fetched)
     if not isinstance(page, Page):  # a feed
         return [line.strip() for line in decode(found.body, found.headers)[0].splitlines()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,9 @@ from focused.reports.formatting import (
     single_line,
 )
 from focused.reports.freshness_report import Estimate, FreshnessReport
+from focused.reports.link_report import LinkedPage, build_link_report
 from focused.reports.reliability import ReliabilityTable, ScoreBin
+from focused.web.page import FailureKind
 
 _MAX_MIRRORS = 10
 _MAX_LONG_DELAYS = 10
@@ -54,8 +56,11 @@ def print_report(
     labels: CategoryLabels | None = None,
     good: Collection[str] | None = None,
     out: Path | None = None,
+    graph: Path | None = None,
 ) -> None:
     """Print the report of the crawl in ``folder``.
+
+    ``graph`` is the folder of the crawl's link graph, which adds hubs and authorities.
 
     ``out`` is a folder for ``report.json``, ``harvest.png`` and, where scores are probabilities,
     ``reliability.png``; a line reports if it cannot be written. ``labels`` and ``good`` as in
@@ -65,6 +70,8 @@ def print_report(
     crawl = read_crawl(folder)
     labels = usable_labels(crawl, labels, good)
     report = build_report(crawl, labels, good)
+    if graph is not None:
+        report = replace(report, links=build_link_report(graph))
     console.print(_summary_table(report))
     for warning in () if report.drift is None else report.drift.warnings:
         console.print(Text(single_line(f"Warning: {warning}")), style="bold yellow", soft_wrap=True)
@@ -232,6 +239,12 @@ def _freshness_tables(freshness: FreshnessReport) -> list[Table]:
     return [hosts, budgets]
 
 
+def _failure_name(kind: str) -> str:
+    if kind == FailureKind.MISSING_LIBRARY:
+        return f"{kind}: pip install 'focused-crawler[documents]'"
+    return single_line(kind)
+
+
 def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
     """Name and value of each figure that labels do not affect."""
     mirrors = list(report.mirrors.items())
@@ -246,6 +259,7 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
         ("redirects", f"{report.redirected:,}"),
         ("robots-excluded", f"{report.robots_excluded:,}"),
         ("noindex, dropped", f"{report.noindex:,}"),
+        *([("probably spam", f"{report.spam:,}")] if report.spam else []),
         ("nofollow links", f"{report.nofollow:,}"),
         *(
             [("links over the limit of a page", f"{report.links_over_limit:,}")]
@@ -260,7 +274,7 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
             else []
         ),
         ("errors", f"{sum(report.failures.values()):,}"),
-        *((f"  {single_line(kind)}", f"{count:,}") for kind, count in report.failures.items()),
+        *((f"  {_failure_name(kind)}", f"{count:,}") for kind, count in report.failures.items()),
     ]
     if report.traps:
         rows.append(("pages lost to traps", f"{sum(line.pages for line in report.traps):,}"))
@@ -278,6 +292,16 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
         ("pages per second", f"{report.pages_per_s:.1f}"),
         ("ended", single_line(report.end_reason) or "unknown: still running, or killed"),
     ]
+
+
+def _linked_table(title: str, pages: Sequence[LinkedPage]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("score", justify="right")
+    table.add_column("relevance", justify="right")
+    table.add_column("page", overflow="fold")
+    for page in pages:
+        table.add_row(f"{page.score:.2f}", f"{page.relevance:.2f}", Text(single_line(page.url)))
+    return table
 
 
 def _print_tables(report: CrawlReport, console: Console) -> None:
@@ -301,6 +325,9 @@ def _print_tables(report: CrawlReport, console: Console) -> None:
             named.append(f"\n{single_line(page.url)}", style="dim")
             best.add_row(f"{page.relevance:.2f}", named)
         console.print(best)
+    if report.links is not None:
+        console.print(_linked_table("Authorities of the topic", report.links.authorities))
+        console.print(_linked_table("Hubs of the topic", report.links.hubs))
     for table in () if report.freshness is None else _freshness_tables(report.freshness):
         console.print(table)
     if report.traps:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from focused.archive.crawl_tables import open_tables
+from focused.archive.url_spellings import url_spellings
 from focused.errors import ConfigurationError, escape_control_characters
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
@@ -39,7 +40,6 @@ from focused.reports.reliability import (
 )
 from focused.topic import scope_from_json
 from focused.web.scope_filter import ScopeFilter
-from focused.web.urls import normalize_url
 
 _MAX_HOPS = 20
 _REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
@@ -134,7 +134,7 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
-class InLink:
+class ScoredInLink:
     """A link on a fetched page to a URL that was not fetched."""
 
     source: str
@@ -157,7 +157,7 @@ class Explanation:
     url: str
     outcome: UrlOutcome
     steps: tuple[PathStep, ...]
-    in_links: tuple[InLink, ...] = ()
+    in_links: tuple[ScoredInLink, ...] = ()
     path_problem: str = ""
     out_of_scope: str = ""
     reliability: ReliabilityTable | None = None
@@ -216,15 +216,6 @@ def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanat
             url, "this crawl neither fetched it nor found a link to it", pages.index.tolist()
         )
     )
-
-
-def url_spellings(url: str) -> list[str]:
-    """The URL as typed, then normalised as the crawl does."""
-    typed = url.strip()
-    tried = [typed, normalize_url(typed)]
-    if "://" not in typed:
-        tried += [normalize_url(f"https://{typed}"), normalize_url(f"http://{typed}")]
-    return list(dict.fromkeys(spelling for spelling in tried if spelling))
 
 
 def _path_from_seed(
@@ -294,9 +285,9 @@ def _number_or_none(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
 
 
-def _in_links(tables: Path, url: str) -> list[InLink]:
+def _in_links(tables: Path, url: str) -> list[ScoredInLink]:
     in_links = [
-        InLink(row["source"], _text_or_empty(row["anchor"]), _number_or_none(row["score"]))
+        ScoredInLink(row["source"], _text_or_empty(row["anchor"]), _number_or_none(row["score"]))
         for row in read_links_to(tables, url)
     ]
     return sorted(in_links, key=lambda m: -1.0 if m.score is None else m.score, reverse=True)
@@ -384,7 +375,7 @@ def _why_not_fetched(explanation: Explanation) -> str:
     return f"{score}; better ones came first, or its host's page limit was reached."
 
 
-def _best_score(in_links: tuple[InLink, ...]) -> float | None:
+def _best_score(in_links: tuple[ScoredInLink, ...]) -> float | None:
     return max((m.score for m in in_links if m.score is not None), default=None)
 
 

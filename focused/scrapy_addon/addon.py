@@ -19,10 +19,15 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.errors import FocusedError, escape_control_characters, missing_extra
+from focused.errors import (
+    FocusedError,
+    escape_control_characters,
+    missing_extra,
+)
 from focused.scrapy_addon.addon_settings import (
     DEFAULTS,
     check_settings,
+    index_address,
     load_models_factory,
     parser_processes,
     parsing_limits,
@@ -36,11 +41,13 @@ from focused.scrapy_addon.download_handlers import (
     install_replay,
 )
 from focused.scrapy_addon.downloader import SettlingDownloader
+from focused.scrapy_addon.login_session import check_login_support
 from focused.scrapy_addon.middlewares.access_middlewares import (
     AddressMiddleware,
     PolitenessMiddleware,
     RobotsMiddleware,
 )
+from focused.scrapy_addon.middlewares.login_middleware import LoginMiddleware
 from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
 from focused.scrapy_addon.middlewares.response_middlewares import (
     DecodingMiddleware,
@@ -50,6 +57,7 @@ from focused.scrapy_addon.progress import ProgressExtension, install_quiet_forma
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.scrapy_settings import warn_of_ignored
 from focused.scrapy_addon.steering_extension import SteeringExtension
+from focused.search.server_address import CLIENT_LIBRARIES
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.scope_filter import check_seeds_in_scope
 
@@ -102,6 +110,9 @@ class FocusedAddon(SessionHolder):
             raise SystemExit(130) from None
         warn_of_ignored(settings, topic)
         _install_components(settings)
+        if self.session is not None and self.session.logins is not None:
+            # Before PolitenessMiddleware: a request that waits for a login reserves no host.
+            _set_component(settings, "DOWNLOADER_MIDDLEWARES", LoginMiddleware, 105)
         _apply_topic_settings(settings, topic)
         _skip_disabled_extensions(settings)
         _log_to_folder(settings, topic)
@@ -118,6 +129,8 @@ class FocusedAddon(SessionHolder):
     def _attach_session(self, settings: BaseSettings) -> Topic:
         topic = topic_from_settings(settings)
         replayed = bool(settings["FOCUSED_REPLAY"])
+        if topic.login and not replayed:
+            check_login_support(settings, topic)
         check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
         is_worker = bool(settings["FOCUSED_CLUSTER"])
@@ -269,6 +282,9 @@ def _require_libraries(settings: BaseSettings) -> None:
         needed.append(("prometheus_client", "FOCUSED_METRICS_PORT"))
     if settings["FOCUSED_LOG_FORMAT"] == "json":
         needed.append(("pythonjsonlogger", "FOCUSED_LOG_FORMAT"))
+    address = index_address(settings)
+    if address is not None:
+        needed.append((CLIENT_LIBRARIES[address.kind], "FOCUSED_INDEX_URL"))
     for module, setting in needed:
         try:
             import_module(module)
@@ -277,11 +293,17 @@ def _require_libraries(settings: BaseSettings) -> None:
 
 
 def _install_operations(settings: Settings, crawler: Crawler) -> None:
-    """Install the metrics server and the JSON log, if they are on."""
+    """Install the metrics server, the index pipeline and the JSON log, if they are on."""
     if settings["FOCUSED_METRICS_PORT"] is not None:
         from focused.scrapy_addon.metrics_server import MetricsServer
 
         _set_component(settings, "EXTENSIONS", MetricsServer, 500)
+    if settings["FOCUSED_INDEX_URL"]:
+        from focused.scrapy_addon.index_pipeline import INDEXED_FIELDS, IndexPipeline
+
+        _set_component(settings, "ITEM_PIPELINES", IndexPipeline, 900)
+        if settings["FOCUSED_ITEM_FIELDS"] is None:
+            settings.set("FOCUSED_ITEM_FIELDS", INDEXED_FIELDS, priority="addon")
     if settings["FOCUSED_LOG_FORMAT"] == "json":
         from focused.scrapy_addon.json_log import install_json_log
 

@@ -28,6 +28,7 @@ from focused.scrapy_addon.item_documents import parse_item_fields
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
+from focused.search.server_address import ServerAddress, parse_address
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
 
@@ -196,6 +197,21 @@ SETTINGS = (
         "`corpus`. See docs/reference/corpus.md.",
     ),
     Setting(
+        "FOCUSED_INDEX_URL",
+        SettingType.TEXT,
+        None,
+        "Index of OpenSearch, Elasticsearch or Solr that receives the items: "
+        "`opensearch+https://USER@HOST:9200/INDEX`, `elasticsearch+https://...` or "
+        "`solr+http://HOST:8983/solr/CORE`. The environment variable `FOCUSED_INDEX_PASSWORD` has "
+        "the password. See docs/how-to/search-servers.md#while-crawling.",
+    ),
+    Setting(
+        "FOCUSED_INDEX_CA_CERTS",
+        SettingType.PATH,
+        None,
+        "File of certificates (PEM) to trust for `FOCUSED_INDEX_URL`.",
+    ),
+    Setting(
         "FOCUSED_PROGRESS_INTERVAL_S",
         SettingType.NUMBER,
         5.0,
@@ -275,6 +291,7 @@ def check_settings(settings: BaseSettings) -> None:
     parser_processes(settings)
     parsing_limits(settings)
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
+    index_address(settings)
 
 
 def _check_type(setting: Setting, settings: BaseSettings) -> None:
@@ -317,6 +334,18 @@ def replay_clock(settings: BaseSettings) -> ReplayClock | None:
         return ReplayClock.parse(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
+
+
+def index_address(settings: BaseSettings) -> ServerAddress | None:
+    """Return the address in FOCUSED_INDEX_URL; None without it. Raises ConfigurationError."""
+    text = settings["FOCUSED_INDEX_URL"]
+    if not text:
+        return None
+    ca_certs = settings["FOCUSED_INDEX_CA_CERTS"]
+    try:
+        return parse_address(text, os.environ, None if ca_certs is None else str(ca_certs))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"FOCUSED_INDEX_URL: {error}") from None
 
 
 def load_models_factory(setting: Any) -> Callable[..., Any]:

@@ -24,11 +24,13 @@ from focused.crawl import Crawl, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.crawl_group import CrawlGroup, SingleCrawl
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.page_parser import ParsedPage
+from focused.documents.formats import document_format, needs_process
 from focused.errors import ConfigurationError, FocusedError, StateError, escape_control_characters
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.http_client import HttpClient
+from focused.scrapy_addon.login_session import LoginSessions, open_sessions
 from focused.scrapy_addon.parser_pool import PageBatcher, ParserPool
 from focused.scrapy_addon.statistics import (
     CrawlProfile,
@@ -68,8 +70,12 @@ class CrawlSession:
 
         All times of the crawl are those of ``clock``, by default a :class:`CrawlClock`.
 
-        Raises ConfigurationError for a policy that is unknown or only for simulations.
+        Raises ConfigurationError for a policy that is unknown or only for simulations, and for
+        logins whose secrets are missing; a replayed web needs no login.
         """
+        self.logins: LoginSessions | None = None
+        if topic.login and not replayed:
+            self.logins = open_sessions(topic.login)
         self.topic = adapt_to_recorded_web(topic) if replayed else topic
         self.replayed = replayed
         self.policy = policy
@@ -138,7 +144,7 @@ class CrawlSession:
             return None
         if not crawl.may_parse(lease, outcome):
             return None
-        is_long = needs_parser_process(outcome)
+        is_long = _is_long(outcome)
         if is_long:
             crawl.begin_parsing(lease)
         return await self._parse(outcome, is_long=is_long)
@@ -149,7 +155,7 @@ class CrawlSession:
             return None
         if not self.crawl_of(outcome.url).is_page(outcome):
             return None
-        parsed = await self._parse(outcome, is_long=needs_parser_process(outcome))
+        parsed = await self._parse(outcome, is_long=_is_long(outcome))
         if parsed is None and self.is_open:
             parsed = self.group.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
@@ -285,6 +291,10 @@ class CrawlSession:
             "profile": self.profile.as_json(counters.fetched, self._parser_processes),
         }
         publish(self._stats, values)
+
+
+def _is_long(fetched: Fetched) -> bool:
+    return needs_process(document_format(fetched)) or needs_parser_process(fetched)
 
 
 class SessionHolder:

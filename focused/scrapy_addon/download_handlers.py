@@ -42,11 +42,18 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
         self._client = http_client_of(crawler)
         session = find_session(crawler)
         self._keeps_exchanges = session is not None and session.topic.output.warc != "off"
+        self._logins = None if session is None else session.logins
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response; keep the exchange for the archive."""
+        """Return the response; keep the exchange for the archive.
+
+        Credentials of a login are in neither.
+        """
         update_state(request, exchange=None)
         response = await super().download_request(request)
+        login = None if self._logins is None else self._logins.of_request(request)
+        if login is not None:
+            login.take_cookies(request, response)
         if self._keeps_exchanges:
             keep_exchange(request, response)
         return response
@@ -55,10 +62,14 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
     async def _make_request(
         self, request: Request, timeout: float
     ) -> AsyncIterator[TrackedResponse]:
+        headers = self._request_headers(request)
+        login = None if self._logins is None else self._logins.of_request(request)
+        if login is not None:
+            login.add_credentials(request, headers)
         opened = self._client.open(
             request.method,
             request.url,
-            self._request_headers(request).to_tuple_list(),
+            headers.to_tuple_list(),
             address=state_of(request).checked_address,
             timeout_s=timeout,
             body=request.body or None,

@@ -46,6 +46,7 @@ from focused.scrapy_addon.middlewares.access_middlewares import (
     PolitenessMiddleware,
     RobotsMiddleware,
 )
+from focused.scrapy_addon.middlewares.login_middleware import LoginMiddleware
 from focused.scrapy_addon.middlewares.relevance_middleware import (
     CallbackPages,
     PageRelevance,
@@ -94,6 +95,7 @@ _INERT_MIDDLEWARES = frozenset(
         DownloadTimeoutMiddleware,
         HttpAuthMiddleware,
         HttpProxyMiddleware,
+        LoginMiddleware,  # requests to its hosts are not fetched directly
     )
 )
 _DOWNLOAD_SIGNALS = (
@@ -177,6 +179,9 @@ class DirectFetcher:
         if not state_of(request).is_plain or not url.isascii() or "[" in url or "@" in url:
             return False
         if not is_leased(request, self._session):
+            return False
+        logins = self._session.logins
+        if logins is not None and logins.of_url(url) is not None:
             return False
         host = url.split("/", 3)[2].partition(":")[0]
         address = self._connections.known_address(host)

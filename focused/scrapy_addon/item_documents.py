@@ -15,14 +15,15 @@ from typing import Any
 import msgspec
 from scrapy.http import Response
 
-from focused.errors import ConfigurationError
+from focused.documents.extract import extract_any
+from focused.errors import ConfigurationError, missing_extra
 from focused.parser_process import (
     HandlerError,
     ParserProcess,
     ParsingLimits,
     ParsingStoppedError,
 )
-from focused.web.html.document import Document, extract_document
+from focused.web.html.document import Document
 from focused.web.html.text_structure import render_markdown, render_text
 from focused.web.page import Fetched
 
@@ -47,7 +48,7 @@ _decode_document = msgspec.msgpack.Decoder(Document).decode
 def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the names in FOCUSED_ITEM_FIELDS: a list, or a text with commas.
 
-    Raises ConfigurationError for an unknown name, or without the extra ``corpus``.
+    Raises ConfigurationError for an unknown name, MissingExtraError without the extra ``corpus``.
     """
     names = value.split(",") if isinstance(value, str) else value or ()
     if not isinstance(names, list | tuple):
@@ -60,16 +61,14 @@ def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
             f"{', '.join(ITEM_FIELDS)}"
         )
     if fields and importlib.util.find_spec("trafilatura") is None:
-        raise ConfigurationError(
-            "FOCUSED_ITEM_FIELDS: needs trafilatura, which is not installed: "
-            "pip install 'focused-crawler[corpus]'"
-        )
+        error = ModuleNotFoundError(name="trafilatura")
+        raise missing_extra(error, "FOCUSED_ITEM_FIELDS") or error
     return fields
 
 
 def extract_fetched(message: bytes) -> bytes:
     """Handle one response in a parser process."""
-    return _encode(extract_document(_decode_fetched(message)))
+    return _encode(extract_any(_decode_fetched(message)))
 
 
 class ItemDocuments:

@@ -46,6 +46,10 @@ class RobotsDeniedError(IgnoreRequest):
     """robots.txt disallows the URL."""
 
 
+class LoginFailedError(IgnoreRequest):
+    """The request was not sent, or its response is refused: the login to its host failed."""
+
+
 class ResponseTooLargeError(Exception):
     """The response's headers or decoded body are too large."""
 
@@ -88,6 +92,7 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
     ((ResponseDataLossError, net.ConnectionLost, net.ConnectionDone), FailureKind.RESET),
     ((UnsupportedURLSchemeError,), FailureKind.BAD_REDIRECT),
     ((RobotsDeniedError,), FailureKind.ROBOTS),
+    ((LoginFailedError,), FailureKind.LOGIN),
     ((IgnoreRequest,), FailureKind.DROPPED),
     ((DownloadFailedError, ResponseFailed), FailureKind.RESET),
 )

@@ -36,6 +36,7 @@ STATISTICS: Mapping[str, str] = {
     "retries": "Requests that were repeated after a failure.",
     "nofollow": "Links not followed because link or page says nofollow.",
     "noindex": "Fetched pages excluded from the harvest because they say noindex.",
+    "spam": "Fetched pages that are probably spam.",
     "links_over_limit": "Links beyond `scope.max_links_per_page`.",
     "bytes": "Bytes of bodies, decoded.",
     "active_s": "Seconds that the crawl ran, over all sessions.",
@@ -69,6 +70,10 @@ STATISTICS: Mapping[str, str] = {
     "profile/reactor_blocked/longest_s": "Longest time that the reactor was blocked.",
     "profile/reactor_blocked/times": "How often it was blocked for longer than `threshold_s`.",
     "profile/reactor_blocked/threshold_s": "That threshold.",
+    "logins/succeeded": "Logins by a form, renewals included; not in `stats.json`.",
+    "logins/failed": "Logins that were given up; not in `stats.json`.",
+    "indexed": "Items that the server of `FOCUSED_INDEX_URL` indexed; not in `stats.json`.",
+    "index_failures": "Items that it refused or missed; not in `stats.json`.",
     "resolver/EVENT": "Name lookups by event; not in `stats.json`.",
 }
 """Meaning of each statistic, in Markdown; words in capitals stand for any name."""

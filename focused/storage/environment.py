@@ -34,6 +34,8 @@ TABLES = (
     "canonical_urls", "canonical_hosts", "signatures", "ignorable_url_parts",
     # crawl.traps
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
+    # spam
+    "site_trust",
     # crawl.revisits
     "page_records", "page_numbers", "released_pages", "validator_trust", "signal_trust",
     "missing_pages", "boilerplate", "boilerplate_pages",

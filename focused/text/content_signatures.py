@@ -227,7 +227,7 @@ def may_have_sort_parameters(page: Page) -> bool:
 
     True if its URL has a query, it links to itself with a query, or its canonical URL differs.
     """
-    if "?" in page.url or page.canonical not in (None, page.url):
+    if "?" in page.url or page.canonical not in (None, page.url) or page.amp is not None:
         return True
     with_parameters = f"{page.url}?"
     return any(link.url.startswith(with_parameters) for link in page.links)

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from focused.topic.document_formats import DEFAULT_DOCUMENTS
+from focused.topic.login import Login, logins_to_json
 
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 """Estimators of the word weights; the first is the default."""
@@ -29,6 +32,9 @@ DEFAULT_MAX_WARC_BYTES = 1_000_000_000
 
 NOINDEX_ACTIONS = ("leave-out", "keep")
 """What happens to pages with a noindex directive; the first is the default."""
+
+SPAM_ACTIONS = ("avoid", "report", "ignore")
+"""What happens to pages that are probably spam; the first is the default."""
 
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 _PORT = re.compile(r":\d+$")
@@ -87,9 +93,11 @@ class Scope:
 
     Hosts match themselves and their subdomains. Paths are regular expressions searched in path
     and query. Languages are ISO 639-1 codes. A directory is a host and the URL path up to its
-    last slash; an address is the IP address of a host. Each page contributes its first
-    ``max_links_per_page`` link targets. ``private_addresses`` allows loopback, private and
-    link-local networks. ``near_duplicates``, ``mirrors`` and ``traps`` switch their detectors.
+    last slash; an address is the IP address of a host. ``documents`` are the
+    formats that are pages besides HTML (:mod:`focused.topic.document_formats`). Each page
+    contributes its first ``max_links_per_page`` link targets. ``private_addresses`` allows
+    loopback, private and link-local networks. ``near_duplicates``, ``mirrors`` and ``traps``
+    switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`.
     ``drop_parameters`` are names (or prefixes ending in ``*``) of query parameters that do not
     change the page; ``keep_parameters`` are names that always do.
     """
@@ -100,6 +108,7 @@ class Scope:
     deny_paths: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml")
+    documents: tuple[str, ...] = DEFAULT_DOCUMENTS
     max_depth: int | None = None
     max_pages_per_host: int | None = None
     max_pages_per_directory: int | None = None
@@ -110,6 +119,7 @@ class Scope:
     near_duplicates: bool = True
     mirrors: bool = True
     traps: bool = True
+    spam: str = SPAM_ACTIONS[0]
     drop_parameters: tuple[str, ...] = ()
     keep_parameters: tuple[str, ...] = ()
 
@@ -165,6 +175,16 @@ def number_of_host(by_host: Mapping[str, float], host: str, default: float) -> f
     return default
 
 
+def covers_host(names: Collection[str], host: str) -> bool:
+    """Whether one of ``names`` is ``host``, which may have a port, or a domain above it."""
+    name = _PORT.sub("", host) if names else ""
+    while name:
+        if name in names:
+            return True
+        name = name.partition(".")[2]
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """When to stop: at the first limit reached; None means no limit."""
@@ -200,6 +220,21 @@ class Revisit:
     by_relevance: bool = True
     host_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
     path_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeepWeb:
+    """Which search forms the crawl may use.
+
+    ``hosts`` and their subdomains; none by default. Each form is sent at most ``queries`` queries,
+    and ``result_pages`` pages of results are fetched for each. The crawl leaves a form after
+    ``stop_after`` queries in a row without new relevant pages.
+    """
+
+    hosts: tuple[str, ...] = ()
+    queries: int = 100
+    result_pages: int = 5
+    stop_after: int = 10
 
 
 DEFAULT_CRAWLS_FOLDER = Path("crawls")
@@ -253,6 +288,8 @@ class Topic:
     scope: Scope = field(default_factory=Scope)
     budget: Budget = field(default_factory=Budget)
     revisit: Revisit = field(default_factory=Revisit)
+    login: tuple[Login, ...] = ()
+    deep_web: DeepWeb = field(default_factory=DeepWeb)
     cluster: Cluster | None = None
 
     def crawl_folder(self, policy: str) -> Path:
@@ -279,13 +316,15 @@ def adapt_to_recorded_web(topic: Topic) -> Topic:
 def topic_to_json(topic: Topic) -> dict[str, object]:
     """Return the topic as JSON-able data, for the settings of a finished crawl.
 
-    Passwords in URLs are left out.
+    Passwords in URLs, user names and references to secrets are left out.
     """
     if topic.cluster is not None:
         urls = tuple(_CREDENTIALS.sub("//", url) for url in topic.cluster.url)
         storage = _CREDENTIALS.sub("//", topic.cluster.storage)
         topic = replace(topic, cluster=replace(topic.cluster, url=urls, storage=storage))
-    return {key: _to_json(value) for key, value in asdict(topic).items()}
+    described = asdict(replace(topic, login=()))
+    described["login"] = logins_to_json(topic.login)
+    return {key: _to_json(value) for key, value in described.items()}
 
 
 def scope_from_json(described: Mapping[str, Any]) -> Scope | None:

@@ -19,9 +19,11 @@ from focused.topic import (
     FOCUS_MODES,
     NOINDEX_ACTIONS,
     PARTITION_UNITS,
+    SPAM_ACTIONS,
     WARC_MODES,
     Budget,
     Cluster,
+    DeepWeb,
     Output,
     Politeness,
     Revisit,
@@ -31,6 +33,12 @@ from focused.topic import (
     Training,
     WarcMode,
 )
+from focused.topic.document_formats import (
+    DEFAULT_DOCUMENTS,
+    DOCUMENT_FORMATS,
+    missing_document_library,
+)
+from focused.topic.login import read_logins
 from focused.topic.toml_table import ErrorList, TomlTable
 from focused.topic.topic_keys import TOPIC_KEYS
 
@@ -65,6 +73,8 @@ def load_topic(path: Path) -> Topic:
         budget=_read_budget(_read_section(head, "budget")),
         revisit=_read_revisit(_read_section(head, "revisit")),
         output=_read_output(_read_section(head, "output"), path.parent, name),
+        deep_web=_read_deep_web(_read_section(head, "deep_web")),
+        login=read_logins(head, path.parent),
         cluster=_read_cluster(head, path.parent),
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
@@ -225,6 +235,7 @@ def _read_scope(section: TomlTable) -> Scope:
         content_types=(
             content_types if "content_types" in section.values else default.content_types
         ),
+        documents=_read_documents(section),
         max_depth=section.optional_integer("max_depth", at_least=0),
         max_pages_per_host=section.optional_integer("max_pages_per_host", at_least=1),
         max_pages_per_directory=section.optional_integer("max_pages_per_directory", at_least=1),
@@ -237,9 +248,28 @@ def _read_scope(section: TomlTable) -> Scope:
         near_duplicates=section.boolean("near_duplicates", default.near_duplicates),
         mirrors=section.boolean("mirrors", default.mirrors),
         traps=section.boolean("traps", default.traps),
+        spam=section.choice("spam", SPAM_ACTIONS),
         drop_parameters=dropped,
         keep_parameters=kept,
     )
+
+
+def _read_documents(section: TomlTable) -> tuple[str, ...]:
+    if "documents" not in section.values:
+        return DEFAULT_DOCUMENTS
+    formats = section.texts("documents")
+    for name in formats:
+        if name not in DOCUMENT_FORMATS:
+            section.add_error(
+                "documents", f'there is no format "{name}"; known are {", ".join(DOCUMENT_FORMATS)}'
+            )
+        elif (library := missing_document_library(name)) is not None:
+            section.add_error(
+                "documents",
+                f'"{name}" needs {library}, which is not installed: '
+                "pip install 'focused-crawler[documents]'",
+            )
+    return formats
 
 
 def _read_parameter_names(section: TomlTable, key: str) -> tuple[str, ...]:
@@ -329,6 +359,16 @@ def _read_revisit(section: TomlTable) -> Revisit:
     if revisit.min_interval_hours > revisit.max_interval_days * 24:
         section.add_error("min_interval_hours", "is longer than max_interval_days")
     return revisit
+
+
+def _read_deep_web(section: TomlTable) -> DeepWeb:
+    default = DeepWeb()
+    return DeepWeb(
+        hosts=section.hosts("hosts"),
+        queries=section.whole("queries", default.queries, at_least=1),
+        result_pages=section.whole("result_pages", default.result_pages, at_least=1),
+        stop_after=section.whole("stop_after", default.stop_after, at_least=1),
+    )
 
 
 def _read_output(section: TomlTable, folder: Path, name: str) -> Output:

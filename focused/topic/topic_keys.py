@@ -5,53 +5,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-REQUIRED = "required"
-NO_LIMIT = "no limit"
-
-
-@dataclass(frozen=True, slots=True)
-class TopicKey:
-    """A key of a topic file.
-
-    ``default`` is a TOML value, or words where the default depends on other
-    keys. ``meaning`` is Markdown; paths under ``docs/`` become links.
-    """
-
-    name: str
-    type: str
-    default: str
-    meaning: str
-
-
-_FLAG, _TEXT, _PATH = "true or false", "text", "path"
-_COUNT, _COUNT_OR_ZERO = "whole number, from 1", "whole number, from 0"
-_NUMBER, _POSITIVE = "number, from 0", "number above 0"
-_TEXTS, _HOSTS, _PATTERNS = "list of texts", "list of host names", "list of regular expressions"
+from focused.topic.deep_web_keys import DEEP_WEB_KEYS
+from focused.topic.login_keys import LOGIN_KEYS
+from focused.topic.topic_key import (
+    COUNT,
+    COUNT_OR_ZERO,
+    FLAG,
+    HOSTS,
+    NO_LIMIT,
+    NUMBER,
+    PATH,
+    PATTERNS,
+    POSITIVE,
+    REQUIRED,
+    TEXT,
+    TEXTS,
+    TopicKey,
+)
 
 HEAD_KEYS = (
     TopicKey(
         "name",
-        _TEXT,
+        TEXT,
         REQUIRED,
         "Names the model, the crawl's folder and the reports: letters, digits, `.`, `_`, `-`.",
     ),
-    TopicKey("description", _TEXT, '""', "For readers; the crawl does not use it."),
+    TopicKey("description", TEXT, '""', "For readers; the crawl does not use it."),
 )
 
 SEED_KEYS = (
-    TopicKey("urls", "list of URLs", "", "http or https URLs of pages, sitemaps or feeds."),
+    TopicKey(
+        "urls",
+        "list of URLs",
+        "",
+        "http or https URLs of pages, sitemaps, feeds or OAI-PMH repositories. See "
+        "docs/how-to/feeds.md.",
+    ),
     TopicKey(
         "file",
-        _PATH,
+        PATH,
         "",
         "A text file with one URL per line. `#` at the start of a line or after a blank starts a "
         "comment.",
     ),
     TopicKey(
         "robots_sitemaps",
-        _FLAG,
+        FLAG,
         "false",
         "If true, the sitemaps that the robots.txt of a seed's host names are seeds, at most "
         "twenty per host. Use it for topics that fill whole hosts: the sitemaps of a large site "
@@ -76,21 +75,21 @@ TRAINING_KEYS = (
     ),
     TopicKey(
         "model",
-        _PATH,
+        PATH,
         "`NAME.joblib` beside the topic file",
         "File of the trained model. The crawl trains it if it is missing or was made from other "
         "samples, categories or another estimator.",
     ),
     TopicKey(
         "estimator",
-        _TEXT,
+        TEXT,
         '"naive-bayes"',
         "Estimator of the topic classifier: `naive-bayes`, `logistic-regression` or `linear-svm`. "
         "See docs/explanation/classifier.md#other-estimators.",
     ),
     TopicKey(
         "link_prior",
-        _TEXT,
+        TEXT,
         '"all-webs"',
         "Initial weights of the link scorer: the name of a shipped prior (`all-webs`, or "
         "`without-WEB` for a crawl that the labels of that recorded web score), or the path of a "
@@ -98,13 +97,13 @@ TRAINING_KEYS = (
     ),
     TopicKey(
         "labels",
-        _PATH,
+        PATH,
         "`NAME.labels.jsonl` beside the model",
         "File of the labels that `focused label` collects. It need not exist.",
     ),
     TopicKey(
         "focus",
-        _TEXT,
+        TEXT,
         '"soft"',
         "`soft` follows the links of every page, ordered by score. `hard` follows only links of "
         "pages whose most likely category is good. See "
@@ -134,21 +133,21 @@ TRAINING_KEYS = (
     ),
     TopicKey(
         "background",
-        _FLAG,
+        FLAG,
         "true",
         "If the directory has fewer than 300 other samples, training adds the general background "
         "that is shipped with the package. Good samples alone then suffice.",
     ),
     TopicKey(
         "keywords",
-        _TEXTS,
+        TEXTS,
         "[]",
         "Keywords of the topic. `focused topic new` writes them; the classifier uses them as a "
         "prior while labels are few. See docs/how-to/teaching.md#focused-topic-new.",
     ),
     TopicKey(
         "embedding",
-        _FLAG,
+        FLAG,
         "true",
         "Score links and pages by the meaning of their words, too, with the shipped word "
         "embedding (English). See docs/explanation/apprentice.md#meaning and "
@@ -159,27 +158,27 @@ TRAINING_KEYS = (
 SCOPE_KEYS = (
     TopicKey(
         "allow_hosts",
-        _HOSTS,
+        HOSTS,
         "[]",
         "Fetch only these hosts and their subdomains. `python.org` covers `docs.python.org`. "
         "Schemes, ports, paths and wildcards are errors.",
     ),
     TopicKey(
         "deny_hosts",
-        _HOSTS,
+        HOSTS,
         "[]",
         "Never fetch these hosts and their subdomains, even if `allow_hosts` covers them.",
     ),
     TopicKey(
         "allow_paths",
-        _PATTERNS,
+        PATTERNS,
         "[]",
         "At least one must match somewhere in path and query (`/3/search.html?q=x`). Anchor with "
         "`^`.",
     ),
     TopicKey(
         "deny_paths",
-        _PATTERNS,
+        PATTERNS,
         "[]",
         "None may match in path and query, even if `allow_paths` matches.",
     ),
@@ -196,35 +195,44 @@ SCOPE_KEYS = (
         "Media types that count as pages.",
     ),
     TopicKey(
+        "documents",
+        "list of `pdf`, `docx`, `odt`, `pptx`, `epub`, `jats`, `text`, `markdown`, `latex`",
+        '["pdf", "docx", "odt", "pptx", "epub", "jats"]',
+        "Documents that count as pages, too, whatever their media type. `pdf`, `markdown` and "
+        "`latex` need the extra `documents`: a topic that names one fails at start without it; by "
+        "default PDFs fail as `missing-library`. `[]` fetches no documents. See "
+        "docs/how-to/documents.md.",
+    ),
+    TopicKey(
         "max_depth",
-        _COUNT_OR_ZERO,
+        COUNT_OR_ZERO,
         NO_LIMIT,
         "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
     ),
-    TopicKey("max_pages_per_host", _COUNT, NO_LIMIT, "Maximum number of pages of one host."),
+    TopicKey("max_pages_per_host", COUNT, NO_LIMIT, "Maximum number of pages of one host."),
     TopicKey(
         "max_pages_per_directory",
-        _COUNT,
+        COUNT,
         NO_LIMIT,
         "Maximum number of pages of one directory: the same host, and the same path up to its last "
         "slash. Limits calendars, search results and other endless sections.",
     ),
     TopicKey(
         "max_pages_per_address",
-        _COUNT,
+        COUNT,
         NO_LIMIT,
         "Maximum number of pages from one IP address, over all its hosts. No effect on a recorded "
         "web, which has no addresses.",
     ),
     TopicKey(
         "max_page_bytes",
-        _COUNT,
+        COUNT,
         "10_000_000",
         "Larger pages are cut off and count as failed.",
     ),
     TopicKey(
         "max_links_per_page",
-        _COUNT,
+        COUNT,
         "5_000",
         "Maximum number of different link targets taken from one page, in document order; the "
         "report counts the rest (`links_over_limit` in `stats.json`). Sitemaps and feeds have a "
@@ -232,7 +240,7 @@ SCOPE_KEYS = (
     ),
     TopicKey(
         "private_addresses",
-        _FLAG,
+        FLAG,
         "false",
         "If true, allow loopback, link-local and private networks, for a crawl of your own "
         "intranet. Otherwise the crawl refuses such an address as link, redirect target and "
@@ -240,7 +248,7 @@ SCOPE_KEYS = (
     ),
     TopicKey(
         "near_duplicates",
-        _FLAG,
+        FLAG,
         "true",
         "A page that differs from an earlier one in a few words is a duplicate: it does not count "
         "as harvest and its links are not followed. If false, only pages with the same text are "
@@ -248,17 +256,25 @@ SCOPE_KEYS = (
     ),
     TopicKey(
         "mirrors",
-        _FLAG,
+        FLAG,
         "true",
         "Fetch sites and folders that hold the same pages once. If false, fetch each. See "
         "docs/explanation/duplicates.md#mirrors.",
     ),
     TopicKey(
         "traps",
-        _FLAG,
+        FLAG,
         "true",
         "Refuse links into crawl traps: calendars, endless paths, filters, session ids, soft 404s, "
         "unlimited host names. See docs/explanation/traps.md.",
+    ),
+    TopicKey(
+        "spam",
+        TEXT,
+        '"avoid"',
+        'What to do with pages that are probably spam. `"avoid"`: they neither guide the crawl nor '
+        'count as harvest. `"report"`: store the probability only. `"ignore"`: do not compute it. '
+        "See docs/explanation/web-spam.md.",
     ),
     TopicKey(
         "drop_parameters",
@@ -283,14 +299,14 @@ SCOPE_KEYS = (
 POLITENESS_KEYS = (
     TopicKey(
         "user_agent",
-        _TEXT,
+        TEXT,
         REQUIRED,
         "Sent with every request and matched against robots.txt. It must contain a contact, a web "
         "address or an e-mail address, so that webmasters can reach you.",
     ),
     TopicKey(
         "delay_s",
-        _NUMBER,
+        NUMBER,
         "1.0",
         "Seconds between two requests to one host. A longer crawl-delay in robots.txt takes "
         "precedence.",
@@ -305,7 +321,7 @@ POLITENESS_KEYS = (
     ),
     TopicKey(
         "fetch_time_factor",
-        _NUMBER,
+        NUMBER,
         "10.0",
         "The delay of a host is at least this many times the duration of its last response, at "
         "most an hour, so slow servers are asked less often "
@@ -313,15 +329,15 @@ POLITENESS_KEYS = (
     ),
     TopicKey(
         "per_address",
-        _FLAG,
+        FLAG,
         "true",
         "Hosts at one IP address share one connection and one delay, that of the host fetched "
         "last. Set it to false if your hosts are behind large content delivery networks.",
     ),
-    TopicKey("robots", _FLAG, "true", "Obey robots.txt. Set it to false only for your own hosts."),
+    TopicKey("robots", FLAG, "true", "Obey robots.txt. Set it to false only for your own hosts."),
     TopicKey(
         "noindex",
-        _TEXT,
+        TEXT,
         '"leave-out"',
         "What to do with pages that ask not to be indexed, by a robots meta tag, by X-Robots-Tag, "
         "or by an `unavailable_after` date in the past, addressed to all robots or to the product "
@@ -332,18 +348,18 @@ POLITENESS_KEYS = (
     ),
     TopicKey(
         "nofollow",
-        _FLAG,
+        FLAG,
         "true",
         "Do not follow links with rel=nofollow, ugc or sponsored, or on pages that say nofollow. "
         "`links.parquet` lists them. A plain link to the same target on another page is followed. "
         "If false, follow them all.",
     ),
-    TopicKey("concurrency", _COUNT, "16", "Maximum number of requests in flight, over all hosts."),
-    TopicKey("timeout_s", _POSITIVE, "30.0", "Timeout of a request in seconds."),
-    TopicKey("max_tries", _COUNT, "3", "Maximum number of requests for one page."),
+    TopicKey("concurrency", COUNT, "16", "Maximum number of requests in flight, over all hosts."),
+    TopicKey("timeout_s", POSITIVE, "30.0", "Timeout of a request in seconds."),
+    TopicKey("max_tries", COUNT, "3", "Maximum number of requests for one page."),
     TopicKey(
         "suspend_s",
-        _NUMBER,
+        NUMBER,
         "3600.0",
         "A host that only fails (eight failures in a row, or `max_tries` failures to fetch its "
         "robots.txt for the first time) is suspended for this many seconds and then tried again; "
@@ -352,7 +368,7 @@ POLITENESS_KEYS = (
     ),
     TopicKey(
         "patience",
-        _NUMBER,
+        NUMBER,
         "2.0",
         "How long, in delays, a link waits for a clearly better one whose host is busy or not due "
         "yet. More patience: fewer pages per second, more of them on topic. `0` does not wait.",
@@ -360,15 +376,15 @@ POLITENESS_KEYS = (
 )
 
 BUDGET_KEYS = (
-    TopicKey("pages", _COUNT, NO_LIMIT, "Pages fetched."),
-    TopicKey("hours", _POSITIVE, NO_LIMIT, "Running time."),
-    TopicKey("bytes", _COUNT, NO_LIMIT, "Bytes downloaded."),
+    TopicKey("pages", COUNT, NO_LIMIT, "Pages fetched."),
+    TopicKey("hours", POSITIVE, NO_LIMIT, "Running time."),
+    TopicKey("bytes", COUNT, NO_LIMIT, "Bytes downloaded."),
 )
 
 REVISIT_KEYS = (
     TopicKey(
         "continuous",
-        _FLAG,
+        FLAG,
         "false",
         "If true, the crawl goes on after its first harvest: it visits its pages again, fetches "
         "new ones, and ends only when `hours` have passed or you stop it. `focused crawl "
@@ -377,20 +393,20 @@ REVISIT_KEYS = (
     ),
     TopicKey(
         "policy",
-        _TEXT,
+        TEXT,
         '"hazard"',
         "What decides when a page is visited again, by name: see "
         "docs/reference/revisit-policies.md.",
     ),
     TopicKey(
         "pages_per_day",
-        _COUNT,
+        COUNT,
         "a seventh of the pages",
         "Downloads a day after the first harvest, of pages to visit again and of new pages "
         "together. By default a page is visited once a week on average.",
     ),
-    TopicKey("bytes_per_day", _COUNT, NO_LIMIT, "Bytes downloaded a day after the first harvest."),
-    TopicKey("hours", _POSITIVE, NO_LIMIT, "Running time after which a continuous crawl ends."),
+    TopicKey("bytes_per_day", COUNT, NO_LIMIT, "Bytes downloaded a day after the first harvest."),
+    TopicKey("hours", POSITIVE, NO_LIMIT, "Running time after which a continuous crawl ends."),
     TopicKey(
         "share",
         "share",
@@ -398,11 +414,11 @@ REVISIT_KEYS = (
         "Fixed share of the downloads that are revisits, for example `0.5`. Without it revisits "
         "and new links compete by the relevant new content expected from one download.",
     ),
-    TopicKey("min_interval_hours", _NUMBER, "1.0", "A page is not visited again sooner than this."),
-    TopicKey("max_interval_days", _POSITIVE, "180.0", "Each page is visited at least this often."),
+    TopicKey("min_interval_hours", NUMBER, "1.0", "A page is not visited again sooner than this."),
+    TopicKey("max_interval_days", POSITIVE, "180.0", "Each page is visited at least this often."),
     TopicKey(
         "by_relevance",
-        _FLAG,
+        FLAG,
         "true",
         "Weight pages by their relevance. If false, all pages of the collection count the same.",
     ),
@@ -425,13 +441,13 @@ REVISIT_KEYS = (
 OUTPUT_KEYS = (
     TopicKey(
         "folder",
-        _PATH,
+        PATH,
         "`crawls/NAME` in the current directory",
         "The crawl's folder; created if missing. A relative path is relative to the topic file.",
     ),
     TopicKey(
         "warc",
-        _TEXT,
+        TEXT,
         '"full"',
         'What the WARC holds. `"full"`: all responses, requests and metadata; `"responses"`: the '
         'responses of fetched pages; `"off"`: no WARC. `true` means `"full"`, `false` means '
@@ -439,13 +455,13 @@ OUTPUT_KEYS = (
     ),
     TopicKey(
         "max_warc_bytes",
-        _COUNT,
+        COUNT,
         "1_000_000_000",
         "Start another WARC file when one reaches this size.",
     ),
     TopicKey(
         "parquet",
-        _FLAG,
+        FLAG,
         "true",
         "Write `pages.parquet` and `links.parquet`. Without them the crawl prints no report at its "
         "end.",
@@ -463,28 +479,28 @@ CLUSTER_KEYS = (
     ),
     TopicKey(
         "storage",
-        _TEXT,
+        TEXT,
         REQUIRED,
         "The storage that all workers share: a folder such as `file:///mnt/crawls`, or "
         "`s3://BUCKET/FOLDER` and others of fsspec. The results come there, too.",
     ),
     TopicKey(
         "partitions",
-        _COUNT,
+        COUNT,
         "64",
         "Parts of the crawl; at least one a worker, better four or more. It cannot be changed "
         "later.",
     ),
     TopicKey(
         "unit",
-        _TEXT,
+        TEXT,
         '"domain"',
         'What stays in one partition: all hosts of a registered domain (`"domain"`), or each host '
         'by itself (`"host"`). It cannot be changed later.',
     ),
-    TopicKey("tls_authority", _PATH, "", "PEM file of the authority of the servers' certificates."),
-    TopicKey("tls_certificate", _PATH, "", "PEM file of the workers' own certificate."),
-    TopicKey("tls_key", _PATH, "", "PEM file of that certificate's key."),
+    TopicKey("tls_authority", PATH, "", "PEM file of the authority of the servers' certificates."),
+    TopicKey("tls_certificate", PATH, "", "PEM file of the workers' own certificate."),
+    TopicKey("tls_key", PATH, "", "PEM file of that certificate's key."),
 )
 
 TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {
@@ -496,6 +512,8 @@ TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {
     "budget": BUDGET_KEYS,
     "revisit": REVISIT_KEYS,
     "output": OUTPUT_KEYS,
+    "login": LOGIN_KEYS,
+    "deep_web": DEEP_WEB_KEYS,
     "cluster": CLUSTER_KEYS,
 }
 """Keys by section; ``""`` is the head of the file."""

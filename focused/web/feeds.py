@@ -1,4 +1,4 @@
-"""Parse sitemaps, RSS and Atom feeds as pages of links.
+"""Parse sitemaps, RSS, Atom feeds and OAI-PMH lists as pages of links.
 
 XML is parsed as a stream, without network access and without entities; no tree is built, since a
 few kilobytes of gzip can hold millions of elements. Each link has the entry's title as anchor and
@@ -15,25 +15,30 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from html import unescape
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lxml import etree
 
 from focused.web.decoding import decode, media_type_of
+from focused.web.oai_pmh import iterate_targets, read_oai_response
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
 from focused.web.urls import normalize_url
+from focused.web.xml_stream import make_stream_parser
 
 MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
 MAX_FEED_BYTES = 50_000_000  # uncompressed; likewise
 CONTEXT_WORDS = 40
+
+CONTINUATION_PATH = "OAI-PMH/resumptionToken"
+"""Tag path of the link to the next part of a list."""
 
 _START_BYTES = 4_096
 _MAX_TEXT_CHARS = 500_000
 _GZIP = b"\x1f\x8b"
 _ROOT = re.compile(
     r"\ufeff?\s*+(?>(?:<\?[^>]*+>|<!--.{0,2000}?-->|<![^>\[]*+(?:\[[^\]]*+\])?+[^>]*+>)\s*+)*+"
-    r"(?P<root><)(?:[A-Za-z][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF)[\s>/]",
+    r"(?P<root><)(?:[A-Za-z][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF|OAI-PMH)[\s>/]",
     re.DOTALL,
 )
 _URL_LINE = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -45,7 +50,7 @@ def is_feed(fetched: Fetched) -> bool:
 
 
 def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "") -> Page | None:
-    """Return a sitemap (XML or text, gzipped or not), RSS or Atom feed as a page.
+    """Return a sitemap (XML or text, gzipped or not), RSS, Atom feed or OAI-PMH list as a page.
 
     None if it is none of these. Never raises: a truncated feed gives the entries before the break.
     A sitemap has links and no text. ``robot`` is the product token that X-Robots-Tag may name.
@@ -62,8 +67,8 @@ def parse_feed_entries(
 ) -> tuple[str, list[FeedEntry]] | None:
     """Return the kind of a sitemap or feed and its entries with a URL, in order.
 
-    The kind is the root element's name (``urlset``, ``sitemapindex``, ``rss``, ``feed``, ``RDF``),
-    or ``text`` for a list of URLs. None if it is none of these. Never raises.
+    The kind is the root element's name (``urlset``, ``sitemapindex``, ``rss``, ``feed``, ``RDF``,
+    ``OAI-PMH``), or ``text`` for a list of URLs. None if it is none of these. Never raises.
     """
     kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
     if kind is None:
@@ -79,7 +84,24 @@ def _entries(fetched: Fetched, kind: str, channel: FeedEntry) -> Iterator[FeedEn
     root = _ROOT.match(text)
     # Entity declarations before the root are skipped.
     xml = text[root.start("root") :] if root else text
+    if kind == "OAI-PMH":
+        return _oai_entries(xml, fetched.url)
     return read_entries(xml, channel, fetched.url)
+
+
+def _oai_entries(xml: str, url: str) -> Iterator[FeedEntry]:
+    response = read_oai_response(xml, url)
+    for target, record in iterate_targets(response):
+        yield FeedEntry(
+            target,
+            title=record.title[:MAX_TITLE_CHARS],
+            summary=record.description[:SUMMARY_CHARS],
+            changed_at=parse_feed_date(record.datestamp),
+        )
+    for request in response.requests:
+        yield FeedEntry(request)
+    if response.onward:
+        yield FeedEntry(response.onward, continues_list=True)
 
 
 def _gunzip(body: bytes, max_bytes: int) -> bytes:
@@ -124,7 +146,13 @@ def _feed_page(
             found.setdefault(target, entry)
     last = max(1, len(found) - 1)
     links = tuple(
-        Link(target, entry.title, _truncate_texts(entry.summary), f"{kind}/entry", i / last)
+        Link(
+            target,
+            entry.title,
+            _truncate_texts(entry.summary),
+            CONTINUATION_PATH if entry.continues_list else f"{kind}/entry",
+            i / last,
+        )
         for i, (target, entry) in enumerate(found.items())
     )
     texts = [channel.title, channel.summary]
@@ -206,6 +234,7 @@ class FeedEntry:
     ``fallback_url`` is used without a ``url``: a permanent guid, a link to a format other than
     HTML, or the URL of external content. ``changed_at`` is the latest readable time of the entry in
     seconds since the epoch; ``change_frequency`` is a sitemap's ``changefreq`` in lower case.
+    ``continues_list``: the URL is not a page's, but of the rest of the list.
     """
 
     url: str = ""
@@ -214,6 +243,7 @@ class FeedEntry:
     summary: str = ""
     changed_at: float | None = None
     change_frequency: str = ""
+    continues_list: bool = False
 
     @property
     def target(self) -> str:
@@ -238,18 +268,7 @@ def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
     if its URL is complete.
     """
     reader = _EntryReader(channel, url)
-    target: Any = reader  # lxml's stubs require all optional methods
-    parser = etree.XMLParser(
-        target=target,
-        encoding="utf-8",
-        recover=True,
-        huge_tree=False,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
+    parser = make_stream_parser(reader)
     xml = _SURROGATE.sub("&#xFFFD;", xml)
     try:
         for start in range(0, len(xml), _CHUNK_CHARS):

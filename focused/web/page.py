@@ -86,11 +86,13 @@ class Page:
 
     ``links_over_limit`` counts the links after the maximum. ``text`` is the visible text with
     boilerplate; ``headings`` are the texts of h1 to h3. ``canonical`` (from the head or the Link
-    header), ``feed`` (the first RSS or Atom feed that the head names) and ``refresh`` are absolute
-    URLs or None. ``language`` is an ISO 639-1 code, ``""`` if
-    unknown; ``charset`` is an encoding of the Encoding Standard in lower case. ``noindex``,
-    ``nofollow`` and ``unavailable_after`` (seconds since the epoch) combine meta robots and
-    X-Robots-Tag.
+    header), ``amp`` (the AMP variant that the head names), ``feed`` (the first RSS or Atom feed
+    that the head names) and ``refresh`` are absolute URLs or None. ``language`` is an ISO 639-1
+    code, ``""`` if unknown; ``charset`` is an encoding of the Encoding Standard in lower case.
+    ``noindex``, ``nofollow`` and ``unavailable_after`` (seconds since the epoch) combine meta
+    robots and X-Robots-Tag.
+    ``format`` is that of a document
+    (:data:`focused.topic.document_formats.DOCUMENT_FORMATS`), ``""`` for HTML and feeds.
     """
 
     url: str
@@ -108,6 +110,8 @@ class Page:
     noindex: bool = False
     nofollow: bool = False
     unavailable_after: float | None = None
+    amp: str | None = None
+    format: str = ""
 
     def is_noindex_at(self, now: float) -> bool:
         """Whether the page asks not to be indexed at ``now`` (seconds since the epoch)."""
@@ -122,6 +126,7 @@ class Classification:
     ``relevance`` is the calibrated probability in [0, 1] that the page is on topic; ``on_topic``
     compares it with the model's threshold. ``known`` is False if the page has too little text; the
     relevance is then the prior. ``category`` is the most probable category, on topic or not.
+    ``spam`` is the probability in [0, 1] that the page is spam, 0 if that was not rated.
     ``untempered`` is the relevance before :mod:`focused.classifier.crawl_calibration`, where that
     differs.
     """
@@ -131,6 +136,7 @@ class Classification:
     known: bool = True
     category: str = ""
     untempered: float | None = None
+    spam: float = 0.0
 
     @property
     def guiding_relevance(self) -> float:
@@ -143,7 +149,9 @@ class FailureKind(StrEnum):
 
     ``NO_HOST``: the name does not exist. ``DNS``: no name server answered. ``PRIVATE_ADDRESS``: the
     URL or the name leads to a private address. ``PARSE_TIMEOUT``, ``PARSE_MEMORY``: parsing
-    exceeded a limit.
+    exceeded a limit. ``ENCRYPTED``, ``DAMAGED``, ``SCANNED``, ``MISSING_LIBRARY``: a document
+    (:mod:`focused.documents`) has a password, is damaged or truncated, holds only images, or its
+    format's library is not installed.
     """
 
     DNS = "dns"
@@ -157,11 +165,16 @@ class FailureKind(StrEnum):
     GONE = "gone"
     THROTTLED = "http-429"
     SERVER_ERROR = "http-5xx"
+    LOGIN = "login"
     TOO_LARGE = "too-large"
     BAD_ENCODING = "bad-encoding"
     WRONG_TYPE = "wrong-type"
     WRONG_LANGUAGE = "wrong-language"
     EMPTY = "empty"
+    ENCRYPTED = "encrypted"
+    DAMAGED = "damaged"
+    SCANNED = "scanned"
+    MISSING_LIBRARY = "missing-library"
     BAD_REDIRECT = "bad-redirect"
     ROBOTS = "robots"
     DIRECTORY_BUDGET = "directory-budget"

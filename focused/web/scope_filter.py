@@ -260,8 +260,14 @@ class QueryParameterFilter:
             if url != own_url or link.url == url:
                 links.setdefault(url, structs.replace(link, url=url))
         canonical = page.canonical and self.apply(page.canonical)
+        amp = page.amp and self.apply(page.amp)
         feed = page.feed and self.apply(page.feed)
         refresh = page.refresh and self.apply_to_target(page.refresh, page.url)
         return replace(
-            page, links=tuple(links.values()), canonical=canonical, feed=feed, refresh=refresh
+            page,
+            links=tuple(links.values()),
+            canonical=canonical,
+            amp=amp,
+            feed=feed,
+            refresh=refresh,
         )

@@ -52,7 +52,16 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
         console = subprocess.Popen(
-            [sys.executable, "-m", "focused.cli", "ui", str(home), "--no-browser"],
+            [
+                sys.executable,
+                "-m",
+                "focused.cli",
+                "ui",
+                str(home),
+                "--no-browser",
+                "--network-mbit",
+                "20",
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -120,6 +129,17 @@ def search_pages(window: Any, words: str = "") -> None:
     until(window, is_found)
 
 
+def open_page(window: Any, index: int = 0) -> None:
+    """Open a page of the table, which may be filled anew meanwhile."""
+
+    def click() -> bool:
+        window.find_elements("css selector", "#page-table button")[index].click()
+        return True
+
+    until(window, click)
+    until(window, lambda: window.find_element("id", "details").is_displayed())
+
+
 def send_form(window: Any, action: str, **values: str) -> None:
     open_tab(window, "steer")
     form = window.find_element("css selector", f"form[data-action={action}]")
@@ -147,8 +167,7 @@ def test_figures_and_curves_follow_the_crawl(console: Any) -> None:
 def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
     search_pages(console, "hostile.test")
     assert "<script>" in text(console, "#page-table")
-    console.find_elements("css selector", "#page-table button")[-1].click()
-    until(console, lambda: console.find_element("id", "details").is_displayed())
+    open_page(console, -1)
     assert "<img" in text(console, "#details-title")
     console.find_element("id", "close").click()
     for name in ("hosts", "frontier"):
@@ -161,10 +180,38 @@ def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
 def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
     search_pages(console, "h3.test/0")
     until(console, lambda: text(console, "#page-count").endswith("of 1"))
-    console.find_element("css selector", "#page-table button").click()
-    until(console, lambda: console.find_element("id", "details").is_displayed())
+    open_page(console)
     path = text(console, "#details-path")
     assert path.index(SEED) < path.index("http://h3.test/0")
+
+
+def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any) -> None:
+    search_pages(console, "h3.test/0")
+    until(console, lambda: text(console, "#page-count").endswith("of 1"))
+    open_page(console)
+    until(console, lambda: console.find_elements("css selector", "#graph svg path"))
+    assert "http://h2.test/0" in text(console, "#details-in-links")
+    assert "pages link here" in text(console, "#graph-text")
+    first = text(console, "#details-url")
+    console.find_element("css selector", "#details-in-links button").click()
+    until(console, lambda: text(console, "#details-url") != first)
+    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        console.find_element("css selector", "#details-links button").click()
+        until(console, lambda: console.find_elements("css selector", "#graph svg path"))
+        script = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
+        dialog = console.find_element("id", "details")
+        wide, shown = console.execute_script(script, dialog)
+        assert wide <= shown <= phone["width"]
+    finally:
+        console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert errors(console) == []
+
+
+def test_the_bandwidth_is_compared_with_the_network(console: Any) -> None:
+    until(console, lambda: value(console, "Bandwidth"))
+    assert "% of 20" in value(console, "Bandwidth")
 
 
 def test_texts_are_searched(console: Any) -> None:

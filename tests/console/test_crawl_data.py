@@ -126,3 +126,35 @@ def test_a_crawl_without_its_state_is_read_from_its_parquet_files(data: CrawlDat
     assert again.harvest_curve(10) == data.harvest_curve(10)
     assert again.frontier(10) == {}
     assert urls(again, kind="on-topic") == urls(data, kind="on-topic")
+
+
+def in_links(data: CrawlData, url: str) -> list[str]:
+    found = data.page(url)
+    assert found is not None
+    return [link["url"] for link in found["in_links"]["links"]]
+
+
+def test_in_links_are_known_while_the_crawl_runs(simulation: Simulation) -> None:
+    simulation.run(pages=2).close()
+    data = CrawlData(simulation.topic.output.folder)
+    data.refresh()
+    assert in_links(data, "http://a.test/1") == [SEED]
+    assert in_links(data, SEED) == []
+    simulation.restart().run().close()
+    data.refresh()
+    assert in_links(data, "http://a.test/2") == ["http://a.test/1"]
+    found = data.page("http://a.test/1")
+    assert found is not None
+    (link,) = found["in_links"]["links"]
+    assert link["on_topic"]
+    assert link["score"] is not None
+
+
+def test_in_links_are_the_same_from_the_parquet_files(data: CrawlData) -> None:
+    before = data.page("http://a.test/1")
+    shutil.rmtree(data.folder / "state")
+    again = CrawlData(data.folder)
+    again.refresh()
+    after = again.page("http://a.test/1")
+    assert before is not None and after is not None
+    assert after["in_links"] == before["in_links"]

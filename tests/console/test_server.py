@@ -48,16 +48,18 @@ def console(tmp_path: Path) -> Iterator[Console]:
     crawl = Simulation(topic(tmp_path, SEED), site(page(SEED, "http://a.test/1")))
     settings = {"topic": topic_to_json(crawl.topic), "policy": "focused"}
     (crawl.topic.output.folder / "settings.json").write_text(json.dumps(settings))
-    server = ConsoleServer([tmp_path], Clock())
+    server = ConsoleServer([tmp_path], Clock(), network_mbit=50.0)
     with served_app(server.application()) as origin:
         yield Console(origin, server.token, crawl)
     crawl.close()
 
 
 def test_crawls_are_listed(console: Console) -> None:
-    (crawl,) = console.ask("/api/crawls")["crawls"]
+    found = console.ask("/api/crawls")
+    (crawl,) = found["crawls"]
     assert crawl["topic"] == "whales"
     assert crawl["is_running"]
+    assert found["network_mbit"] == 50.0
 
 
 @pytest.mark.parametrize(
@@ -129,3 +131,8 @@ def test_events_stream_the_state_of_the_crawl(console: Console) -> None:
         event = json.loads(stream.readline().removeprefix(b"data: "))
     assert not event["is_running"]
     assert event["curve"]["pages"] == [1]
+
+
+def test_models_are_listed(console: Console) -> None:
+    console.crawl.run().close()
+    assert console.ask("/api/crawls/0/models") == {"models": []}

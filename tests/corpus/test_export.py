@@ -23,6 +23,7 @@ from focused.corpus.export_options import ExportOptions
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.stored_documents import extract_stored
 from focused.errors import ConfigurationError, StateError
+from focused.link_graph.build import build_graph
 from focused.parser_process import HandlerError, ParsingStoppedError
 from focused.topic import Output
 from focused.web.page import FailureKind
@@ -114,6 +115,18 @@ def test_a_record_joins_row_document_links_and_cluster(crawl: Path, tmp_path: Pa
     assert row["robots"] == ["noai", "noarchive"]
     assert row["cluster_size"] == 2
     assert row["words"] == len(row["text"].split())
+
+
+def test_a_link_graph_rates_pages_as_hubs_and_authorities(crawl: Path, tmp_path: Path) -> None:
+    build_graph([crawl], tmp_path / "graph")
+    export(crawl, tmp_path / "out", graph=str(tmp_path / "graph"))
+    found = rows(tmp_path / "out")
+    assert found[HOME]["hub"] == 1.0  # it links to all others
+    assert 0.5 < found[OTHER]["authority"] <= 1.0 and found[OTHER]["hub"] == 0.0
+    export(crawl, tmp_path / "plain")
+    assert {row["authority"] for row in rows(tmp_path / "plain").values()} == {None}
+    with pytest.raises(StateError, match="holds no link graph"):
+        export(crawl, tmp_path / "third", graph=str(crawl))
 
 
 def test_duplicates_come_on_demand_in_the_cluster_of_their_original(

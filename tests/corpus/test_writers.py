@@ -48,6 +48,8 @@ def record(number: int, **columns: Any) -> CorpusRecord:
         "parent": None,
         "anchor": "",
         "in_links": (InLink("http://b.test/", "whale"),),
+        "authority": 0.5,
+        "hub": None,
         "licences": (),
         "robots": (),
         "words": 2,

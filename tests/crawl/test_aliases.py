@@ -17,7 +17,7 @@ from focused.web.page import FailureKind, Page
 from tests.support.alias_web import PAGES, SEED, AliasWeb
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.pupil import Pupil
-from tests.support.simulated import Simulation, moved, page, site, topic
+from tests.support.simulated import Simulation, moved, page, raw, site, topic
 
 WITH_FRONTS = PAGES + 2
 """The pages of a host, its front page, and the seed."""
@@ -206,3 +206,21 @@ def test_a_scorer_of_ones_own_sees_a_redirects_target_as_before(simulate, tmp_pa
     )
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=Pupil()).run()
     assert crawl.rows[f"{A}new"]["outcome"] == "fetched"
+
+
+def test_amp_variants_are_not_fetched_once_a_host_has_shown_that_they_repeat_its_pages(
+    simulate, tmp_path
+):
+    count, bodies = 40, []
+    for n in range(count):
+        text = f"<p>whale {chr(97 + n % 26) * (2 + n)} {' '.join(ITEMS[:3])}"
+        onward = f"<a href='{A}{n}/amp'></a><a href='{A}{n + 1}'></a>"
+        bodies += [
+            raw(f"{A}{n}", f"<link rel=amphtml href='{A}{n}/amp'>{text}{onward}"),
+            raw(f"{A}{n}/amp", f"<link rel=canonical href='{A}{n}'>{text}"),
+        ]
+    web = site(page(A, f"{A}0"), *bodies)
+    crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, policy="bfs").run()
+    variants = [url for url in crawl.urls if url.endswith("/amp")]
+    assert len(crawl.urls) - len(variants) == count + 2  # the front page, and a link too many
+    assert 3 <= len(variants) <= count / 2

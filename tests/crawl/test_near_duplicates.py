@@ -94,6 +94,31 @@ def test_a_page_of_which_half_is_new_is_another_page(tables: Tables) -> None:
     assert met(NearDuplicateIndex(tables), page("http://a.test/", text), other) == [None, None]
 
 
+def half_new(number: int) -> str:
+    """A text of which 160 of 200 words are always the same: a resemblance of two thirds."""
+    return f"{prose(160, 1)} {prose(40, number)}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_found"),
+    [("", "pdf", True), ("pdf", "", True), ("pdf", "docx", True), ("pdf", "pdf", False)],
+)
+def test_formats_of_one_work_share_less_also_on_one_host(
+    first: str, second: str, is_found: bool, tables: Tables
+) -> None:
+    one = replace(page("http://a.test/x", half_new(2), "A site: Whales"), format=first)
+    other = replace(page("http://a.test/y", half_new(3), "Whales"), format=second)
+    found = met(NearDuplicateIndex(tables), one, other)
+    assert found == [None, one.url if is_found else None]
+
+
+def test_a_page_of_another_format_and_less_in_common_is_another_page(tables: Tables) -> None:
+    text = prose(400, 1)
+    other = page("http://b.test/", f"{prose(200, 1)} {prose(400, 2)}")
+    paper = replace(page("http://a.test/", text), format="pdf")
+    assert met(NearDuplicateIndex(tables), paper, other) == [None, None]
+
+
 def test_of_several_equal_the_most_equal_is_named(tables: Tables) -> None:
     words = prose(800, 1).split()
     texts = [" ".join(words), " ".join([*words[:740], *prose(60, 2).split()])]

@@ -109,10 +109,11 @@ def test_a_page_that_cannot_be_digested_is_counted_and_nothing_stops(simulate, t
 
 def test_content_that_is_no_page_is_distinguished(simulate, tmp_path):
     web = site(
-        page(A, "/empty", "/binary", "/pdf", "/huge", "/english"),
+        page(A, "/empty", "/binary", "/pdf", "/image", "/huge", "/english"),
         raw("http://a.test/empty", ""),
         raw("http://a.test/binary", bytes(range(256)) * 40),
         raw("http://a.test/pdf", "%PDF-1.4", "application/pdf"),
+        raw("http://a.test/image", "GIF89a", "image/gif"),
         raw("http://a.test/huge", "<p>whale</p>" * 1_000),
         raw(
             "http://a.test/english",
@@ -127,7 +128,8 @@ def test_content_that_is_no_page_is_distinguished(simulate, tmp_path):
         "": "",
         "empty": "empty",
         "binary": "wrong-type",
-        "pdf": "wrong-type",
+        "pdf": "damaged",
+        "image": "wrong-type",
         "huge": "too-large",
         "english": "wrong-language",
     }

@@ -14,6 +14,7 @@ from focused.labels.label_file import (
 )
 from focused.web.page import Fetched
 from focused.web.warc_reader import WarcResponse, read_responses
+from tests.support.made_documents import pdf
 
 
 def fetched(number: int) -> Fetched:
@@ -41,6 +42,15 @@ def test_a_kept_page_can_be_read_again_without_the_crawl(labels: Path) -> None:
     assert page is not None
     assert (page.title, page.text) == ("Page 1", "words of page 1")
     assert labelled_page_reader(labels)("https://a.example/2") is None
+
+
+def test_a_kept_document_can_be_read_again(labels: Path) -> None:
+    paper = Fetched("https://a.example/x.pdf", 200, {}, pdf(["words of a paper"]))
+    with LabelledPageStore(labelled_pages_path(labels)) as kept:
+        kept.append(paper, at=2.0)
+    page = labelled_page_reader(labels)(paper.url)
+    assert page is not None
+    assert page.text.strip() == "words of a paper"
 
 
 def test_without_kept_pages_none_is_found(labels: Path) -> None:

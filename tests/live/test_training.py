@@ -129,6 +129,9 @@ SLOW_TO_IMPORT = (
     "rich",
     "scipy.stats",
     "scipy.optimize",
+    "markdown_it",
+    "pypdfium2",
+    "pylatexenc",
 )
 
 

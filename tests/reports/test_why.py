@@ -13,8 +13,8 @@ from rich.console import Console
 from focused.errors import ConfigurationError, StateError
 from focused.reports.why import (
     Explanation,
-    InLink,
     PageAlias,
+    ScoredInLink,
     UrlOutcome,
     explain_url,
     print_explanation,
@@ -137,9 +137,9 @@ def test_an_unfollowed_link_is_reported_with_its_best_score_and_sources(crawl: P
     explanation = explain_url(crawl, "http://waiting.example/")
     assert explanation.outcome is UrlOutcome.NOT_FETCHED
     assert explanation.in_links == (
-        InLink(HUB, "better", 0.25),
-        InLink(SEED, "early", 0.125),
-        InLink(HUB, "", None),
+        ScoredInLink(HUB, "better", 0.25),
+        ScoredInLink(SEED, "early", 0.125),
+        ScoredInLink(HUB, "", None),
     )
     assert [step.url for step in explanation.steps] == [SEED, HUB]
     assert "its best score was 0.25 (one in four)" in printed(explanation)

@@ -28,6 +28,7 @@ from focused.scrapy_addon.name_resolver import (
 )
 from focused.scrapy_addon.outcomes import (
     ContentDecodingError,
+    LoginFailedError,
     ResponseTooLargeError,
     RobotsDeniedError,
     outcome_from_exception,
@@ -55,6 +56,7 @@ EXCEPTIONS = {
     ContentDecodingError("gzip"): FailureKind.BAD_ENCODING,
     UnsupportedURLSchemeError("gopher"): FailureKind.BAD_REDIRECT,
     RobotsDeniedError("robots.txt"): FailureKind.ROBOTS,
+    LoginFailedError("a session"): FailureKind.LOGIN,
     IgnoreRequest("a middleware"): FailureKind.DROPPED,
     ValueError("who knows"): FailureKind.OTHER,
 }
@@ -71,6 +73,12 @@ STATUSES = {
 }
 OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "internal-error"}
 OF_PARSING = {FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY}
+OF_DOCUMENTS = {
+    FailureKind.ENCRYPTED,
+    FailureKind.DAMAGED,
+    FailureKind.SCANNED,
+    FailureKind.MISSING_LIBRARY,
+}
 UNASKED = {
     FailureKind.ALIAS,
     FailureKind.ROBOTS,
@@ -123,10 +131,10 @@ def test_each_page_that_is_none_represents_a_kind(tmp_path: Path) -> None:
 def test_every_kind_comes_from_somewhere() -> None:
     """What is not asked for has its own tests: of robots, of budgets, of mirrors, of traps.
 
-    So have the limits of parsing: test_parser_pool.
+    So have the limits of parsing: test_parser_pool, and documents: tests/documents.
     """
     met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
-    assert met | OF_PARSING == set(FailureKind)
+    assert met | OF_PARSING | OF_DOCUMENTS == set(FailureKind)
     unasked = {kind for kind, rule in FAILURE_RULES.items() if rule.host is HostEffect.NOT_ASKED}
     assert unasked == UNASKED
 

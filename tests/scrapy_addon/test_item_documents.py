@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from scrapy.http import HtmlResponse
 
-from focused.errors import ConfigurationError
+from focused.errors import MissingExtraError
 from focused.parser_process import HandlerError, ParsingLimits, ParsingStoppedError
 from focused.scrapy_addon.item_documents import (
     ITEM_FIELDS,
@@ -93,7 +93,7 @@ def test_the_setting_is_a_list_or_a_text(value: object, fields: tuple[str, ...])
 def test_without_the_extra_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert parse_item_fields(None) == ()
-    with pytest.raises(ConfigurationError, match=r"focused-crawler\[corpus\]"):
+    with pytest.raises(MissingExtraError, match=r"focused-crawler\[corpus\]"):
         parse_item_fields("text")
 
 

@@ -176,7 +176,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
         "huge": "too-large",
         "gone": "gone",
         "error": "http-5xx",
-        "pdf": "wrong-type",
+        "pdf": "damaged",
         "": "no-such-host",
     }
     stats = json.loads((done.folder / "stats.json").read_text())

@@ -18,6 +18,7 @@ from focused.topic import (
     ESTIMATORS,
     Budget,
     Cluster,
+    DeepWeb,
     Output,
     Politeness,
     Revisit,
@@ -26,6 +27,7 @@ from focused.topic import (
     adapt_to_recorded_web,
     topic_to_json,
 )
+from focused.topic.login import Login
 from focused.topic.topic_file import SECTIONS, load_topic
 from focused.topic.topic_keys import NO_LIMIT, TOPIC_KEYS
 
@@ -143,6 +145,90 @@ def test_a_topic_as_json_has_no_password_of_its_cluster(folder: Path) -> None:
     assert "secret" not in str(topic_to_json(load_topic(write(folder, CLUSTER))))
 
 
+LOGIN = """
+[login]
+hosts = ["papers.example", "ID.papers.example:8443"]
+url = "https://papers.example/login"
+username = "me"
+password = "env:PAPERS"
+"""
+
+
+def test_a_login_has_its_hosts_and_where_its_secrets_are(folder: Path) -> None:
+    (login,) = load_topic(write(folder, SMALLEST + LOGIN)).login
+    assert login.hosts == ("papers.example", "id.papers.example:8443")
+    assert (login.method, login.username, login.password) == ("form", "me", "env:PAPERS")
+
+
+def test_there_may_be_several_logins(folder: Path) -> None:
+    text = """
+[[login]]
+hosts = ["a.example"]
+method = "bearer"
+token = "keyring:papers/me"
+[[login]]
+hosts = ["b.example"]
+method = "cookies"
+cookies = "samples.tsv"
+"""
+    found = load_topic(write(folder, SMALLEST + text)).login
+    assert [login.method for login in found] == ["bearer", "cookies"]
+    assert found[1].cookies == folder / "samples.tsv"
+
+
+def test_the_documented_defaults_of_a_login_are_its_fields() -> None:
+    default = Login(("a.example",))
+    for key in TOPIC_KEYS["login"][1:]:
+        value = tomllib.loads(f"value = {key.default}")["value"] if key.default else None
+        assert getattr(default, key.name) == value
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"env:PAPERS"', '"hunter2"', "login.password: must name where the secret is"),
+        ("password =", "pasword =", "login.pasword: unknown key; did you mean password"),
+        ('password = "env:PAPERS"', "", 'login.password: required for method = "form"'),
+        ('username = "me"', 'token = "env:T"\nusername = "me"', "login.token: has no meaning"),
+        ('["papers.example", ', '["https://papers.example", ', "login.hosts: .*not a host name"),
+        ('["papers.example", ', "[", 'login.url: its host "papers.example" is not in hosts'),
+        ('url = "https:', 'url = "http:', "login.url: .*unencrypted http"),
+        ("username", "allow_http = true\nusername", "login.allow_http: .*url is https"),
+        ('url = "https://papers.example/login"', 'url = "login"', "login.url: .*not an http"),
+        ('username = "me"', 'username = "me"\nfields = { a = 1 }', "login.fields: must be names"),
+        ('username = "me"', 'username = "me"\nmax_tries = 0', "login.max_tries: must be 1"),
+        ("[login]", '[[login]]\nhosts = ["papers.example"]\n[[login]]', "has another login"),
+        ('hosts = ["papers.example", "ID.papers.example:8443"]', "", "login.hosts: required"),
+    ],
+)
+def test_a_wrong_login_is_an_error_that_shows_no_secret(
+    folder: Path, old: str, new: str, message: str
+) -> None:
+    text = SMALLEST + LOGIN.replace(old, new, 1)
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        load_topic(write(folder, text))
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('hosts = ["https://db.example/"]', "deep_web.hosts: .*not a host name"),
+        ("queries = 0", "deep_web.queries: must be 1 or more"),
+        ("query = 5", "deep_web.query: unknown key; did you mean queries"),
+    ],
+)
+def test_wrong_keys_of_search_forms_are_errors(folder: Path, line: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load_topic(write(folder, f"{SMALLEST}\n[deep_web]\n{line}"))
+
+
+def test_a_topic_as_json_names_only_hosts_and_method_of_a_login(folder: Path) -> None:
+    described = topic_to_json(load_topic(write(folder, SMALLEST + LOGIN)))
+    hosts = ["papers.example", "id.papers.example:8443"]
+    assert described["login"] == [{"hosts": hosts, "method": "form"}]
+
+
 def test_an_absolute_path_stays_as_it_is(folder: Path) -> None:
     text = SMALLEST.replace("samples.tsv", str(folder / "samples.tsv"))
     assert load_topic(write(folder, text)).training.directory == (folder / "samples.tsv",)
@@ -159,6 +245,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         deny_paths = ["[?&]q="]
         languages = ["EN"]
         content_types = ["Text/HTML"]
+        documents = ["epub", "text"]
         max_depth = 0
         max_pages_per_host = 7
         max_pages_per_directory = 6
@@ -198,6 +285,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         deny_paths=("[?&]q=",),
         languages=("en",),
         content_types=("text/html",),
+        documents=("epub", "text"),
         max_depth=0,
         max_pages_per_host=7,
         max_pages_per_directory=6,
@@ -326,6 +414,11 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
         (
             '[scope]\ncontent_types = ["html"]',
             'scope.content_types: "html" must be like text/html',
+        ),
+        (
+            '[scope]\ndocuments = ["doc"]',
+            'scope.documents: there is no format "doc"; known are pdf, docx, odt, pptx, epub, '
+            "jats, text, markdown, latex",
         ),
         ("[budget]\nhours = 0", "budget.hours: must be more than 0, not 0"),
         ("[budget]\nhours = nan", "budget.hours: must be more than 0, not nan"),
@@ -627,6 +720,7 @@ def test_the_example_shows_every_key_in_its_section(section: str) -> None:
 def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -> None:
     text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
     text = re.sub(r"^recall = .*\n", "", text, flags=re.MULTILINE)  # or else precision
+    text = re.sub(r"^(token|cookies) = .*\n", "", text, flags=re.MULTILINE)  # of other methods
     directory = EXAMPLE.parent / "example-directory.tsv"
     (tmp_path / directory.name).write_text(directory.read_text())
     (tmp_path / "seeds.txt").write_text("https://www.sqlite.org/\n")
@@ -666,12 +760,15 @@ def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
     assert [name for name, *_ in rows] == list(SECTIONS[section])
 
 
-@pytest.mark.parametrize("part", [Training, Scope, Politeness, Budget, Revisit, Output, Cluster])
+@pytest.mark.parametrize(
+    "part", [Training, Scope, Politeness, Budget, Revisit, Output, Cluster, DeepWeb]
+)
 def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
-    assert SECTIONS[part.__name__.lower()] == tuple(field.name for field in fields(part))
+    name = "deep_web" if part is DeepWeb else part.__name__.lower()
+    assert SECTIONS[name] == tuple(field.name for field in fields(part))
 
 
-@pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "seeds"}))
+@pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "login", "seeds"}))
 def test_the_documented_defaults_are_those_of_a_minimal_topic(folder: Path, section: str) -> None:
     text = CLUSTER if section == "cluster" else SMALLEST
     part = getattr(load_topic(write(folder, text)), section)
@@ -721,3 +818,20 @@ def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder:
     topic = load_topic(write(folder, SMALLEST))
     assert not topic.scope.private_addresses
     assert adapt_to_recorded_web(topic).scope.private_addresses
+
+
+def test_a_format_of_documents_without_its_library_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("focused.topic.document_formats.find_spec", lambda name: None)
+    assert complaint(folder, SMALLEST + '[scope]\ndocuments = ["pdf", "docx"]\n') == (
+        'scope.documents: "pdf" needs pypdfium2, which is not installed: '
+        "pip install 'focused-crawler[documents]'"
+    )
+
+
+def test_a_topic_that_names_no_formats_needs_no_library(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("focused.topic.document_formats.find_spec", lambda name: None)
+    assert load_topic(write(folder, SMALLEST)).scope.documents[0] == "pdf"

@@ -17,6 +17,7 @@
   let harvestChart = null;
   let speedChart = null;
   let curve = null;
+  let networkMbit = null;
 
   const number = (value, digits = 0) => value === null || value === undefined ? "–"
     : Number(value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -79,6 +80,7 @@
     const found = await attempt(() => ask("/api/crawls"));
     if (!found) return;
     crawls = found.crawls;
+    networkMbit = found.network_mbit;
     element("crawl").replaceChildren(...crawls.map((crawl, index) => {
       const state = crawl.is_running ? "running" : "ended";
       return node("option", `${crawl.topic} (${crawl.policy || "?"}), ${state}: ${crawl.folder}`, { value: index });
@@ -186,6 +188,7 @@
     ];
     if (live && live.pages_per_s !== undefined) {
       figures.push(["Pages a second", number(live.pages_per_s, 1)], ["In flight", number(live.in_flight)]);
+      figures.push(["Bandwidth", bandwidth(live.bytes_per_s * 8 / 1e6)]);
       const left = timeLeft(live, stats);
       if (left !== null) figures.push(["Time left", left]);
     }
@@ -194,6 +197,11 @@
       group.append(node("dt", name), node("dd", value));
       return group;
     }));
+  }
+
+  function bandwidth(mbit) {
+    const share = networkMbit ? `, ${percent(mbit, networkMbit)} of ${number(networkMbit)}` : "";
+    return `${number(mbit, 1)} Mbit/s${share}`;
   }
 
   function timeLeft(live, stats) {
@@ -243,7 +251,10 @@
     }
     if (name === "pages") showPages();
     if (name === "search") showSearch();
-    if (name === "model") showRetraining();
+    if (name === "model") {
+      showModels();
+      showRetraining();
+    }
     if (name === "reports") showReports();
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
@@ -293,10 +304,18 @@
       return item;
     }));
     fill("details-features", found.features.map(([name, value]) => [name, number(value, 2)]));
-    fill("details-links", found.links.map((each) => [
-      each.anchor || each.url, each.url, number(each.score, 2), each.on_topic ? "on topic" : each.outcome || "queued",
-    ]));
+    fill("details-links", found.links.map(linkRow));
+    fill("details-in-links", found.in_links.links.map(linkRow));
     if (!element("details").open) element("details").showModal();
+    element("details").scrollTop = 0;
+    element("graph-text").textContent = `${number(found.in_links.total)} pages link here. ` +
+      `It has ${number(found.links.length)} links, ${number(found.links.filter((each) => each.on_topic).length)} of them to pages on topic.`;
+    graph.draw(element("graph"), found.page, found.in_links.links, found.links, showDetails);
+  }
+
+  function linkRow(each) {
+    const known = each.outcome ? pageButton(each.url, each.title) : each.url;
+    return [each.anchor || "–", known, number(each.score, 2), each.on_topic ? "on topic" : each.outcome || "queued"];
   }
 
   async function showHosts() {
@@ -371,6 +390,27 @@
   }
 
   // Model and reports
+
+  async function showModels() {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/models`));
+    if (!found) return;
+    element("models").replaceChildren(...found.models.map((model, index) => {
+      const group = node("section", "", { class: "model" });
+      const since = new Date(model.since * 1000).toLocaleString();
+      group.append(node("h3", `Model ${model.name}, from page ${number(model.page)} on (${since})`));
+      const lists = index === 0 ? [["Words", model.words]] : [["Gained", model.gained], ["Lost", model.lost]];
+      if (!model.is_kept) group.append(node("p", "Its file is no longer kept."));
+      else for (const [name, words] of lists) group.append(wordList(name, words));
+      return group;
+    }));
+    if (!found.models.length) element("models").textContent = "No page was classified by a trained model yet.";
+  }
+
+  function wordList(name, words) {
+    const line = node("p", `${name}: `, { class: name.toLowerCase() });
+    line.append(words.length ? words.join(", ") : "none");
+    return line;
+  }
 
   async function startLabelPage() {
     element("label").disabled = true;

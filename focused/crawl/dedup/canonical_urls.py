@@ -6,6 +6,9 @@ many as contradictions; a confirmation is a page with the same content as the on
 another page that names the same. Then a URL that a fetched page names is skipped. One in
 :data:`RECHECK_ONE_IN` is fetched anyway, to notice when a host goes wrong. Pages never stand for
 pages of another host.
+
+A page's link to its AMP variant (``rel=amphtml``) says the same of that URL: the variant is skipped
+where the host's links are trusted.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ _decode_host_record = msgspec.msgpack.Decoder(_HostRecord).decode
 class CanonicalUrls:
     """Learns whose canonical links are right; persistent, the caller commits.
 
-    A page that names another URL adds at most two rows of about 100 bytes.
+    A page adds at most two rows of about 100 bytes for each URL that it names.
     """
 
     def __init__(
@@ -95,17 +98,31 @@ class CanonicalUrls:
         copy_of: str | None,
         *,
         stands: bool,
+        amp: str | None = None,
     ) -> None:
-        """Learn from a fetched page that names ``canonical`` and duplicates ``copy_of``.
+        """Learn from a fetched page that names ``canonical`` and ``amp``, and duplicates
+        ``copy_of``.
 
-        ``stands``: the page may stand for that URL, as it is kept and its links are followed.
+        ``stands``: the page may stand for these URLs, as it is kept and its links are followed.
         """
         host = host_of(url)
         earlier = self._target(url) if host in self._host_records else None
         if earlier is not None:
             self._compare(url, earlier, signature, copy_of)
-        if canonical is None or canonical == url or host_of(canonical) != host:
-            return
+        for named in (canonical, amp):
+            if named is not None and named != url and host_of(named) == host:
+                self._take_named(url, signature, named, copy_of, stands=stands)
+
+    def _take_named(
+        self,
+        url: str,
+        signature: ContentSignature,
+        canonical: str,
+        copy_of: str | None,
+        *,
+        stands: bool,
+    ) -> None:
+        host = host_of(url)
         there = self._load_signature(canonical)
         target = self._target(canonical)
         if copy_of == canonical:

@@ -9,6 +9,9 @@ Pages of one host are near-duplicates only with the same title, except for numbe
 the host's boilerplate is known, because short pages of one template look alike. Pages that are too
 short are never near-duplicates.
 
+A document (:mod:`focused.documents`) and a page of HTML, or documents of two formats, share less
+of their text, and no template: they are one work from a lower resemblance, also on one host.
+
 A crawl of many partitions shares the contents of its pages on topic: a page that is new to its own
 partition may be known to another.
 """
@@ -116,8 +119,8 @@ class DuplicateDetector:
             return DuplicateMatch(key, page.canonical, DuplicateKind.CANONICAL, page_sketch)
         if self._near is None or page_sketch is None:
             return DuplicateMatch(key)
-        share, url_of_match = self._near.nearest(page_sketch)
-        if share >= MIN_RESEMBLANCE:
+        share, url_of_match, least = self._near.nearest(page_sketch)
+        if share >= least:
             return DuplicateMatch(key, url_of_match, DuplicateKind.NEAR, page_sketch)
         if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
             return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
@@ -153,6 +156,8 @@ class DuplicateDetector:
 
 
 MIN_RESEMBLANCE = 0.85
+MIN_RESEMBLANCE_OF_FORMATS = 0.5
+"""The resemblance from which pages of different formats are near-duplicates."""
 MIN_SHINGLES = 30
 MAX_PAGES = 1_000_000
 
@@ -179,6 +184,7 @@ class _IndexedPage(msgspec.Struct, frozen=True, array_like=True):
     title: str
     up_to: int
     hashes: bytes
+    format: str = ""
 
     @property
     def sketch(self) -> Sketch:
@@ -210,6 +216,7 @@ class PageSketch:
     own: Sketch
     boilerplate: ShingleHashes
     host_known: bool
+    format: str = ""
 
 
 _decode_page = msgspec.msgpack.Decoder(_IndexedPage).decode
@@ -240,19 +247,21 @@ class NearDuplicateIndex:
         if len(boilerplate) == _MAX_BOILERPLATE:
             # Boilerplate is known only up to its largest stored hash.
             own = own.until(int(boilerplate[-1]))
-        return PageSketch(page.url, _normalise_title(page.title), own, boilerplate, row.is_known)
+        title = _normalise_title(page.title)
+        return PageSketch(page.url, title, own, boilerplate, row.is_known, page.format)
 
     def like(self, page: PageSketch) -> str | None:
         """Return the URL of the page that ``page`` nearly duplicates, or None."""
-        share, url = self.nearest(page)
-        return url if share >= self._threshold else None
+        share, url, least = self.nearest(page)
+        return url if share >= least else None
 
-    def nearest(self, page: PageSketch) -> tuple[float, str]:
+    def nearest(self, page: PageSketch) -> tuple[float, str, float]:
         """Return the largest resemblance to an earlier page, in [0, 1], and its URL.
 
-        A resemblance below 0.5 and the threshold may be returned as 0.
+        Near-duplicates come before other pages. The last value is the resemblance from which the
+        two are near-duplicates. A resemblance below 0.5 and the threshold may be returned as 0.
         """
-        best = (0.0, "")
+        best = (0.0, "", self._threshold)
         if len(page.own.hashes) < MIN_SHINGLES:
             return best
         for filed in self._alike(page.own):
@@ -260,7 +269,10 @@ class NearDuplicateIndex:
                 continue
             share, number = self._resemblance(page, filed)
             if number >= MIN_SHINGLES:
-                best = max(best, (share, filed.url))
+                is_other = page.format != filed.format
+                least = MIN_RESEMBLANCE_OF_FORMATS if is_other else self._threshold
+                found = (share, filed.url, min(least, self._threshold))
+                best = max(best, found, key=lambda one: (one[0] >= one[2], one))
         return best
 
     def add(self, page: PageSketch) -> None:
@@ -273,7 +285,7 @@ class NearDuplicateIndex:
         self._update_boilerplate(row, own)
         row.recent = [*row.recent[1 - _RECENT_PAGES :], self._next]
         self._tables.put("host_shingles", host, pack(row))
-        filed = _IndexedPage(page.url, page.title, own.up_to, own.hashes.tobytes())
+        filed = _IndexedPage(page.url, page.title, own.up_to, own.hashes.tobytes(), page.format)
         self._tables.put("sketches", _PAGE_KEY.pack(self._next), pack(filed), last=True)
         keys = _hash_keys(own.hashes[:_INDEXED_HASHES])
         pages, this = dict(self._tables.get_many("shingles", keys)), _PAGE.pack(self._next)
@@ -298,7 +310,8 @@ class NearDuplicateIndex:
                 page.own.without(other_boilerplate),
                 filed.sketch.without(own_boilerplate).without(other_boilerplate),
             )
-        if not page.host_known or filed.title != page.title:
+        is_of_template = page.format == filed.format
+        if is_of_template and (not page.host_known or filed.title != page.title):
             return 0.0, 0
         return estimate_resemblance(page.own, filed.sketch.without(own_boilerplate))
 

@@ -73,13 +73,23 @@ FAILURE_RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.GONE: _url_failure("404 or 410"),
     FailureKind.THROTTLED: _transient("429: the host asks for a pause"),
     FailureKind.SERVER_ERROR: _transient("5xx"),
+    FailureKind.LOGIN: _transient("the login to its host failed; see docs/how-to/login.md"),
     FailureKind.TOO_LARGE: _url_failure(
-        "larger than `scope.max_page_bytes`, packed or unpacked, or headers without end"
+        "larger than `scope.max_page_bytes`, packed or unpacked; a document that unpacks to more "
+        "than 50 MB; or headers without end"
     ),
     FailureKind.BAD_ENCODING: _url_failure("not packed as its Content-Encoding says"),
-    FailureKind.WRONG_TYPE: _url_failure("no page by `scope.content_types`, or by its bytes"),
+    FailureKind.WRONG_TYPE: _url_failure(
+        "no page by `scope.content_types` and `scope.documents`, or by its bytes"
+    ),
     FailureKind.WRONG_LANGUAGE: _url_failure("not in `scope.languages`"),
     FailureKind.EMPTY: _url_failure("neither text nor links"),
+    FailureKind.ENCRYPTED: _url_failure("a document with a password"),
+    FailureKind.DAMAGED: _url_failure("a document that is damaged or truncated"),
+    FailureKind.SCANNED: _url_failure("a PDF of images without text"),
+    FailureKind.MISSING_LIBRARY: _url_failure(
+        "a document whose format needs `pip install 'focused-crawler[documents]'`"
+    ),
     FailureKind.BAD_REDIRECT: _url_failure("leads nowhere, to itself, or more than ten on"),
     FailureKind.ROBOTS: _not_fetched("forbidden by robots.txt"),
     FailureKind.DIRECTORY_BUDGET: _not_fetched("`scope.max_pages_per_directory` is reached"),

@@ -75,6 +75,7 @@ _REASONS: Mapping[UrlPatternKind, str] = {
     UrlPatternKind.DOMAIN: "trap: endless hosts",
 }
 REPEATED_PAGE = "trap: repeated page"
+SPAM_SITE = "trap: spam site"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,15 @@ class TrapDetector:
         self._tables.put_many("trap_patterns", list(zip(keys, packed, strict=True)))
         return closed
 
+    def close_host(self, host: str, reason: str) -> ClosedPattern | None:
+        """Close all of a host; return what that closes, None if it is closed already."""
+        pattern = UrlPattern(UrlPatternKind.HOST, host)
+        key = _pattern_key(pattern.name)
+        if key in self._closed:
+            return None
+        counts = self._load_counts(pattern)
+        return self._add_closed(key, host, reason, counts.pages - counts.counted_elsewhere)
+
     def _close(
         self, pattern: UrlPattern, key: bytes, counts: _PatternCounts
     ) -> ClosedPattern | None:
@@ -201,7 +211,10 @@ class TrapDetector:
         if reason is None:
             return None
         site = pattern.name.partition("/")[0]
-        found = ClosedPattern(site, reason, max(0, pages - counts.counted_elsewhere))
+        return self._add_closed(key, site, reason, pages - counts.counted_elsewhere)
+
+    def _add_closed(self, key: bytes, site: str, reason: str, pages: int) -> ClosedPattern:
+        found = ClosedPattern(site, reason, max(0, pages))
         self._closed[key] = found
         self._closed_sites.add(site)
         self._tables.put("closed_patterns", key, pack([found.site, found.reason, found.pages]))

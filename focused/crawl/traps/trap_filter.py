@@ -22,7 +22,7 @@ from focused.crawl.dedup.ignorable_url_parts import IgnorableUrlParts
 from focused.crawl.dedup.signatures import ContentSignature, load_signature
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.steps import SettledFetch
-from focused.crawl.traps.trap_detector import PageVerdict, TrapDetector
+from focused.crawl.traps.trap_detector import SPAM_SITE, PageVerdict, TrapDetector
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
@@ -77,6 +77,12 @@ class TrapFilter:
     def choose(self, seeds: Iterable[str]) -> None:
         """Allow more pages to the patterns of these seeds."""
         self._trap_detector.choose(seeds)
+
+    def close_spam_site(self, host: str) -> None:
+        """Refuse all links to a host whose site is spam."""
+        closed = self._trap_detector.close_host(host, SPAM_SITE) if self._on else None
+        if closed is not None:
+            self.stats.lost(closed.site, closed.reason, closed.pages)
 
     def refusal_reason(self, url: str) -> str | None:
         """Return why a URL is not fetched, and count it; None when it is."""
@@ -170,7 +176,14 @@ class TrapFilter:
         self._url_parts.take(url, signature, settled.duplicate_of)
         # A page that isn't indexed, or whose links aren't followed, stands for no other.
         stands = not settled.is_noindex and not page.nofollow
-        self._canonicals.take(url, signature, page.canonical, settled.duplicate_of, stands=stands)
+        self._canonicals.take(
+            url,
+            signature,
+            page.canonical,
+            settled.duplicate_of,
+            stands=stands,
+            amp=page.amp,
+        )
         if page.canonical is not None and self._canonicals.are_trusted(settled.link.host):
             self._url_parts.take_same(url, page.canonical)
 

@@ -5,7 +5,6 @@ Nothing is guessed from the text. All values are untrusted: they are cleaned and
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -16,16 +15,13 @@ import msgspec
 from lxml import etree
 from lxml.html import HtmlElement
 
+from focused.web.html.json_ld import json_ld_nodes
 from focused.web.html.text_structure import clean_line
 from focused.web.robots.robots_tags import robots_words
 from focused.web.urls import make_resolver
 
 MAX_VALUES = 10
 MAX_VALUE_CHARS = 300
-
-_MAX_JSON_CHARS = 200_000
-_MAX_JSON_SCRIPTS = 10
-_MAX_JSON_NODES = 2_000
 
 _AUTHOR_NAMES = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author")
 _PUBLISHED_NAMES = (
@@ -53,7 +49,9 @@ _RESERVATION = "tdm-reservation"
 
 _TIMES = etree.XPath("//time[@datetime][@pubdate or contains(@itemprop, 'date')]")
 _JSON_LD = etree.XPath("//script[@type='application/ld+json']")
-_LICENCE_LINKS = etree.XPath("//*[self::a or self::link or self::area][@rel][@href]")
+_MICRODATA_AUTHORS = etree.XPath("//*[contains(concat(' ', @itemprop, ' '), ' author ')]")
+_MICRODATA_NAMES = etree.XPath(".//*[contains(concat(' ', @itemprop, ' '), ' name ')]")
+_LICENCE_LINKS = etree.XPath("//*[self::a or self::link or self::area][@rel or @itemprop][@href]")
 _DATE = re.compile(r"\s*(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _YEARS = range(1900, 2101)
 _LINK_VALUE = re.compile(r"<([^<>]{1,2000})>([^<>]{0,500})")
@@ -81,13 +79,17 @@ def declared_metadata(
 ) -> DeclaredMetadata:
     """Return what the page at ``url`` declares; ``headers`` have lower-case names. Never raises."""
     metas = {} if tree is None else _metas(tree)
-    described = [] if tree is None else list(_json_ld(tree))
+    described = (
+        [] if tree is None else list(json_ld_nodes(script.text or "" for script in _JSON_LD(tree)))
+    )
     licences = [*_licence_links(tree, url), *_header_licences(headers, url)]
     licences += _values(metas, _LICENCE_NAMES)
     licences += _names(described, "license", ("url", "@id", "name"))
     authors = _values(metas, _AUTHOR_NAMES)
     if not authors:
         authors = _names(described, "author", ("name",))
+    if not authors and tree is not None:
+        authors = [_microdata_name(each) for each in _MICRODATA_AUTHORS(tree)[:MAX_VALUES]]
     published = [*_values(metas, _PUBLISHED_NAMES), *_names(described, "datePublished", ())]
     modified = [*_values(metas, _MODIFIED_NAMES), *_names(described, "dateModified", ())]
     for time in () if tree is None else _TIMES(tree):
@@ -120,26 +122,6 @@ def _values(metas: Mapping[str, list[str]], names: Iterable[str]) -> list[str]:
     return [value for name in names for value in metas.get(name, ())]
 
 
-def _json_ld(tree: HtmlElement) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON-LD scripts, breadth first."""
-    for script in _JSON_LD(tree)[:_MAX_JSON_SCRIPTS]:
-        text = script.text or ""
-        if len(text) > _MAX_JSON_CHARS:
-            continue
-        try:
-            waiting = [json.loads(text, strict=False)]
-        except (ValueError, RecursionError):
-            continue
-        for node in waiting:
-            if isinstance(node, dict):
-                yield node
-                inner: Iterable[Any] = node.values()
-            else:
-                inner = node if isinstance(node, list) else ()
-            room = _MAX_JSON_NODES - len(waiting)
-            waiting += [each for each in inner if isinstance(each, dict | list)][: max(room, 0)]
-
-
 def _names(objects: Iterable[dict[str, Any]], key: str, inner: tuple[str, ...]) -> list[str]:
     """Return the texts under a key, or under the first of the ``inner`` keys of its objects."""
     found: list[str] = []
@@ -153,12 +135,20 @@ def _names(objects: Iterable[dict[str, Any]], key: str, inner: tuple[str, ...]) 
     return found
 
 
+def _microdata_name(author: HtmlElement) -> str:
+    """Return the name of a microdata author: an item with a name, or the element's own text."""
+    named = _MICRODATA_NAMES(author)
+    element = named[0] if named and author.get("itemscope") is not None else author
+    return str(element.get("content") or "".join(element.itertext())[:MAX_VALUE_CHARS])
+
+
 def _licence_links(tree: HtmlElement | None, url: str) -> Iterator[str]:
     if tree is None:
         return
     resolve = make_resolver(url)
     for link in _LICENCE_LINKS(tree):
-        if "license" in link.get("rel").lower().split() and (target := resolve(link.get("href"))):
+        named = f"{link.get('rel') or ''} {link.get('itemprop') or ''}".lower().split()
+        if "license" in named and (target := resolve(link.get("href"))):
             yield target
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 
 from resiliparse.parse.lang import detect_fast
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
@@ -22,6 +23,14 @@ from focused.web.decoding import (
     sniff_media_type,
 )
 from focused.web.feeds import is_feed, parse_feed
+from focused.web.html.json_ld import (
+    MARKER,
+    MAX_LINKS,
+    SELECTOR,
+    headline,
+    json_ld_nodes,
+    named_urls,
+)
 from focused.web.html.link_context import LinkContextReader, group_by_block, merge_rel
 from focused.web.html.tree_walk import RawLink, TreeWalk
 from focused.web.http_response import parse_canonical, parse_refresh
@@ -110,6 +119,12 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     except SelectolaxError as error:  # Lexbor fails only for lack of memory
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
+    described = ""
+    if MARKER in html:
+        nodes = list(json_ld_nodes(script.text() for script in tree.css(SELECTOR)))
+        described = headline(nodes)
+        for url, name in islice(named_urls(nodes), MAX_LINKS):
+            walk.add_declared_link(url, name)
     base = make_resolver(fetched.url, charset)(walk.base) if walk.base else None
     resolve = make_resolver(base or fetched.url, charset)
     found = LinkContextReader(walk)
@@ -121,7 +136,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     canonical = walk.canonical or parse_canonical(fetched.headers.get("link", ""))
     return Page(
         url=fetched.url,
-        title=walk.title or walk.meta.get("og:title", ""),
+        title=walk.title or walk.meta.get("og:title", "") or described,
         headings=found.headings(),
         description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
         text=text,
@@ -129,6 +144,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         links_over_limit=links_over_limit,
         canonical=resolve(canonical) if canonical else None,
         feed=resolve(walk.feed) if walk.feed else None,
+        amp=resolve(walk.amp) if walk.amp else None,
         refresh=_resolve_refresh(refresh, fetched.url, resolve),
         language=_declared_language(walk.language) or _detect_language(text),
         charset=charset,

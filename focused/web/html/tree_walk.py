@@ -124,6 +124,7 @@ class TreeWalk:
         self.base = ""
         self.canonical = ""
         self.feed = ""
+        self.amp = ""
         self.refresh = ""
         self.language = get(root.attributes, "lang", "xml:lang") if root is not None else ""
         self._stack: Stack = []
@@ -211,6 +212,10 @@ class TreeWalk:
                 RawLink(tag, href, attributes, here, here, block, inline, self._heading, label)
             )
 
+    def add_declared_link(self, url: str, name: str) -> None:
+        """Add a link that only the page's description has, after all others."""
+        self._add_link("script", {"href": url, "title": name})
+
     def _on_area(self, node: LexborNode) -> None:
         self._add_link("area", node.attributes, label=("alt", *LABEL_ATTRIBUTES))
 
@@ -222,6 +227,8 @@ class TreeWalk:
         relations = get(attributes, "rel").lower().split()
         if "canonical" in relations:
             self.canonical = self.canonical or get(attributes, "href")
+        elif "amphtml" in relations:
+            self.amp = self.amp or get(attributes, "href")
         elif "alternate" in relations and (
             get(attributes, "type").partition(";")[0].strip().lower() in _FEED_TYPES
         ):

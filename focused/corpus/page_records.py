@@ -1,0 +1,97 @@
+"""Make the records of a corpus from a page's row, its document and the links to it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
+from focused.corpus.page_filter import PageFilter, split_key
+from focused.corpus.page_selection import SelectedPage
+from focused.corpus.quality import count_words, failed_rules
+from focused.corpus.records import TRAIN, VALIDATION, CorpusRecord, InLink
+from focused.corpus.stored_documents import StoredDocument
+from focused.text.hash_sampling import hash_fraction
+from focused.web.html.text_structure import clean_line, render_markdown, render_text
+
+_MAX_TITLE_CHARS = 300
+
+
+def page_records(
+    page: SelectedPage,
+    stored: StoredDocument,
+    in_links: Iterable[InLink],
+    page_filter: PageFilter,
+    *,
+    chunk_chars: int | None = None,
+    validation: float = 0.0,
+    seed: int = 0,
+    authority: float | None = None,
+    hub: float | None = None,
+) -> Iterator[CorpusRecord]:
+    """Yield the records of a page, a record a chunk; none if the filter drops its content.
+
+    ``chunk_chars`` None makes one record. The domain's hash, seeded with ``seed``, is below
+    ``validation`` for pages of that split.
+    """
+    blocks, declared = stored.document.blocks, stored.document.metadata
+    text = render_text(blocks)
+    words, failed = count_words(text), failed_rules(text, page.language)
+    if not page_filter.keeps_document(
+        published=declared.published, robots=declared.robots, words=words, failed_rules=failed
+    ):
+        return
+    domain = split_key(page.host)
+    is_validation = hash_fraction(domain, seed) < validation
+    chunks = (Chunk(blocks),) if chunk_chars is None else cut_into_chunks(blocks, chunk_chars)
+    texts = [text] if chunk_chars is None else [render_text(c.blocks) for c in chunks]
+    ids = chunk_ids(page.url, texts)
+    for number, (chunk, own, own_id) in enumerate(zip(chunks, texts, ids, strict=True)):
+        yield CorpusRecord(
+            id=own_id,
+            url=page.url,
+            host=page.host,
+            domain=domain,
+            title=clean_line(page.title, _MAX_TITLE_CHARS),
+            text=own,
+            markdown=render_markdown(chunk.blocks),
+            chunk=number,
+            chunks=len(chunks),
+            headings=chunk.headings,
+            authors=declared.authors,
+            published=declared.published or None,
+            modified=declared.modified or None,
+            fetched_at=format_time(page.fetched_at),
+            language=page.language,
+            relevance=page.relevance,
+            on_topic=page.on_topic,
+            score=page.score,
+            depth=page.depth,
+            parent=page.parent,
+            anchor=clean_line(page.anchor, _MAX_TITLE_CHARS),
+            in_links=tuple(
+                InLink(link.source, clean_line(link.anchor, _MAX_TITLE_CHARS)) for link in in_links
+            ),
+            authority=authority,
+            hub=hub,
+            licences=declared.licences,
+            robots=declared.robots,
+            words=words if len(chunks) == 1 else count_words(own),
+            quality=failed,
+            text_sha256=hashlib.sha256(own.encode()).hexdigest(),
+            cluster=page.cluster,
+            cluster_size=page.cluster_size,
+            duplicate_of=page.duplicate_of,
+            training=page.training,
+            gone=page.gone,
+            split=VALIDATION if is_validation else TRAIN,
+            model=page.model,
+            warc_file=page.warc_file,
+            warc_offset=page.warc_offset,
+        )
+
+
+def format_time(at: float) -> str:
+    """Return seconds since the epoch in ISO 8601, UTC, to the second."""
+    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
