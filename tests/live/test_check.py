@@ -9,9 +9,11 @@ from pathlib import Path
 
 import lmdb
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from focused.archive.parquet import PAGES_SCHEMA
 from focused.archive.warc_files import WARC_FILE
 from focused.cli import main
 from focused.storage.environment import MAP_SIZE_BYTES, SETS, TABLES
@@ -120,7 +122,12 @@ def exchange_two_records(folder: Path) -> str:
 
 
 def damage_the_parquet_file(folder: Path) -> str:
-    flip_in(folder / "pages.parquet", 3_000)
+    """Flip a bit of values: Parquet has checksums of these, not of its page headers."""
+    path = folder / "pages.parquet"
+    url = pq.read_metadata(path).row_group(0).column(PAGES_SCHEMA.get_field_index("url"))
+    assert url.path_in_schema == "url"
+    begin = url.dictionary_page_offset or url.data_page_offset
+    flip_in(path, begin + url.total_compressed_size - 10)
     return "pages.parquet"
 
 
