@@ -251,6 +251,7 @@ def _spam_metadata(spam: SpamClassifier | None) -> dict[str, Any] | None:
         "bias": spam.bias,
         "good_mean": spam.good_mean,
         "spam_mean": spam.spam_mean,
+        "sites": spam.spam_sites,
     }
 
 
@@ -340,11 +341,11 @@ def _build_spam_classifier(
     """Return the spam classifier, or None for a model without one."""
     if fields is None:
         return None
-    words = tuple(fields["words"])
+    words, sites = tuple(fields["words"]), tuple(fields["sites"])
     knots, values = arrays["spam_knots"], arrays["spam_values"]
     frequencies, pairs = arrays["popular_frequencies"], arrays["popular_pairs"]
     if (
-        not all(type(word) is str for word in words)
+        not all(type(word) is str for word in (*words, *sites))
         or len(words) > POPULAR_WORDS
         or frequencies.shape != (len(words),)
         or pairs.shape != (len(words) + 1, len(words) + 1)
@@ -354,7 +355,9 @@ def _build_spam_classifier(
     ):
         raise ValueError("a spam classifier whose parts do not fit")
     numbers = {name: _finite_number(fields[name]) for name in ("bias", "good_mean", "spam_mean")}
-    return SpamClassifier(PopularWords(words, frequencies, pairs), knots, values, **numbers)
+    return SpamClassifier(
+        PopularWords(words, frequencies, pairs), knots, values, **numbers, spam_sites=sites
+    )
 
 
 def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:

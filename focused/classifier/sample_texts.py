@@ -20,7 +20,7 @@ from focused.directory.sample_set import (
     is_background,
     is_in_category,
 )
-from focused.labels.label_file import Label, training_labels
+from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.content_signals import READ_CHARS as SPAM_READ_CHARS
 from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_SAMPLES
 from focused.text.documents import page_words
@@ -245,10 +245,15 @@ def add_labels(
     A yes goes into the label's category if that is good, else into the first of
     ``good_prefixes``; a no into the label's category if that is not good, else into
     :data:`OTHER_CATEGORY`. A listed page keeps its category if the label agrees with its class.
-    ``weight``, > 0, is that of a labelled sample; None keeps the listed weight, or 1.
+    ``weight``, > 0, is that of a labelled sample; None keeps the listed weight, or 1. A listed page
+    that was labelled spam is no sample.
     """
+    labels = tuple(labels)
+    spam = {normalize_url(label.url) or label.url for label in spam_labels(labels)}
     is_good_by_url = dict(zip((entry.url for entry in listed.entries), listed.good, strict=True))
-    entries = {entry.url: entry for entry in listed.entries}
+    for url in spam & is_good_by_url.keys():
+        del is_good_by_url[url]
+    entries = {entry.url: entry for entry in listed.entries if entry.url not in spam}
     overruled = 0
     labelled: dict[str, bool] = {}
     for label in training_labels(labels):

@@ -45,12 +45,16 @@ from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.directory.directory_reader import load_training_samples, samples_digest
 from focused.directory.sample_set import SampleSet, is_background
 from focused.errors import TrainingError
-from focused.labels.label_file import Label, training_labels
+from focused.labels.label_file import Label, spam_labels, training_labels
+from focused.spam.spam_classifier import SpamClassifier
+from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_LABELS
 from focused.spam.spam_training import fit_spam_classifier
 from focused.text.documents import Vocabulary
 from focused.text.static_embedding import load_embedding
 from focused.topic import Topic
-from focused.web.urls import normalize_url
+from focused.web.host_names import registered_domain
+from focused.web.page import Page
+from focused.web.urls import host_of, normalize_url
 
 MIN_OTHER_SAMPLES = 5
 """With fewer other samples nothing defines what the topic is not."""
@@ -84,7 +88,7 @@ def train_topic(
     progress: ProgressCallback | None = None,
     on_message: MessageCallback | None = None,
 ) -> TrainedModel:
-    """Train, validate and calibrate the classifier of one topic.
+    """Train, validate and calibrate the classifiers of one topic and its spam.
 
     ``fetch_page(url)`` returns the parsed page, or None if unavailable; then the directory's
     title and description are used. Training labels are samples, too, and override the directory.
@@ -121,6 +125,7 @@ def train_topic(
         )
         _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
         fitted = fit_classifier(samples, sample_words, options)
+    spam = _fit_spam_classifier(listed, samples.pages, labels, fetch_page, seed)
     counts = _count_samples(topic, listed, samples, label_counts)
     report = TrainingReport(
         topic=topic.name,
@@ -135,7 +140,29 @@ def train_topic(
             counts, fitted.trial, samples, has_keywords=bool(training.keywords)
         ),
     )
-    return TrainedModel(fitted.classifier, report)
+    return TrainedModel(replace(fitted.classifier, spam=spam), report)
+
+
+def _fit_spam_classifier(
+    listed: SampleSet,
+    pages: Sequence[Page],
+    labels: Iterable[Label],
+    fetch_page: FetchPage,
+    seed: int,
+) -> SpamClassifier | None:
+    """Fit the spam classifier on samples, and on the latest pages that were labelled spam.
+
+    A site with a good sample is not a spam site: one of its users may have made the page.
+    """
+    labelled = [label.url for label in spam_labels(labels)]
+    latest = [page for url in labelled[-MAX_SPAM_LABELS:] if (page := fetch_page(url)) is not None]
+    good_sites = {
+        registered_domain(host_of(entry.url))
+        for entry, good in zip(listed.entries, listed.good, strict=True)
+        if good
+    }
+    sites = {registered_domain(host_of(url)) for url in labelled} - good_sites
+    return fit_spam_classifier(pages, seed, latest, sites)
 
 
 def _add_keyword_sample(listed: SampleSet, topic: Topic) -> SampleSet:
@@ -228,7 +255,6 @@ def fit_classifier(
         calibration,
         semantic,
         model.lead_scorer(),
-        fit_spam_classifier(samples.pages, options.seed),
     )
     gains = weights * np.asarray(data.rows[data.drawn_good].mean(axis=0)).ravel()
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()

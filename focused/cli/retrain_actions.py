@@ -34,7 +34,13 @@ from focused.classifier.sample_texts import FetchPage
 from focused.classifier.training_report import TrainedModel
 from focused.cli.common import echo
 from focused.errors import LabelError, ModelError, escape_control_characters
-from focused.labels.label_file import Label, evaluation_labels, load_topic_labels, training_labels
+from focused.labels.label_file import (
+    Label,
+    evaluation_labels,
+    load_topic_labels,
+    spam_labels,
+    training_labels,
+)
 from focused.scrapy_addon.crawl_models import training_urls
 from focused.scrapy_addon.model_training import open_sample_pages
 from focused.topic import Topic
@@ -59,7 +65,7 @@ def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
     """Train a model, which replaces the old one unless that is better; return the exit status."""
     topic = load_topic(topic_file)
     labels = load_topic_labels(topic.training)
-    if not training_labels(labels) and not evaluation_labels(labels):
+    if not any(kind(labels) for kind in (training_labels, spam_labels, evaluation_labels)):
         raise LabelError(
             f"{topic.training.labels}: there are no labels yet; "
             f"give some: focused label {topic.output.folder}"
@@ -127,6 +133,8 @@ def _held_out(
     truth: list[bool] = []
     known_count = 0
     for label in evaluation_labels(labels):
+        if label.verdict == "spam":
+            continue  # the topic classifier alone need not recognise it
         page = fetch(label.url)
         if page is None:
             continue

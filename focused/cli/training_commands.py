@@ -169,7 +169,7 @@ def _run_labelling(
     """Open a labelling session and run it until it is ended."""
     from focused.labelling.label_server import serve_session
     from focused.labelling.page_renderer import PageRenderer
-    from focused.labelling.session import open_session
+    from focused.labelling.session import format_counts, open_session
     from focused.labelling.terminal import LabellingTerminal
 
     with open_session(where, labels, _progress) as session:
@@ -186,7 +186,7 @@ def _run_labelling(
                 port=port,
             )
         progress = session.progress()
-        click.echo(f"{progress.yes} yes, {progress.no} no, {progress.skipped} skipped", err=True)
+        click.echo(format_counts(progress), err=True)
 
 
 def _ready(address: str, browser: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from focused.classifier.topic_classifier import SwappableClassifier, spam_classifier_of
 from focused.crawl.page_parser import ParsedPage
 from focused.spam.site_trust import SiteTrust
+from focused.spam.spam_classifier import SpamClassifier
 from focused.storage.tables import Tables
 from focused.web.page import Classification
 from focused.web.urls import host_of
@@ -43,6 +44,7 @@ class SpamFilter:
         self._avoids = action == "avoid"
         self._close_site = close_site
         self._site_trust = SiteTrust(tables, trusted_urls if self._is_on else ())
+        self._model: SpamClassifier | None = None
 
     def trust(self, urls: Iterable[str]) -> None:
         """Trust the sites of these URLs, too."""
@@ -51,8 +53,8 @@ class SpamFilter:
 
     def rate(self, parsed: ParsedPage) -> Classification:
         """Return the page's classification with its probability of being spam; writes nothing."""
-        found, model = parsed.classification, spam_classifier_of(self._classifier)
-        if not self._is_on or model is None:
+        found, model = parsed.classification, self._current_model()
+        if model is None:
             return found
         spam = self._site_trust.spam_probability(parsed.page.url, parsed.spam_evidence, model)
         if not self._avoids or spam < _MIN_SUSPICION:
@@ -66,8 +68,16 @@ class SpamFilter:
 
     def learn(self, url: str, evidence: float | None, linked_urls: Iterable[str]) -> None:
         """Learn from a page that is no duplicate, after it was rated."""
-        model = spam_classifier_of(self._classifier)
-        if self._is_on and model is not None:
+        model = self._current_model()
+        if model is not None:
             self._site_trust.learn(url, evidence, linked_urls, model)
             if self._avoids and self._site_trust.is_spam_site(url):
                 self._close_site(host_of(url))
+
+    def _current_model(self) -> SpamClassifier | None:
+        """Return the model in use, None if the filter is off; the classifier may be swapped."""
+        model = spam_classifier_of(self._classifier) if self._is_on else None
+        if model is not None and model is not self._model:
+            self._model = model
+            self._site_trust.set_spam_sites(model.spam_sites)
+        return model

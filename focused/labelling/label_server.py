@@ -15,7 +15,7 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from aiohttp import web
 
@@ -38,6 +38,7 @@ from focused.labelling.session import (
     session_view,
 )
 from focused.labelling.training_pool import TrainingPool, build_training_pool
+from focused.labels.label_file import Verdict
 from focused.local_app import Clock, LocalApp, read_json_body, serve_until_stopped
 
 _FILES = {
@@ -90,8 +91,9 @@ class LabelServer:
     async def _label(self, request: web.Request) -> web.Response:
         body = await read_json_body(request)
         url, verdict, category = (body.get(name, "") for name in ("url", "verdict", "category"))
-        if verdict not in ("yes", "no", "skip") or not isinstance(url, str):
-            raise web.HTTPBadRequest(text="A label needs a url and a verdict: yes, no or skip.")
+        if verdict not in get_args(Verdict) or not isinstance(url, str):
+            expected = ", ".join(get_args(Verdict))
+            raise web.HTTPBadRequest(text=f"A label needs a url and a verdict: {expected}.")
         if not isinstance(category, str):
             raise web.HTTPBadRequest(text="The category must be a string.")
         try:

@@ -80,6 +80,7 @@ class LabellingProgress:
 
     yes: int
     no: int
+    spam: int
     skipped: int
     evaluated: int
     precision: ShareEstimate | None
@@ -201,6 +202,7 @@ class LabellingSession:
         return LabellingProgress(
             yes=sum(one.verdict == "yes" for one in labels),
             no=sum(one.verdict == "no" for one in labels),
+            spam=sum(one.verdict == "spam" for one in labels),
             skipped=sum(one.verdict == "skip" for one in labels),
             evaluated=len(evaluated),
             precision=estimate_share(on),
@@ -377,12 +379,20 @@ def progress_view(progress: LabellingProgress) -> dict[str, Any]:
     return {
         "yes": progress.yes,
         "no": progress.no,
+        "spam": progress.spam,
         "skipped": progress.skipped,
+        "counts": format_counts(progress),
         "evaluated": progress.evaluated,
         "pages": progress.pages,
         **_share_view("precision", progress.precision, progress.precision_answers),
         **_share_view("harvest", progress.harvest, progress.harvest_answers),
     }
+
+
+def format_counts(progress: LabellingProgress) -> str:
+    """How many pages got which answer."""
+    spam = f", {progress.spam} spam" if progress.spam else ""
+    return f"{progress.yes} yes, {progress.no} no{spam}, {progress.skipped} skipped"
 
 
 def _share_view(name: str, share: ShareEstimate | None, answers: int) -> dict[str, Any]:

@@ -10,12 +10,12 @@ import click
 
 from focused.errors import LabelError
 from focused.labelling.page_renderer import PageRenderer
-from focused.labelling.session import LabellingSession, ShownPage, format_reason
+from focused.labelling.session import LabellingSession, ShownPage, format_counts, format_reason
 from focused.labels.label_file import Label, Verdict
 from focused.labels.precision_estimate import format_share
 
-_VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}
-_KEYS = "y yes  n no  s skip  u undo  / search  space more  b back  q quit"
+_VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "x": "spam", "s": "skip"}
+_KEYS = "y yes  n no  x spam  s skip  u undo  / search  space more  b back  q quit"
 
 
 class LabellingTerminal:
@@ -104,8 +104,7 @@ class LabellingTerminal:
         progress = self._session.progress()
         click.clear()
         click.echo(
-            f"{self._session.task.name}: {progress.yes} yes, {progress.no} no, "
-            f"{progress.skipped} skipped  |  "
+            f"{self._session.task.name}: {format_counts(progress)}  |  "
             f"precision {format_share(progress.precision, progress.precision_answers)}  |  "
             f"harvest {format_share(progress.harvest, progress.harvest_answers)}"
         )

@@ -34,8 +34,12 @@ from focused.web.page import Failed, Fetched, Page
 from focused.web.warc_reader import WarcResponse, read_responses
 from focused.web.warc_writer import response_record
 
-Verdict = Literal["yes", "no", "skip"]
-"""On topic, off topic, or skipped."""
+Verdict = Literal["yes", "no", "spam", "skip"]
+"""On topic, off topic, made to be found and of no use, or skipped.
+
+A spam page may have the topic's words, so it is no sample of what the topic is not. In estimates of
+precision and harvest it counts as not good.
+"""
 
 Role = Literal["evaluation", "training"]
 """Labels evaluate models or train them, never both."""
@@ -80,12 +84,17 @@ def role_of(url: str) -> Role:
 
 
 def training_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Return the labels that models may learn from: yes or no, with role training."""
-    return tuple(one for one in labels if one.role == "training" and one.verdict != "skip")
+    """Return the labels that topic classifiers may learn from: yes or no, with role training."""
+    return tuple(one for one in labels if one.role == "training" and one.verdict in ("yes", "no"))
+
+
+def spam_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """Return the labels that spam classifiers may learn from: spam, with role training."""
+    return tuple(one for one in labels if one.role == "training" and one.verdict == "spam")
 
 
 def evaluation_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Return the labels that evaluate models: yes or no, of randomly drawn pages."""
+    """Return the labels that evaluate models: of randomly drawn pages, not skipped."""
     return tuple(one for one in labels if one.role == "evaluation" and one.verdict != "skip")
 
 

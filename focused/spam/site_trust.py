@@ -27,6 +27,8 @@ from focused.web.urls import host_of
 
 SPAM_SITE_SHARE = 0.02
 """The share of spam among sites of which nothing is known yet."""
+LABELLED_SITE_PROBABILITY = 0.9
+"""The probability that a site is spam of which a person labelled a page so, before it is read."""
 SPAM_PAGES_OF_SITES = 0.005, 0.97
 """The share of spam pages on good and on spam sites."""
 MIN_PAGES_TO_CONVICT = 5
@@ -85,12 +87,17 @@ class SiteTrust:
         """Pages of ``trusted_urls`` were chosen by a person."""
         self._tables = tables
         self._trusted = {_key_of(url) for url in trusted_urls}
+        self._labelled_spam: frozenset[bytes] = frozenset()
         self._baseline = self._load(_BASELINE_KEY)
         self._linked: set[tuple[bytes, bytes]] = set()  # pairs of sites that were looked up
 
     def trust(self, urls: Iterable[str]) -> None:
         """Trust the sites of these URLs, too."""
         self._trusted.update(map(_key_of, urls))
+
+    def set_spam_sites(self, sites: Iterable[str]) -> None:
+        """Suspect these registered domains instead of others; they are not trusted."""
+        self._labelled_spam = frozenset(map(_key_of_host, sites))
 
     def spam_probability(
         self, url: str, evidence: float | None, classifier: SpamClassifier
@@ -111,9 +118,11 @@ class SiteTrust:
     def site_probability(self, url: str) -> float:
         """Return the probability in [0, 1] that the site of ``url`` is spam; 0 if trusted."""
         key = _key_of(url)
-        if key in self._trusted:
+        if self._is_trusted(key):
             return 0.0
         found = self._load(key)
+        if key in self._labelled_spam:
+            return _posterior(LABELLED_SITE_PROBABILITY, found)
         of_sources = sum(map(self._probability_by_pages, found.sources))
         linked = (_BASE_SITES * SPAM_SITE_SHARE + of_sources) / (_BASE_SITES + len(found.sources))
         least, most = _PRIOR_LIMITS
@@ -122,7 +131,7 @@ class SiteTrust:
     def is_spam_site(self, url: str) -> bool:
         """Whether the site of ``url`` is spam beyond doubt, after several pages."""
         key = _key_of(url)
-        if key in self._trusted or self._load(key).pages < MIN_PAGES_TO_CONVICT:
+        if self._is_trusted(key) or self._load(key).pages < MIN_PAGES_TO_CONVICT:
             return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
@@ -141,7 +150,7 @@ class SiteTrust:
             own.pages += 1
             own.total += self._scaled(evidence, classifier)
             rows.append((key, own.packed()))
-            if key in self._trusted:
+            if self._is_trusted(key):
                 self._baseline.pages += 1
                 self._baseline.total += evidence
                 rows.append((_BASELINE_KEY, self._baseline.packed()))
@@ -160,8 +169,14 @@ class SiteTrust:
         self._tables.put_many("site_trust", rows)
 
     def _probability_by_pages(self, key: bytes) -> float:
-        """Return what a site's own pages tell of it."""
-        return 0.0 if key in self._trusted else _posterior(SPAM_SITE_SHARE, self._load(key))
+        """Return what labels and a site's own pages tell of it."""
+        if self._is_trusted(key):
+            return 0.0
+        of_labels = LABELLED_SITE_PROBABILITY if key in self._labelled_spam else SPAM_SITE_SHARE
+        return _posterior(of_labels, self._load(key))
+
+    def _is_trusted(self, key: bytes) -> bool:
+        return key in self._trusted and key not in self._labelled_spam
 
     def _scaled(self, evidence: float, classifier: SpamClassifier) -> float:
         baseline = self._baseline

@@ -24,7 +24,7 @@ class SpamClassifier:
 
     ``knots`` and ``values``, shape (19, k), are the points of each signal's function; knots ascend
     strictly. ``good_mean`` and ``spam_mean`` are the mean evidence of held-out good pages and of
-    held-out made spam.
+    held-out spam. ``spam_sites`` are registered domains of which a person labelled a page spam.
     """
 
     popular: PopularWords
@@ -33,6 +33,7 @@ class SpamClassifier:
     bias: float
     good_mean: float
     spam_mean: float
+    spam_sites: tuple[str, ...] = ()
 
     def evidence(self, page: Page) -> float | None:
         """Return log-odds of spam against good, both equally likely, within ±4.

@@ -1,14 +1,15 @@
 """Fit a topic's spam classifier on its samples, beside spam made of them.
 
-Nobody labels spam: the classifier learns to tell the samples, which a directory lists and which are
-therefore good, from texts that :mod:`focused.spam.spam_families` makes of their words. Pages are
-rated by popular words of the other half of the samples, as pages of a crawl are.
+Few people label spam: the classifier learns to tell the samples, which a directory lists and which
+are therefore good, from texts that :mod:`focused.spam.spam_families` makes of their words, and from
+pages that were labelled spam. Pages are rated by popular words of the other half of the samples, as
+pages of a crawl are.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +36,22 @@ _INVERSE_PENALTY = 0.1
 _TEXTS_PER_SPAM = 6
 _MIN_SPAM_WORDS, _MAX_SPAM_WORDS = 60, 800
 _FOLDS = 5
+_LABEL_WEIGHT = 5.0
+"""A page labelled spam weighs as much as this many made ones."""
 
 FloatArray = NDArray[np.float64]
 
 
-def fit_spam_classifier(pages: Sequence[Page], seed: int) -> SpamClassifier | None:
+def fit_spam_classifier(
+    pages: Sequence[Page],
+    seed: int,
+    labelled_spam: Sequence[Page] = (),
+    spam_sites: Collection[str] = (),
+) -> SpamClassifier | None:
     """Fit a spam classifier on good pages; None for fewer than 40 pages of 30 words.
 
-    None, too, if it doesn't tell held-out pages from made spam. The same pages and seed give the
-    same classifier.
+    None, too, if it doesn't tell held-out pages from spam. ``spam_sites`` are the registered
+    domains of pages labelled spam. The same arguments give the same classifier.
     """
     rng = random.Random(seed)
     usable = [page for page in pages if len(body_text(page).split()) >= MIN_WORDS]
@@ -51,18 +59,18 @@ def fit_spam_classifier(pages: Sequence[Page], seed: int) -> SpamClassifier | No
         return None
     if len(usable) > MAX_SAMPLES:
         usable = rng.sample(usable, MAX_SAMPLES)
-    rows, is_spam = _training_rows(usable, rng)
+    rows, is_spam, weights = _training_rows(usable, labelled_spam, rng)
     knots = _signal_knots(rows)
     basis = _basis(rows, knots)
     folds = np.arange(len(rows)) % _FOLDS
     held_out = np.zeros(len(rows))
     for fold in range(_FOLDS):
         inside = folds != fold
-        coefficients, bias = _fit(basis[inside], is_spam[inside])
+        coefficients, bias = _fit(basis[inside], is_spam[inside], weights[inside])
         held_out[~inside] = basis[~inside] @ coefficients + bias
     if _area_under_curve(held_out, is_spam) < MIN_SEPARATION:
         return None
-    coefficients, bias = _fit(basis, is_spam)
+    coefficients, bias = _fit(basis, is_spam, weights)
     return SpamClassifier(
         PopularWords.count(map(body_text, usable)),
         knots.astype(np.float32),
@@ -70,6 +78,7 @@ def fit_spam_classifier(pages: Sequence[Page], seed: int) -> SpamClassifier | No
         bias,
         float(held_out[~is_spam].mean()),
         float(held_out[is_spam].mean()),
+        tuple(sorted(spam_sites)),
     )
 
 
@@ -88,22 +97,25 @@ def make_spam(pages: Sequence[Page], rng: random.Random) -> list[Page]:
 
 
 def _training_rows(
-    pages: Sequence[Page], rng: random.Random
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the signals of good and spam pages, in random order, and which are spam."""
+    pages: Sequence[Page], labelled_spam: Sequence[Page], rng: random.Random
+) -> tuple[FloatArray, NDArray[np.bool_], FloatArray]:
+    """Return signals of good and spam pages in random order, which are spam, and their weights."""
     shuffled = rng.sample(pages, len(pages))
-    rows: list[tuple[FloatArray, bool]] = []
-    for half, others in ((shuffled[::2], shuffled[1::2]), (shuffled[1::2], shuffled[::2])):
+    rows: list[tuple[FloatArray, bool, float]] = []
+    for place in (0, 1):
+        half, others = shuffled[place::2], shuffled[1 - place :: 2]
         popular = PopularWords.count(map(body_text, others))
-        for page, is_spam in (
-            *((page, False) for page in half),
-            *((page, True) for page in make_spam(half, rng)),
+        for page, is_spam, weight in (
+            *((page, False, 1.0) for page in half),
+            *((page, True, 1.0) for page in make_spam(half, rng)),
+            *((page, True, _LABEL_WEIGHT) for page in labelled_spam[place::2]),
         ):
             signals = content_signals(page, popular)
             if signals is not None:
-                rows.append((signals, is_spam))
+                rows.append((signals, is_spam, weight))
     rng.shuffle(rows)
-    return np.array([row for row, _ in rows]), np.array([spam for _, spam in rows], dtype=bool)
+    signal_rows, spam, weights = zip(*rows, strict=True)
+    return np.array(signal_rows), np.array(spam, dtype=bool), np.array(weights)
 
 
 def _signal_knots(rows: FloatArray) -> FloatArray:
@@ -125,11 +137,13 @@ def _basis(rows: FloatArray, knots: FloatArray) -> FloatArray:
     )
 
 
-def _fit(basis: FloatArray, is_spam: NDArray[np.bool_]) -> tuple[FloatArray, float]:
+def _fit(
+    basis: FloatArray, is_spam: NDArray[np.bool_], weights: FloatArray
+) -> tuple[FloatArray, float]:
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     model = LogisticRegression(C=_INVERSE_PENALTY, class_weight="balanced", max_iter=2_000)
-    model.fit(basis, is_spam)
+    model.fit(basis, is_spam, weights)
     return model.coef_[0], float(model.intercept_[0])
 
 

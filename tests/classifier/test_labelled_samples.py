@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from focused.classifier.model_file import load_model, save_model
 from focused.classifier.sample_texts import OTHER_CATEGORY, LabelCounts, add_labels
 from focused.classifier.topic_training import train_topic
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_set import SampleSet
 from focused.labels.label_file import Label
+from focused.web.page import Page
 from tests.support.made_up_topic import page, topic, web
+from tests.support.prose import prose_pages
 
 LISTED = SampleSet(
     (
@@ -42,6 +45,12 @@ def test_a_page_labelled_no_is_an_other_sample():
         OTHER_CATEGORY,
         False,
     )
+
+
+def test_a_listed_page_labelled_spam_is_no_sample():
+    found, counts = merged(label("http://a.example/", "spam"))
+    assert found == {"http://b.example/": ("Top/Home", False)}
+    assert counts == LabelCounts()
 
 
 def test_a_label_goes_into_the_category_it_names():
@@ -95,3 +104,18 @@ def test_training_learns_from_labels_and_counts_them(tmp_path):
     counts = made.report.samples
     assert (counts.labelled_yes, counts.labelled_no, counts.overruled) == (21, 0, 1)
     assert counts.good == 30 + 21
+
+
+def test_labels_of_spam_reach_the_spam_classifier_of_the_model_file(tmp_path):
+    pages = {one.url: one for one in prose_pages()[:80]}
+    cheese = {one.url: one for one in (page("cheese", n) for n in range(40))}
+    good, spam = next(iter(pages)), Page("http://spam.test/1", text="buy cheese now " * 60)
+    subject = topic(tmp_path, {**pages, **cheese}, good=("Top/Home",))
+    listed = {**pages, **cheese, spam.url: spam}
+    labels = [label(spam.url, "spam"), label("http://held-out.test/", "spam", role="evaluation")]
+    made = train_topic(subject, listed.get, now=0.0, labels=labels)
+    save_model(made, tmp_path / "model")
+    found = load_model(tmp_path / "model").classifier.spam
+    assert found is not None
+    assert found.spam_sites == ("spam.test",)
+    assert found.evidence(spam) > 0 > found.evidence(pages[good])

@@ -68,16 +68,17 @@ def click(window: Any, name: str) -> str:
 
 def test_keys_label_and_show_the_next_page(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
-    labelled = [(press(window, key), key) for key in "yns"]
-    kept = [(one.url, one.verdict[0]) for one in read_labels(labels)]
-    assert kept == labelled
-    assert text(window, "count") == "3"
-    assert text(window, "counts") == "1 yes, 1 no, 1 skipped"
+    labelled = [(press(window, key), key) for key in "ynxs"]
+    verdicts = {"y": "yes", "n": "no", "x": "spam", "s": "skip"}
+    kept = [(one.url, one.verdict) for one in read_labels(labels)]
+    assert kept == [(url, verdicts[key]) for url, key in labelled]
+    assert text(window, "count") == "4"
+    assert text(window, "counts") == "1 yes, 1 no, 1 spam, 1 skipped"
 
 
 def test_buttons_do_what_keys_do(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
-    labelled = [(click(window, name), name) for name in ("yes", "no", "skip")]
+    labelled = [(click(window, name), name) for name in ("yes", "no", "spam", "skip")]
     assert [(one.url, one.verdict) for one in read_labels(labels)] == labelled
 
 

@@ -11,7 +11,12 @@ import pytest
 from focused.archive.warc_files import WarcPosition
 from focused.errors import LabelError, StateError
 from focused.labelling.labelling_task import read_fetched_pages
-from focused.labelling.session import EVALUATION_EVERY, LabellingSession, format_reason
+from focused.labelling.session import (
+    EVALUATION_EVERY,
+    LabellingSession,
+    format_counts,
+    format_reason,
+)
 from focused.labelling.training_pool import (
     MAX_RESULTS,
     build_training_pool,
@@ -150,6 +155,19 @@ def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> 
     with pytest.raises(LabelError, match="not a category"):
         asking.answer(url_of(0), "yes", "Top/Nowhere", 1.0)
     assert file.labels == ()
+
+
+def test_spam_counts_as_not_good(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    for _ in range(12):
+        shown = asking.current()
+        assert shown is not None
+        asking.answer(shown.page.url, "spam", "", 1.0)
+    progress = asking.progress()
+    assert (progress.spam, progress.no, progress.evaluated) == (12, 0, 4)
+    assert progress.harvest is not None
+    assert progress.harvest.value < 0.5
+    assert format_counts(progress) == "0 yes, 0 no, 12 spam, 0 skipped"
 
 
 def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl: Path, tmp_path: Path) -> None:

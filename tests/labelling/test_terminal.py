@@ -37,11 +37,12 @@ def play(folder: Path, file: LabelFile, keys: str | list[str]) -> None:
 
 def test_keys_label_undo_and_categorise(tmp_path: Path, file: LabelFile) -> None:
     write_crawl(tmp_path, pages=24)
-    play(tmp_path, file, "ynsu12q")
+    play(tmp_path, file, "ynsux12q")
     labels = [(one.verdict, one.category, one.at) for one in file.labels]
     assert labels == [
         ("yes", "", 7.0),
         ("no", "", 7.0),
+        ("spam", "", 7.0),
         ("yes", CATEGORIES[0].name, 7.0),
         ("no", CATEGORIES[1].name, 7.0),
     ]
@@ -49,7 +50,7 @@ def test_keys_label_undo_and_categorise(tmp_path: Path, file: LabelFile) -> None
 
 def test_other_keys_label_nothing(tmp_path: Path, file: LabelFile) -> None:
     write_crawl(tmp_path, pages=24)
-    play(tmp_path, file, ["x", "9", "0", "²", "\x1b[A", "u", " ", "b", "\r", "q"])
+    play(tmp_path, file, ["z", "9", "0", "²", "\x1b[A", "u", " ", "b", "\r", "q"])
     assert file.labels == ()
 
 

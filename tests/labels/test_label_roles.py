@@ -11,6 +11,7 @@ from focused.labels.label_file import (
     evaluation_hash,
     evaluation_labels,
     role_of,
+    spam_labels,
     training_labels,
 )
 
@@ -20,13 +21,20 @@ def label(verdict: str, role: str) -> Label:
 
 
 ALL = [
-    label(verdict, role) for verdict in ("yes", "no", "skip") for role in ("evaluation", "training")
+    label(verdict, role)
+    for verdict in ("yes", "no", "spam", "skip")
+    for role in ("evaluation", "training")
 ]
 
 
 def test_evaluation_labels_never_train() -> None:
     assert {one.url for one in training_labels(ALL)} == {"yes/training", "no/training"}
-    assert {one.url for one in evaluation_labels(ALL)} == {"yes/evaluation", "no/evaluation"}
+    assert {one.url for one in spam_labels(ALL)} == {"spam/training"}
+    assert {one.url for one in evaluation_labels(ALL)} == {
+        "yes/evaluation",
+        "no/evaluation",
+        "spam/evaluation",
+    }
 
 
 def test_one_page_in_five_is_for_evaluation() -> None:

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from focused.spam.site_trust import MIN_PAGES_TO_CONVICT, SPAM_SITE_SHARE, SiteTrust
+from focused.spam.site_trust import (
+    LABELLED_SITE_PROBABILITY,
+    MIN_PAGES_TO_CONVICT,
+    SPAM_SITE_SHARE,
+    SiteTrust,
+)
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import fit_spam_classifier
 from focused.storage.state_store import StateStore
@@ -55,6 +60,24 @@ def test_one_page_convicts_no_site(trust, model):
     learn(trust, model, A, model.spam_mean, 1)
     assert not trust.is_spam_site(A)
     assert trust.spam_probability(A, model.good_mean, model) < 0.5
+
+
+def test_a_site_labelled_spam_is_suspect_before_it_is_read(trust, model):
+    trust.set_spam_sites(["a.test"])
+    assert trust.site_probability(A) == LABELLED_SITE_PROBABILITY
+    assert trust.spam_probability(A, None, model) > 0.5
+    assert trust.site_probability(B) == pytest.approx(SPAM_SITE_SHARE)
+
+
+def test_a_label_overrules_the_trust_in_a_seed(trust):
+    trust.set_spam_sites(["seed.test"])
+    assert trust.site_probability(SEED) == LABELLED_SITE_PROBABILITY
+
+
+def test_good_pages_overrule_a_label(trust, model):
+    trust.set_spam_sites(["a.test"])
+    learn(trust, model, A, model.good_mean, 20)
+    assert not trust.is_spam_site(A)
 
 
 def test_good_pages_keep_their_site_good_however_many_they_are(trust, model):

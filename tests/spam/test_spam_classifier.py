@@ -56,6 +56,25 @@ def test_a_way_of_making_text_that_was_not_trained_on_scores_above_good_pages(cl
     )
 
 
+def test_pages_labelled_spam_raise_the_evidence_of_pages_like_them():
+    rng, texts = random.Random(3), [page.text for page in prose_pages()[1::2]]
+    made = [
+        Page("http://s.test/", text=generate_text(rng.sample(texts, 6), 200, rng, order=1))
+        for _ in range(40)
+    ]
+    without, with_labels = (
+        fit_spam_classifier(prose_pages()[::2], 1, labelled) for labelled in ((), made[:20])
+    )
+    assert without is not None
+    assert with_labels is not None
+
+    def gap(classifier: SpamClassifier) -> float:
+        good = mean_evidence(classifier, list(prose_pages()[1::2]))
+        return mean_evidence(classifier, made[20:]) - good
+
+    assert gap(with_labels) > gap(without) + 0.5
+
+
 def test_the_same_pages_and_seed_give_the_same_classifier(classifier):
     again = fit_spam_classifier(prose_pages()[::2], seed=1)
     assert again is not None

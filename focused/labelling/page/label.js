@@ -4,6 +4,7 @@
 (() => {
   const element = (id) => document.getElementById(id);
   const STORE = "focused-token";
+  const VERDICTS = ["yes", "no", "spam", "skip"];
   let token = "";
   let state = null;
   let busy = false;
@@ -115,8 +116,8 @@
   }
 
   function showProgress(progress) {
-    element("count").textContent = progress.yes + progress.no + progress.skipped;
-    element("counts").textContent = `${progress.yes} yes, ${progress.no} no, ${progress.skipped} skipped`;
+    element("count").textContent = progress.yes + progress.no + progress.spam + progress.skipped;
+    element("counts").textContent = progress.counts;
     for (const name of ["precision", "harvest"]) {
       const share = progress[name];
       const percent = (value) => `${Math.round(100 * value)}%`;
@@ -162,7 +163,7 @@
 
   function setButtons() {
     const open = Boolean(state && state.page);
-    for (const id of ["yes", "no", "skip"]) element(id).disabled = !open;
+    for (const id of VERDICTS) element(id).disabled = !open;
     for (const button of element("categories").children) button.disabled = !open;
     element("undo").disabled = !(state && state.last);
   }
@@ -202,7 +203,13 @@
       : "No page without a label has these words.";
   }
 
-  const KEYS = { y: () => say("yes"), n: () => say("no"), s: () => say("skip"), u: undo };
+  const KEYS = {
+    y: () => say("yes"),
+    n: () => say("no"),
+    x: () => say("spam"),
+    s: () => say("skip"),
+    u: undo,
+  };
 
   document.addEventListener("keydown", (event) => {
     byTab = event.key === "Tab";
@@ -225,7 +232,7 @@
 
   document.addEventListener("pointerdown", () => { byTab = false; });
 
-  for (const verdict of ["yes", "no", "skip"]) {
+  for (const verdict of VERDICTS) {
     element(verdict).addEventListener("click", () => say(verdict));
   }
   element("undo").addEventListener("click", undo);
