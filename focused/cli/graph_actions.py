@@ -22,7 +22,7 @@ from focused.link_graph.adjacency import SuccessorLists
 from focused.link_graph.distillation import distill_topic
 from focused.link_graph.graph_export import ExportedGraph, write_graph
 from focused.link_graph.link_ranking import LoadedLists, hits, load_if_small, pagerank
-from focused.link_graph.page_graph import PageGraph
+from focused.link_graph.page_graph import PageGraph, default_graph_folder
 from focused.link_graph.structure import bow_tie, neighbourhood, shortest_path
 from focused.link_graph.structure import communities as find_communities
 from focused.reports.formatting import format_bytes, single_line
@@ -40,7 +40,7 @@ def build_or_update(
     folders = [
         load_topic(path).crawl_folder("focused") if path.is_file() else path for path in crawls
     ]
-    folder = out or folders[0].with_name(f"{folders[0].resolve().name}-graph")
+    folder = out or default_graph_folder(folders[0])
     options = BuildOptions(nofollow=nofollow, memory_mb=memory_mb, fresh=fresh)
     try:
         info = build_graph(

@@ -1,7 +1,7 @@
-"""Commands that the console runs for a crawl: its label page, and retraining its model.
+"""Commands that the console runs for a crawl: its label page, retraining, its link graph.
 
-Each is ``focused`` in a child process, so that training doesn't block the console, and its failure
-stays its own. A running crawl swaps in a retrained model by itself.
+Each is ``focused`` in a child process, so that it doesn't block the console, and its failure stays
+its own. A running crawl swaps in a retrained model by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ChildCommands:
     def __init__(self) -> None:
         self._label_pages: dict[Path, tuple[subprocess.Popen[str], str]] = {}
         self._files = ExitStack()
-        self._retrainings: dict[Path, tuple[subprocess.Popen[str], IO[str]]] = {}
+        self._runs: dict[tuple[str, Path], tuple[subprocess.Popen[str], IO[str]]] = {}
 
     def open_label_page(self, crawl: Path) -> str:
         """Return the address of the crawl's label page, which is started unless it runs.
@@ -51,16 +51,29 @@ class ChildCommands:
 
     def retrain(self, crawl: Path, topic_file: str, web: str | None) -> None:
         """Start ``focused retrain`` unless it runs for this crawl."""
-        known = self._retrainings.get(crawl)
-        if known is not None and known[0].poll() is None:
-            return
-        output = self._files.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # it does
-        options = [] if web is None else ["--web", web]
-        self._retrainings[crawl] = _start(["retrain", topic_file, *options], output), output
+        self._run("retrain", crawl, [topic_file, *([] if web is None else ["--web", web])])
 
     def retraining(self, crawl: Path) -> dict[str, Any] | None:
         """Return whether retraining runs, its exit status and its output; None before any."""
-        known = self._retrainings.get(crawl)
+        return self._state("retrain", crawl)
+
+    def build_graph(self, crawl: Path) -> None:
+        """Start ``focused graph build`` unless it runs for this crawl."""
+        self._run("graph", crawl, ["build", str(crawl)])
+
+    def graph_build(self, crawl: Path) -> dict[str, Any] | None:
+        """Return the state of the build, as :meth:`retraining` does."""
+        return self._state("graph", crawl)
+
+    def _run(self, command: str, crawl: Path, arguments: Sequence[str]) -> None:
+        known = self._runs.get((command, crawl))
+        if known is not None and known[0].poll() is None:
+            return
+        output = self._files.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # it does
+        self._runs[command, crawl] = _start([command, *arguments], output), output
+
+    def _state(self, command: str, crawl: Path) -> dict[str, Any] | None:
+        known = self._runs.get((command, crawl))
         if known is None:
             return None
         process, output = known
@@ -70,7 +83,7 @@ class ChildCommands:
 
     def close(self) -> None:
         """End all children."""
-        children = [*self._label_pages.values(), *self._retrainings.values()]
+        children = [*self._label_pages.values(), *self._runs.values()]
         for process, _ in children:
             process.terminate()
         for process, _ in children:

@@ -20,10 +20,12 @@ from aiohttp import web
 from focused.console.child_commands import ChildCommands
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
 from focused.console.crawl_search import CrawlSearchView
+from focused.console.graph_view import LinkGraphView
 from focused.console.network_speed import interface_mbit
 from focused.console.report_pages import ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
+from focused.link_graph.page_graph import default_graph_folder
 from focused.local_app import (
     Clock,
     LocalApp,
@@ -74,6 +76,7 @@ class ConsoleServer:
         self._reports = ReportPages(folders)
         self._children = ChildCommands()
         self._searches: dict[Path, CrawlSearchView] = {}
+        self._graphs: dict[Path, LinkGraphView] = {}
 
     @property
     def token(self) -> str:
@@ -97,6 +100,8 @@ class ConsoleServer:
         app.router.add_post(f"{crawl}/label", self._label)
         app.router.add_post(f"{crawl}/retrain", self._retrain)
         app.router.add_get(f"{crawl}/retrain", self._retraining)
+        app.router.add_get(f"{crawl}/graph", self._graph)
+        app.router.add_post(f"{crawl}/graph", self._build_graph)
         app.router.add_get("/api/reports", self._list_reports)
         app.router.add_get("/report/{name}", self._reports.send)
         app.on_cleanup.append(self._end_children)
@@ -218,6 +223,16 @@ class ConsoleServer:
         return web.json_response(
             {"retraining": self._children.retraining(self._crawl(request).folder)}
         )
+
+    async def _graph(self, request: web.Request) -> web.Response:
+        folder = self._crawl(request).folder
+        view = self._graphs.setdefault(folder, LinkGraphView(default_graph_folder(folder)))
+        build = self._children.graph_build(folder)
+        return web.json_response({"build": build, "graph": await asyncio.to_thread(view.report)})
+
+    async def _build_graph(self, request: web.Request) -> web.Response:
+        self._children.build_graph(self._crawl(request).folder)
+        return web.json_response({})
 
     async def _list_reports(self, request: web.Request) -> web.Response:
         return web.json_response({"reports": await asyncio.to_thread(self._reports.find_all)})

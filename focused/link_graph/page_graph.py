@@ -49,6 +49,11 @@ class GraphInfo(msgspec.Struct, frozen=True):
         return graph / f"generation-{self.generation}"
 
 
+def default_graph_folder(crawl: Path) -> Path:
+    """Return the folder of a crawl's link graph, beside the crawl's."""
+    return crawl.with_name(f"{crawl.resolve().name}-graph")
+
+
 def read_graph_info(folder: Path) -> GraphInfo | None:
     """Read ``graph.json``; None without one. Raises StateError for another format."""
     stored = read_json(folder / GRAPH_FILE)

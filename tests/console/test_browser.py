@@ -225,6 +225,18 @@ def test_texts_are_searched(console: Any) -> None:
     assert errors(console) == []
 
 
+def test_the_link_graph_is_built_and_shows_hubs_and_authorities(console: Any) -> None:
+    open_tab(console, "links")
+    until(console, lambda: "No link graph yet" in text(console, "#graph-state"))
+    console.find_element("id", "build-graph").click()
+    until(console, lambda: console.find_elements("css selector", "#authorities button"))
+    assert "pages and" in text(console, "#graph-state")
+    assert text(console, "#graph-failure") == ""
+    console.find_element("css selector", "#hubs button").click()
+    until(console, lambda: console.find_element("id", "details").is_displayed())
+    assert errors(console) == []
+
+
 def test_the_label_page_opens_from_the_console(console: Any) -> None:
     search_pages(console)  # there are some to label
     open_tab(console, "model")

@@ -5,7 +5,7 @@
   const element = (id) => document.getElementById(id);
   const STORE = "focused-console-token";
   const PAGE_SIZE = 200;
-  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "steer", "model", "reports"];
+  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "links", "steer", "model", "reports"];
   let token = "";
   let crawls = [];
   let chosen = 0;
@@ -258,6 +258,7 @@
     if (name === "reports") showReports();
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
+    if (name === "links") showLinkGraph();
   }
 
   async function showPages() {
@@ -354,6 +355,27 @@
     fill("best-hosts", (found.hosts || []).map((host) => [
       hostButton(host.name), number(host.queued), number(host.score, 2), number(host.fetched), host.waits,
     ]));
+  }
+
+  async function showLinkGraph() {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/graph`));
+    if (!found) return;
+    const { build, graph: report } = found;
+    const runs = Boolean(build && build.is_running);
+    element("build-graph").disabled = runs;
+    element("build-graph").textContent = report ? "Update the link graph" : "Build the link graph";
+    const size = report ? `${number(report.pages)} pages and ${number(report.links)} links on ${number(report.hosts)} hosts, ` +
+      `fetched until ${new Date(report.until * 1000).toLocaleString()}.` : "No link graph yet.";
+    element("graph-state").textContent = runs ? `${size} Building.` : size;
+    element("graph-failure").textContent = build && build.status ? build.output : "";
+    const rows = (pages) => pages.map((page) => [pageButton(page.url, ""), number(page.score, 2), number(page.relevance, 2)]);
+    fill("authorities", report ? rows(report.authorities) : []);
+    fill("hubs", report ? rows(report.hubs) : []);
+    if (runs && view === "links") setTimeout(() => view === "links" && showLinkGraph(), 1000);
+  }
+
+  async function buildLinkGraph() {
+    if (await attempt(() => ask(`/api/crawls/${chosen}/graph`, {}))) showLinkGraph();
   }
 
   // Search
@@ -530,6 +552,7 @@
     });
     element("label").addEventListener("click", startLabelPage);
     element("retrain").addEventListener("click", retrain);
+    element("build-graph").addEventListener("click", buildLinkGraph);
     element("update-index").addEventListener("click", updateIndex);
     element("earlier").addEventListener("click", () => { offset = Math.max(0, offset - PAGE_SIZE); showPages(); });
     element("later").addEventListener("click", () => { offset += PAGE_SIZE; showPages(); });

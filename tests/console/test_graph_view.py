@@ -1,0 +1,33 @@
+"""Hubs and authorities in the console."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from focused.console.graph_view import LinkGraphView
+from focused.link_graph.build import BuildOptions, build_graph
+from tests.support.crawl_folders import page, write_crawl
+
+A, B, C = (f"https://{name}.example/" for name in "abc")
+
+
+def crawl(folder: Path, *pages: str) -> Path:
+    rows = [page(url, relevance=0.9) for url in pages]
+    links = [{"source": source, "target": pages[-1]} for source in pages[:-1]]
+    return write_crawl(folder, rows, links=links)
+
+
+def test_without_a_link_graph_there_is_no_report(tmp_path: Path) -> None:
+    assert LinkGraphView(tmp_path / "graph").report() is None
+
+
+def test_a_graph_that_was_built_again_is_read_again(tmp_path: Path) -> None:
+    view = LinkGraphView(tmp_path / "graph")
+    build_graph([crawl(tmp_path / "first", A, B)], tmp_path / "graph")
+    report = view.report()
+    assert report is not None
+    assert [one["url"] for one in report["authorities"]] == [B]
+    build_graph([crawl(tmp_path / "second", A, C)], tmp_path / "graph", BuildOptions(fresh=True))
+    report = view.report()
+    assert report is not None
+    assert {one["url"] for one in report["authorities"]} == {C}
