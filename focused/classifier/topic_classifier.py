@@ -22,7 +22,7 @@ from focused.classifier.crawl_calibration import temper_relevance
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy
-from focused.spam.spam_classifier import SpamClassifier
+from focused.spam.spam_classifier import SpamClassifier, SpamEvidence
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once
 from focused.web.page import Classification, Page
@@ -152,12 +152,12 @@ class LinearTopicClassifier:
         return self.semantic.score_texts(texts)
 
 
-def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
+def spam_classifier_of(classifier: TopicClassifier) -> SpamEvidence | None:
     """Return the spam classifier that belongs to a topic classifier, or None."""
     if isinstance(classifier, SwappableClassifier):
         classifier = classifier.current
     found = getattr(classifier, "spam", None)
-    return found if isinstance(found, SpamClassifier) else None
+    return found if isinstance(found, SpamEvidence) else None
 
 
 def score_short_texts(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from focused.classifier.topic_classifier import SwappableClassifier, spam_classifier_of
 from focused.crawl.page_parser import ParsedPage
 from focused.spam.site_trust import SiteTrust
-from focused.spam.spam_classifier import SpamClassifier
+from focused.spam.spam_classifier import SpamEvidence
 from focused.storage.tables import Tables
 from focused.web.page import Classification
 from focused.web.urls import host_of
@@ -44,7 +44,7 @@ class SpamFilter:
         self._avoids = action == "avoid"
         self._close_site = close_site
         self._site_trust = SiteTrust(tables, trusted_urls if self._is_on else ())
-        self._model: SpamClassifier | None = None
+        self._model: SpamEvidence | None = None
 
     def trust(self, urls: Iterable[str]) -> None:
         """Trust the sites of these URLs, too."""
@@ -74,7 +74,7 @@ class SpamFilter:
             if self._avoids and self._site_trust.is_spam_site(url):
                 self._close_site(host_of(url))
 
-    def _current_model(self) -> SpamClassifier | None:
+    def _current_model(self) -> SpamEvidence | None:
         """Return the model in use, None if the filter is off; the classifier may be swapped."""
         model = spam_classifier_of(self._classifier) if self._is_on else None
         if model is not None and model is not self._model:

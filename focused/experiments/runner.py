@@ -19,7 +19,11 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from focused.classifier.topic_classifier import TopicClassifier, score_meanings
+from focused.classifier.topic_classifier import (
+    TopicClassifier,
+    score_meanings,
+    spam_classifier_of,
+)
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
@@ -40,6 +44,7 @@ from focused.experiments.simulation.simulator import Network, SimulatedRun, hash
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import PolicyInputs, find_policy
+from focused.spam.spam_classifier import SpamEvidence
 from focused.topic import Budget, Topic
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Outcome, Page
 
@@ -96,6 +101,8 @@ class CachingClassifier:
         self._categories = array("l")
         self._names: dict[str, int] = {}
         self._by_number: list[str] = []
+        spam = spam_classifier_of(classifier)
+        self.spam = None if spam is None else _CachingSpamClassifier(spam, meter)
 
     @property
     def threshold(self) -> float:
@@ -138,6 +145,26 @@ class CachingClassifier:
         self._categories.append(number)
         self._places[key] = len(self._flags) - 1
         return self._places[key]
+
+
+class _CachingSpamClassifier:
+    """Rates each page of a web once, as :class:`CachingClassifier` classifies it."""
+
+    def __init__(self, classifier: SpamEvidence, meter: SharedCpuTime) -> None:
+        self._classifier = classifier
+        self._meter = meter
+        self._evidence: dict[int, float | None] = {}
+        self.good_mean, self.spam_mean = classifier.good_mean, classifier.spam_mean
+        self.spam_sites = classifier.spam_sites
+
+    def evidence(self, page: Page) -> float | None:
+        """Rate one page, or return the cached result."""
+        key = xxhash.xxh3_64_intdigest(page.url.encode())
+        if key not in self._evidence:
+            began_s = time.process_time()
+            self._evidence[key] = self._classifier.evidence(page)
+            self._meter.shared_s += time.process_time() - began_s
+        return self._evidence[key]
 
 
 def _is_uncached(fetched: Fetched) -> bool:

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import xxhash
 
-from focused.spam.spam_classifier import SpamClassifier
+from focused.spam.spam_classifier import SpamEvidence
 from focused.storage.tables import Tables
 from focused.web.host_names import registered_domain
 from focused.web.urls import host_of
@@ -99,9 +99,7 @@ class SiteTrust:
         """Suspect these registered domains instead of others; they are not trusted."""
         self._labelled_spam = frozenset(map(_key_of_host, sites))
 
-    def spam_probability(
-        self, url: str, evidence: float | None, classifier: SpamClassifier
-    ) -> float:
+    def spam_probability(self, url: str, evidence: float | None, classifier: SpamEvidence) -> float:
         """Return the probability in [0, 1] that a page is spam; writes nothing."""
         of_site = self.site_probability(url)
         if not of_site:
@@ -140,7 +138,7 @@ class SiteTrust:
         url: str,
         evidence: float | None,
         linked_urls: Iterable[str],
-        classifier: SpamClassifier,
+        classifier: SpamEvidence,
     ) -> None:
         """Add a page's evidence to its site's, and its site to the sources of those it links to."""
         key = _key_of(url)
@@ -178,7 +176,7 @@ class SiteTrust:
     def _is_trusted(self, key: bytes) -> bool:
         return key in self._trusted and key not in self._labelled_spam
 
-    def _scaled(self, evidence: float, classifier: SpamClassifier) -> float:
+    def _scaled(self, evidence: float, classifier: SpamEvidence) -> float:
         baseline = self._baseline
         good_mean = (_BASELINE_PAGES * classifier.good_mean + baseline.total) / (
             _BASELINE_PAGES + baseline.pages

@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from focused.classifier.topic_classifier import spam_classifier_of
 from focused.errors import ConfigurationError, StateError
 from focused.experiments.parallel_runs import run_trials
-from focused.experiments.runner import ExperimentRunner, RunCancelled
+from focused.experiments.runner import (
+    CachingClassifier,
+    ExperimentRunner,
+    RunCancelled,
+    SharedCpuTime,
+)
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page
@@ -195,3 +201,34 @@ def test_a_dead_worker_is_reported_with_its_runs(
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
         rows_of(plan, web, ours, jobs=2)
+
+
+class CountingSpamClassifier:
+    good_mean, spam_mean, spam_sites = -1.0, 1.0, ("spam.test",)
+
+    def __init__(self) -> None:
+        self.rated: list[str] = []
+
+    def evidence(self, page: Page) -> float | None:
+        self.rated.append(page.url)
+        return None if "short" in page.url else 0.5
+
+
+class RatingClassifier(WhaleClassifier):
+    def __init__(self) -> None:
+        self.spam = CountingSpamClassifier()
+
+
+def test_runs_share_what_the_spam_classifier_says_of_a_page() -> None:
+    rating = RatingClassifier()
+    cached = spam_classifier_of(CachingClassifier(rating, SharedCpuTime()))
+    assert cached is not None
+    pages = [Page("http://a.test/"), Page("http://a.test/short")]
+    found = [[cached.evidence(page) for page in pages] for _ in range(2)]
+    assert found == [[0.5, None]] * 2
+    assert rating.spam.rated == [page.url for page in pages]
+    assert cached.spam_sites == ("spam.test",)
+
+
+def test_a_classifier_without_spam_evidence_has_none_in_experiments() -> None:
+    assert spam_classifier_of(CachingClassifier(WhaleClassifier(), SharedCpuTime())) is None
