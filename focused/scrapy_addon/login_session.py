@@ -212,10 +212,6 @@ def open_sessions(logins: Iterable[Login]) -> LoginSessions:
 
 def check_login_support(settings: BaseSettings, topic: Topic) -> None:
     """Raise ConfigurationError or MissingExtraError if the crawl cannot log in."""
-    if settings["FOCUSED_CLUSTER"]:
-        raise ConfigurationError(
-            f"{topic.path}: [login]: crawls by many workers cannot log in; crawl without [cluster]"
-        )
     if {"http", "https"} & set(settings.getdict("DOWNLOAD_HANDLERS")):
         raise ConfigurationError(
             f"{topic.path}: [login] needs the add-on's download handler: remove http and https "
