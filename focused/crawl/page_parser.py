@@ -23,7 +23,7 @@ from focused.classifier.topic_classifier import (
 )
 from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
 from focused.documents.convert import to_html
-from focused.documents.formats import document_format
+from focused.documents.formats import TEXT, declared_format, document_format
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
@@ -84,6 +84,19 @@ class ParsedPage:
     blocks: tuple[str, ...] | None = None
     spam_evidence: float | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
+
+
+_NEVER_PAGES = ("audio/", "font/", "image/", "model/", "video/")
+
+
+def is_refused_type(media_type: str, scope: Scope) -> bool:
+    """Whether a response of this media type is no page by the scope, whatever its body."""
+    if media_type in scope.content_types:
+        return False
+    format_name = declared_format(media_type)
+    if format_name is None:
+        return media_type.startswith(_NEVER_PAGES)
+    return format_name not in (TEXT, *scope.documents)  # the URL tells kinds of text apart
 
 
 class PageParser:

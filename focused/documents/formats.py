@@ -84,6 +84,11 @@ def document_format(fetched: Fetched) -> str | None:
     return declared if declared in (MARKDOWN, LATEX) else None
 
 
+def declared_format(media_type: str) -> str | None:
+    """Return the format that a media type declares, or None; see :func:`document_format`."""
+    return _FORMAT_OF_TYPE.get(media_type)
+
+
 def needs_process(format_name: str | None) -> bool:
     """Whether documents of a format are converted only in a process that can be killed."""
     return format_name is not None and format_name != TEXT

@@ -35,6 +35,7 @@ from scrapy.responsetypes import responsetypes
 from twisted.internet.defer import Deferred
 
 from focused.crawl import FetchPurpose
+from focused.crawl.page_parser import is_refused_type
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.download_handlers import (
     FocusedDownloadHandler,
@@ -67,6 +68,7 @@ from focused.scrapy_addon.progress import QuietLogFormatter
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots_request import count_robots_bytes, robots_request
 from focused.scrapy_addon.scheduler import is_leased
+from focused.web.decoding import media_type_of
 from focused.web.http_response import outcome_from_response
 from focused.web.page import HttpExchange, Outcome
 from focused.web.robots.robots_file import MAX_ROBOTS_BYTES
@@ -225,19 +227,24 @@ class DirectFetcher:
             timeout_s=self._timeout_s,
             max_bytes=MAX_ROBOTS_BYTES if is_robots else self._max_bytes,
             cut=is_robots,
+            refuses=None if is_robots else self._refuses,
         )
         if self._keeps_exchanges:
             _, _, netloc, path = url.split("/", 3)
             sent = format_http_head(f"GET /{path} HTTP/1.1", [("Host", netloc), *headers])
-            truncated = "length" if received.is_truncated else ""
+            truncated = ("length" if is_robots else "unspecified") if received.is_truncated else ""
             exchange = HttpExchange(sent, received.head, received.body, truncated)
             update_state(request, exchange=exchange)
         return received
 
+    def _refuses(self, status: int, content_type: str) -> bool:
+        media_type = media_type_of({"content-type": content_type})
+        return status == 200 and is_refused_type(media_type, self._session.topic.scope)
+
     def _outcome(self, request: Request, received: RawResponse) -> tuple[Outcome, Response | None]:
         """Return the outcome, and the response if the body had to be decoded."""
         now, state = self._session.now(), state_of(request)
-        if received.is_truncated or b"content-encoding" in received.headers:
+        if received.body and (received.is_truncated or b"content-encoding" in received.headers):
             response = self._decoding.decode(request, _response(request, received))
             return outcome_from_scrapy_response(
                 request, response, now, self._session.now.real_s

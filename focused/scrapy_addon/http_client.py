@@ -13,7 +13,7 @@ import select
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -56,6 +56,7 @@ MAX_IDLE_S = 60.0
 
 _TRANSFER_CODINGS = frozenset({"chunked", "identity"})
 _END_OF_HEAD = b"\r\n\r\n"
+_SHORT_BYTES = 32_768
 _OTHER_FILES = 128  # of the rest of the process
 _AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -178,20 +179,26 @@ class HttpClient:
         timeout_s: float,
         max_bytes: int,
         cut: bool = False,
+        refuses: Callable[[int, str], bool] | None = None,
     ) -> RawResponse:
         """GET a URL; a body of more than ``max_bytes`` (0: no limit) fails, or is truncated by
         ``cut``.
 
-        Raises the exceptions of :meth:`open`, and ResponseDataLossError.
+        A long body that ``refuses(status, content_type)`` is not read: it costs less to connect
+        again. Raises the exceptions of :meth:`open`, and ResponseDataLossError.
         """
         pieces: list[bytes] = []
         length, is_truncated = 0, False
         opened = self.open("GET", url, headers, address=address, timeout_s=timeout_s)
         async with opened as response:
             announced = response.content_length
-            if announced and 0 < max_bytes < announced and not cut:
+            if refuses is not None and (announced is None or announced > _SHORT_BYTES):
+                is_truncated = refuses(response.status, response.headers.get("Content-Type", ""))
+            if is_truncated:
+                response.close()
+            elif announced and 0 < max_bytes < announced and not cut:
                 raise DownloadCancelledError(f"{url} has {announced} bytes, above {max_bytes}")
-            async for piece in response.content.iter_any():
+            while not is_truncated and (piece := await response.content.readany()):
                 pieces.append(piece)
                 length += len(piece)
                 if 0 < max_bytes < length:
@@ -199,7 +206,6 @@ class HttpClient:
                         raise DownloadCancelledError(f"{url} has more than {max_bytes} bytes")
                     is_truncated = True
                     response.close()
-                    break
         raw: dict[bytes, list[bytes]] = {}
         for name, value in response.raw_headers:
             raw.setdefault(name.lower(), []).append(value)

@@ -379,3 +379,24 @@ def test_a_crawl_of_many_hosts_keeps_few_connections_open(tmp_path: Path) -> Non
     assert crawl.exitcode == 0
     assert len(hosts.accesses) == 2 * len(HOSTS)
     assert most < 256 - 100
+
+
+def is_video(status: int, content_type: str) -> bool:
+    return (status, content_type) == (200, "video/mp4")
+
+
+def test_a_long_body_of_a_refused_type_is_not_awaited() -> None:
+    raw = OK + b"Content-Type: video/mp4\r\nContent-Length: 9000000\r\n\r\nwha"
+    answer = fetched(raw, refuses=is_video)
+    assert (answer.status, answer.body, answer.is_truncated) == (200, b"", True)
+
+
+def test_a_short_body_of_a_refused_type_is_read_and_the_connection_stays() -> None:
+    server = Server(OK + b"Content-Type: video/mp4\r\nContent-Length: 6\r\n\r\nwhales")
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        for _number in range(2):
+            assert (await fetch(refuses=is_video)).body == b"whales"
+
+    with_client(server, test)
+    assert server.connections == 1
