@@ -115,7 +115,7 @@ def test_keys_with_control_or_of_no_meaning_label_nothing(
 
     visit(window, page.address)
     chain = ActionChains(window)
-    chain.key_down(Keys.CONTROL).send_keys("y").key_up(Keys.CONTROL).send_keys("x9").perform()
+    chain.key_down(Keys.CONTROL).send_keys("y").key_up(Keys.CONTROL).send_keys("z9").perform()
     press(window, "s")
     assert [one.verdict for one in read_labels(labels)] == ["skip"]
 
@@ -274,7 +274,7 @@ def test_on_every_screen_each_control_can_be_seen_and_pressed(
             assert not window.execute_script(_COVERED, shown)
         found = window.find_elements("css selector", "button, #url")
         controls = [one for one in found if one.is_displayed()]
-        assert len(controls) == 4 + 9 + 1 + 1 + (2 if width <= 960 else 0)
+        assert len(controls) == 5 + 9 + 1 + 1 + (2 if width <= 960 else 0)
         assert [one.text for one in controls if window.execute_script(_COVERED, one)] == []
         boxes = [one.rect for one in window.find_elements("css selector", "footer button")]
         assert not any(overlap(one, other) for n, one in enumerate(boxes) for other in boxes[:n])
