@@ -74,6 +74,7 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
             timeout_s=timeout,
             body=request.body or None,
             proxy=self._extract_proxy_url_with_creds(request),
+            verify=login is not None,  # nobody in between shall see its credentials
         )
         async with opened as response:
             yield response

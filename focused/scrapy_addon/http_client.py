@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -102,6 +102,7 @@ class HttpClient:
     ) -> None:
         """``one_per_address`` closes idle connections to other hosts at an address."""
         self._ssl = ssl_context
+        self._verifying_ssl = cache(ssl.create_default_context)
         self._idle = IdleConnections(max_idle(max_concurrent), one_per_address=one_per_address)
         self._session = aiohttp.ClientSession(
             connector=_Connector(
@@ -135,12 +136,14 @@ class HttpClient:
         timeout_s: float,
         body: bytes | None = None,
         proxy: str | None = None,
+        verify: bool = False,
     ) -> AsyncIterator[TrackedResponse]:
         """Send a request to ``address``; yield the response after its head.
 
         Without an address the URL's host must be an address, or ``proxy`` must be given.
-        ``timeout_s`` includes the body. Raises Scrapy's exceptions for failed downloads, and
-        ResponseTooLargeError.
+        ``timeout_s`` includes the body. ``verify`` checks the host's certificate by the system's
+        authorities, whatever the client's ``ssl_context`` accepts. Raises Scrapy's exceptions for
+        failed downloads, and ResponseTooLargeError.
         """
         target = URL(url, encoded=True)
         host = target.raw_host or ""
@@ -156,7 +159,7 @@ class HttpClient:
                     data=body,
                     headers=headers,
                     timeout=aiohttp.ClientTimeout(total=timeout_s or None),
-                    ssl=self._ssl,
+                    ssl=self._verifying_ssl() if verify else self._ssl,
                     allow_redirects=False,
                     proxy=proxy,
                 ) as response:

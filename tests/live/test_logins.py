@@ -15,6 +15,7 @@ import pytest
 from tests.support.crawling import Finished, write_topic
 from tests.support.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, USER, LoginSite, serve
 from tests.support.name_server import at, serve_names
+from tests.support.tls_servers import Certificate
 from tests.support.warm import crawl_warm, start_warm
 
 ADDRESSES = {MEMBERS: at("127.0.0.61"), OTHERS: at("127.0.0.62")}
@@ -236,3 +237,31 @@ def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path: Path) ->
     (tmp_path / "cookies.txt").unlink()
     written = everything_written(tmp_path)
     assert b"browser-session" not in written and b"other-session" not in written
+
+
+CERTIFICATE = Certificate(MEMBERS)
+OVER_TLS = FORM.replace("allow_http = true\n", "")
+
+
+def crawled_over_tls(folder: Path, site: LoginSite) -> Finished:
+    with names() as server, serve(site, CERTIFICATE.context(folder)):
+        topic = topic_of(folder, site, OVER_TLS, politeness="max_tries = 1\nsuspend_s = 0")
+        return crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+
+
+def test_a_login_over_tls_needs_a_certificate_that_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE.path(tmp_path)))
+    site = LoginSite()
+    done = crawled_over_tls(tmp_path, site)
+    assert done.status == 0, done.output
+    assert member_pages(done) == MEMBER_PAGES
+
+
+def test_nothing_is_sent_to_a_host_whose_certificate_nobody_trusts(tmp_path: Path) -> None:
+    site = LoginSite()
+    done = crawled_over_tls(tmp_path, site)
+    assert site.logins() == 0
+    assert set(site.asked(MEMBERS)) <= {"/robots.txt"}
+    assert "CERTIFICATE_VERIFY_FAILED" in done.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections import Counter
@@ -37,12 +38,13 @@ class LoginSite:
     robots: str = ""
     forbidden: frozenset[str] = frozenset()
     port: int = 0
+    scheme: str = "http"
     received: list[Received] = field(default_factory=list)
     sessions: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def url(self, host: str, path: str = "/0") -> str:
-        return f"http://{host}:{self.port}{path}"
+        return f"{self.scheme}://{host}:{self.port}{path}"
 
     def asked(self, host: str, method: str = "GET") -> list[str]:
         return [each.path for each in self.received if (each.host, each.method) == (host, method)]
@@ -96,8 +98,8 @@ class LoginSite:
 
 
 @contextmanager
-def serve(site: LoginSite) -> Iterator[LoginSite]:
-    """Serve the site at all loopback addresses until the block ends."""
+def serve(site: LoginSite, tls: ssl.SSLContext | None = None) -> Iterator[LoginSite]:
+    """Serve the site at all loopback addresses until the block ends, over TLS with a context."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -124,6 +126,9 @@ def serve(site: LoginSite) -> Iterator[LoginSite]:
 
     server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)  # all of 127.0.0.0/8
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        site.scheme = "https"
     site.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -33,6 +33,10 @@ class Certificate:
     name: str = _NAME
     days: int = 30
 
+    def path(self, folder: Path) -> Path:
+        """Where :meth:`context` writes certificate and key."""
+        return folder / f"{self.name}{self.days}.pem"
+
     def context(self, folder: Path) -> ssl.SSLContext:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, self.name)])
@@ -45,7 +49,7 @@ class Certificate:
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(self.name)]), critical=False)
             .sign(key, hashes.SHA256())
         )
-        path = folder / f"{self.name}{self.days}.pem"
+        path = self.path(folder)
         path.write_bytes(
             made.public_bytes(serialization.Encoding.PEM)
             + key.private_bytes(
