@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -106,7 +107,13 @@ def print_summary(rows: pd.DataFrame) -> None:
 
 def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) -> list[Row]:
     """Crawl one topic on one web, once for each family and action."""
-    part, name = task
+    with open_contexts(*task, budget) as (context, trial):
+        return list(_crawl_each(context, trial, families))
+
+
+@contextmanager
+def open_contexts(part: Part, name: str, budget: int) -> Iterator[tuple[WebContext, Trial]]:
+    """Open a web for crawls of ``budget`` pages on one topic, from five seeds on topic."""
     web = ExperimentWeb(part.web.name, part.web)
     topic = load_topic(Path(f"topics/{name}.toml"))
     models = load_crawl_models(topic, web=str(part.web), replay=None, say=print)
@@ -127,13 +134,13 @@ def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) 
     )
     contexts = WebContextCache({web.name: web}, prepared)
     try:
-        return list(_crawl_each(contexts.for_trial(plan.trials[0]), plan.trials[0], families))
+        yield contexts.for_trial(plan.trials[0]), plan.trials[0]
     finally:
         contexts.close()
 
 
 def _crawl_each(context: WebContext, trial: Trial, families: tuple[str, ...]) -> Iterator[Row]:
-    source = _source(context)
+    source = good_source(context)
     for family in families:
         network: Network = context.network
         spam = None
@@ -143,10 +150,10 @@ def _crawl_each(context: WebContext, trial: Trial, families: tuple[str, ...]) ->
             yield _crawl(context, trial, network, spam, family, action)
 
 
-def _source(context: WebContext) -> list[Page]:
-    """The relevant pages that a spammer copies from: the first ones by URL."""
+def good_source(context: WebContext, count: int = _SOURCE_PAGES) -> list[Page]:
+    """Return the relevant pages that a spammer copies from: the first ones by URL."""
     pages = []
-    for url in sorted(context.ground_truth.relevant)[:_SOURCE_PAGES]:
+    for url in sorted(context.ground_truth.relevant)[:count]:
         answer = context.network.answer(url, 0.0, 0.0)
         page = context.network.parse(answer) if isinstance(answer, Fetched) else None
         if isinstance(page, Page) and len(page.text.split()) >= 30:

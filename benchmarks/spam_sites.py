@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from string import ascii_lowercase
 
 import xxhash
 
@@ -26,6 +27,7 @@ from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, Fetched, Link, Outcome, Page
 from focused.web.urls import host_of
 
+SPAM_SUFFIX = "-offers.test"
 SITES = 10
 PAGES_PER_SITE = 300
 _LINKS_PER_PAGE = 20
@@ -79,19 +81,58 @@ UNSEEN_FAMILIES: Mapping[str, SpamFamily] = {
 FAMILIES: Mapping[str, SpamFamily] = {**TRAINING_FAMILIES, **UNSEEN_FAMILIES}
 
 
+def replace_words(texts: Sequence[str], n_words: int, rng: random.Random) -> str:
+    """Copy a text, and replace every third word by one of a list of synonyms (spinning)."""
+    words = rng.choice(texts).split()[:n_words]
+    return " ".join(
+        f"{word[:3]}{rng.choice(_SYNONYM_ENDINGS)}" if rng.random() < _REPLACED else word
+        for word in words
+    )
+
+
+def add_random_letters(texts: Sequence[str], n_words: int, rng: random.Random) -> str:
+    """Mix a text's words with random letters, so that no two pages are equal."""
+    words = rng.choice(texts).split()[: n_words // 2]
+    return " ".join(
+        f"{word} {''.join(rng.choices(ascii_lowercase, k=rng.randint(4, 9)))}" for word in words
+    )
+
+
+_SYNONYM_ENDINGS = ("ando", "eris", "itum", "oval", "une")
+_REPLACED = 1 / 3
+
+ENDLESS_FAMILIES: Mapping[str, SpamFamily] = {
+    **FAMILIES,
+    "replaced": replace_words,
+    "letters": add_random_letters,
+}
+"""The families of sites without end, for ``benchmarks/endless_sites.py``."""
+
+
 class SpamNetwork:
     """A network with the sites of one spammer in it, who copies from ``source``, good pages."""
 
-    def __init__(self, network: Network, family: str, source: Sequence[Page], seed: int) -> None:
+    def __init__(
+        self,
+        network: Network,
+        family: str,
+        source: Sequence[Page],
+        seed: int,
+        *,
+        sites: int = SITES,
+        pages_per_site: int = PAGES_PER_SITE,
+    ) -> None:
         self._network = network
-        self._make: SpamFamily = FAMILIES[family]
+        self._sites = sites
+        self._pages_per_site = pages_per_site
+        self._make: SpamFamily = ENDLESS_FAMILIES[family]
         self._source = source
         self._seed = seed
         self._family = family
 
     def is_spam(self, url: str) -> bool:
         """Whether a URL is one of the spammer's."""
-        return host_of(url).endswith("-offers.test")
+        return host_of(url).endswith(SPAM_SUFFIX)
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
         """Answer a request for ``url``."""
@@ -124,7 +165,8 @@ class SpamNetwork:
 
     def _spam_links(self, rng: random.Random, count: int) -> list[Link]:
         urls = {
-            f"http://{self._family}{rng.randrange(SITES)}-offers.test/{rng.randrange(PAGES_PER_SITE)}"
+            f"http://{self._family}{rng.randrange(self._sites)}{SPAM_SUFFIX}/"
+            f"{rng.randrange(self._pages_per_site)}"
             for _ in range(count)
         }
         return [

@@ -259,8 +259,12 @@ class ResponseProcessor:
         if classified.content is not None and not classified.is_noindex:
             self._duplicates.keep(page, classified.content)
         if not classified.feed and classified.duplicate_of is None:
-            linked = [found.url for found in page.links]
-            self._spam_filter.learn(page.url, classified.spam_evidence, linked)
+            self._spam_filter.learn(
+                page,
+                classified.spam_evidence,
+                classified.words,
+                looks_relevant=classified.looks_relevant,
+            )
         self._count_page(classified, training)
         self._archive_writer.fetched(link, fetched, classified, now, training=training)
 
@@ -399,6 +403,12 @@ class ClassifiedPage:
         """Whether the page is on topic and counts as harvest."""
         apart = self.feed or self.is_noindex or self.duplicate_of is not None
         return self.classification.on_topic and not apart
+
+    @property
+    def looks_relevant(self) -> bool:
+        """Whether the page is on topic, or would be if it weren't probable spam."""
+        found = self.classification
+        return found.on_topic or found.spam >= SPAM_THRESHOLD
 
     @property
     def kept_record(self) -> WarcCapture | None:

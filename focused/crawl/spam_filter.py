@@ -1,4 +1,4 @@
-"""Rate each fetched page for spam, and keep spam from guiding the crawl or counting as harvest."""
+"""Keep spam, and sites without new content, from guiding the crawl or counting as harvest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from focused.classifier.topic_classifier import SwappableClassifier, spam_classifier_of
 from focused.crawl.page_parser import ParsedPage
-from focused.spam.site_trust import SiteTrust
+from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
+from focused.spam.site_novelty import SiteNovelty
+from focused.spam.site_trust import SiteTrust, site_key
 from focused.spam.spam_classifier import SpamEvidence
 from focused.storage.tables import Tables
-from focused.web.page import Classification
+from focused.text.documents import HashedPage, hash_page
+from focused.web.page import Classification, Page
 from focused.web.urls import host_of
 
 SPAM_THRESHOLD = 0.5
@@ -31,13 +34,15 @@ class SpamFilter:
         classifier: SwappableClassifier,
         *,
         action: str,
-        close_site: Callable[[str], object] = lambda host: None,
+        close_site: Callable[[str, str], object] = lambda host, reason: None,
         trusted_urls: Collection[str] = (),
+        allow_hosts: Collection[str] = (),
     ) -> None:
         """``action`` is one of :data:`focused.topic.SPAM_ACTIONS`.
 
-        ``close_site`` receives the host of a site that is spam beyond doubt. The sites of
-        ``trusted_urls`` were chosen by a person: their pages are no spam.
+        ``close_site`` receives a host of a site that is spam beyond doubt, or has no new content,
+        and the reason. The sites of ``trusted_urls`` were chosen by a person: their pages are no
+        spam. The sites of ``allow_hosts`` may repeat themselves.
         """
         self._classifier = classifier
         self._is_on = action != "ignore"
@@ -45,6 +50,8 @@ class SpamFilter:
         self._close_site = close_site
         self._site_trust = SiteTrust(tables, trusted_urls if self._is_on else ())
         self._model: SpamEvidence | None = None
+        self._site_novelty = SiteNovelty(tables)
+        self._allowed = {site_key(f"http://{host}/") for host in allow_hosts}
 
     def trust(self, urls: Iterable[str]) -> None:
         """Trust the sites of these URLs, too."""
@@ -53,26 +60,44 @@ class SpamFilter:
 
     def rate(self, parsed: ParsedPage) -> Classification:
         """Return the page's classification with its probability of being spam; writes nothing."""
-        found, model = parsed.classification, self._current_model()
-        if model is None:
+        found, model, url = parsed.classification, self._current_model(), parsed.page.url
+        if not self._is_on:
             return found
-        spam = self._site_trust.spam_probability(parsed.page.url, parsed.spam_evidence, model)
-        if not self._avoids or spam < _MIN_SUSPICION:
+        spam = 0.0
+        if model is not None:
+            spam = self._site_trust.spam_probability(url, parsed.spam_evidence, model)
+        if not self._avoids:
+            return replace(found, spam=spam)
+        worth = 1.0 if spam < _MIN_SUSPICION else 1.0 - spam
+        if found.on_topic and not self._may_repeat(url):
+            worth *= self._site_novelty.novelty(url)
+        if worth == 1.0:
             return replace(found, spam=spam)
         return replace(
             found,
             spam=spam,
-            untempered=found.guiding_relevance * (1.0 - spam),
+            untempered=found.guiding_relevance * worth,
             on_topic=found.on_topic and spam < SPAM_THRESHOLD,
         )
 
-    def learn(self, url: str, evidence: float | None, linked_urls: Iterable[str]) -> None:
-        """Learn from a page that is no duplicate, after it was rated."""
-        model = self._current_model()
+    def learn(
+        self, page: Page, evidence: float | None, words: HashedPage | None, *, looks_relevant: bool
+    ) -> None:
+        """Learn from a page that is no duplicate, after it was rated.
+
+        ``words`` are its hashed words, where they are known.
+        """
+        url, model = page.url, self._current_model()
+        if not self._is_on:
+            return
         if model is not None:
-            self._site_trust.learn(url, evidence, linked_urls, model)
+            self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
             if self._avoids and self._site_trust.is_spam_site(url):
-                self._close_site(host_of(url))
+                self._close_site(host_of(url), SPAM_SITE)
+        if self._avoids and looks_relevant and not self._may_repeat(url):
+            hashed = hash_page(page) if words is None else words
+            if self._site_novelty.learn(url, hashed.text) == 0.0:
+                self._close_site(host_of(url), NO_NEW_CONTENT)
 
     def _current_model(self) -> SpamEvidence | None:
         """Return the model in use, None if the filter is off; the classifier may be swapped."""
@@ -81,3 +106,7 @@ class SpamFilter:
             self._model = model
             self._site_trust.set_spam_sites(model.spam_sites)
         return model
+
+    def _may_repeat(self, url: str) -> bool:
+        """Whether a person named the site of ``url``."""
+        return self._site_trust.is_trusted(url) or site_key(url) in self._allowed

@@ -86,18 +86,22 @@ class SiteTrust:
     def __init__(self, tables: Tables, trusted_urls: Collection[str] = ()) -> None:
         """Pages of ``trusted_urls`` were chosen by a person."""
         self._tables = tables
-        self._trusted = {_key_of(url) for url in trusted_urls}
+        self._trusted = {site_key(url) for url in trusted_urls}
         self._labelled_spam: frozenset[bytes] = frozenset()
         self._baseline = self._load(_BASELINE_KEY)
         self._linked: set[tuple[bytes, bytes]] = set()  # pairs of sites that were looked up
 
     def trust(self, urls: Iterable[str]) -> None:
         """Trust the sites of these URLs, too."""
-        self._trusted.update(map(_key_of, urls))
+        self._trusted.update(map(site_key, urls))
 
     def set_spam_sites(self, sites: Iterable[str]) -> None:
         """Suspect these registered domains instead of others; they are not trusted."""
         self._labelled_spam = frozenset(map(_key_of_host, sites))
+
+    def is_trusted(self, url: str) -> bool:
+        """Whether a person chose the site of ``url``."""
+        return self._is_trusted(site_key(url))
 
     def spam_probability(self, url: str, evidence: float | None, classifier: SpamEvidence) -> float:
         """Return the probability in [0, 1] that a page is spam; writes nothing."""
@@ -115,7 +119,7 @@ class SiteTrust:
 
     def site_probability(self, url: str) -> float:
         """Return the probability in [0, 1] that the site of ``url`` is spam; 0 if trusted."""
-        key = _key_of(url)
+        key = site_key(url)
         if self._is_trusted(key):
             return 0.0
         found = self._load(key)
@@ -128,7 +132,7 @@ class SiteTrust:
 
     def is_spam_site(self, url: str) -> bool:
         """Whether the site of ``url`` is spam beyond doubt, after several pages."""
-        key = _key_of(url)
+        key = site_key(url)
         if self._is_trusted(key) or self._load(key).pages < MIN_PAGES_TO_CONVICT:
             return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
@@ -141,7 +145,7 @@ class SiteTrust:
         classifier: SpamEvidence,
     ) -> None:
         """Add a page's evidence to its site's, and its site to the sources of those it links to."""
-        key = _key_of(url)
+        key = site_key(url)
         rows = []
         if evidence is not None:
             own = self._load(key)
@@ -152,7 +156,7 @@ class SiteTrust:
                 self._baseline.pages += 1
                 self._baseline.total += evidence
                 rows.append((_BASELINE_KEY, self._baseline.packed()))
-        linked_keys = dict.fromkeys(map(_key_of, linked_urls))
+        linked_keys = dict.fromkeys(map(site_key, linked_urls))
         linked_keys.pop(key, None)
         if len(self._linked) > _MAX_CACHED_PAIRS:
             self._linked.clear()
@@ -203,8 +207,8 @@ def _key_of_host(host: str) -> bytes:
     return xxhash.xxh3_64_digest(registered_domain(host).encode())
 
 
-def _key_of(url: str) -> bytes:
-    """Return the key of a URL's site."""
+def site_key(url: str) -> bytes:
+    """Return the key of a URL's site, 8 bytes."""
     return _key_of_host(host_of(url))
 
 

@@ -76,6 +76,9 @@ _REASONS: Mapping[UrlPatternKind, str] = {
 }
 REPEATED_PAGE = "trap: repeated page"
 SPAM_SITE = "trap: spam site"
+NO_NEW_CONTENT = "trap: no new content"
+_SITE_REASONS = frozenset({SPAM_SITE, NO_NEW_CONTENT})
+"""Why all hosts of a domain are refused, unless a seed is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +155,11 @@ class TrapDetector:
             found = self._closed.get(_pattern_key(pattern.name))
             if found is None:
                 continue
+            if found.reason in _SITE_REASONS:
+                if pattern.name in self._seed_patterns:
+                    continue
             # Productive hosts are not among a domain's generated ones.
-            if pattern.kind is UrlPatternKind.DOMAIN and self._is_productive(host_of(url)):
+            elif pattern.kind is UrlPatternKind.DOMAIN and self._is_productive(host_of(url)):
                 continue
             return found
         return None
@@ -192,14 +198,15 @@ class TrapDetector:
         self._tables.put_many("trap_patterns", list(zip(keys, packed, strict=True)))
         return closed
 
-    def close_host(self, host: str, reason: str) -> ClosedPattern | None:
-        """Close all of a host; return what that closes, None if it is closed already."""
-        pattern = UrlPattern(UrlPatternKind.HOST, host)
+    def close_site(self, host: str, reason: str) -> ClosedPattern | None:
+        """Close all hosts of a host's domain; return what that closes, None if it is closed."""
+        pattern = UrlPattern(UrlPatternKind.DOMAIN, f"*.{registered_domain(host)}")
         key = _pattern_key(pattern.name)
-        if key in self._closed:
+        found = self._closed.get(key)
+        if found is not None and found.reason in _SITE_REASONS:
             return None
         counts = self._load_counts(pattern)
-        return self._add_closed(key, host, reason, counts.pages - counts.counted_elsewhere)
+        return self._add_closed(key, pattern.name, reason, counts.pages - counts.counted_elsewhere)
 
     def _close(
         self, pattern: UrlPattern, key: bytes, counts: _PatternCounts

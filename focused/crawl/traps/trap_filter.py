@@ -22,7 +22,7 @@ from focused.crawl.dedup.ignorable_url_parts import IgnorableUrlParts
 from focused.crawl.dedup.signatures import ContentSignature, load_signature
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.steps import SettledFetch
-from focused.crawl.traps.trap_detector import SPAM_SITE, PageVerdict, TrapDetector
+from focused.crawl.traps.trap_detector import PageVerdict, TrapDetector
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
@@ -78,9 +78,9 @@ class TrapFilter:
         """Allow more pages to the patterns of these seeds."""
         self._trap_detector.choose(seeds)
 
-    def close_spam_site(self, host: str) -> None:
-        """Refuse all links to a host whose site is spam."""
-        closed = self._trap_detector.close_host(host, SPAM_SITE) if self._on else None
+    def close_site(self, host: str, reason: str) -> None:
+        """Refuse all links to the hosts of a site, for one of the reasons that concern sites."""
+        closed = self._trap_detector.close_site(host, reason) if self._on else None
         if closed is not None:
             self.stats.lost(closed.site, closed.reason, closed.pages)
 

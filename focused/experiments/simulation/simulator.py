@@ -22,6 +22,7 @@ from focused.archive.parquet import PAGES_SCHEMA
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
 from focused.crawl.policy import Policy
+from focused.crawl.traps.trap_filter import TrapCount
 from focused.errors import RecordedWebError
 from focused.recorded_web.living_web import LivingSource, LivingWeb
 from focused.recorded_web.recorded_web import WebSource
@@ -134,7 +135,7 @@ class SimulatedRun:
     ``asked`` are the requested URLs in order, without robots.txt. ``pages`` has the columns of
     :data:`focused.archive.parquet.PAGES_SCHEMA` except the features, in the order they were
     settled. ``mirrors`` maps a prefix to the preferred one. ``simulated_s`` passed on the simulated
-    clock, ``cpu_s`` on this process's.
+    clock, ``cpu_s`` on this process's. ``traps`` are the lines of the trap statistics.
     """
 
     asked: Sequence[str]
@@ -143,6 +144,7 @@ class SimulatedRun:
     simulated_s: float
     cpu_s: float
     mirrors: Mapping[str, str] = field(default_factory=dict)
+    traps: Sequence[TrapCount] = ()
 
 
 def simulate(
@@ -186,11 +188,11 @@ def simulate(
             driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
             ended = driver.run(pages)
             rows = pages_frame(store.tables)
-            mirrors = dict(crawl.mirrors)
+            mirrors, traps = dict(crawl.mirrors), crawl.traps.stats.lines()
         finally:
             store.close()
     cpu_s = time.process_time() - began_s
-    return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors)
+    return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors, traps)
 
 
 def _without_output(topic: Topic, folder: Path) -> Topic:

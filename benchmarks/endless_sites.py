@@ -1,0 +1,148 @@
+"""What a generated site without end costs a crawl, with and without the defences.
+
+``python benchmarks/endless_sites.py`` crawls a topic on a recorded web in which one site makes
+pages without end (:mod:`spam_sites`), each of the words of up to ``--sources`` good pages. Each
+crawl runs with no defence (``none``), with the topic's spam classifier and site novelty (``all``),
+and with site novelty alone (``novelty``), as for a topic without a spam classifier. It prints the
+pages fetched from the generated site, the relevant pages of the real web, and the real sites that
+were closed. With ``--real`` there is no generated site: paired crawls of all topics of the web.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+from harvest import PARTS, ROOT, Part, build
+from spam import CLEAN, good_source, open_contexts
+from spam_sites import ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
+
+from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
+from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
+from focused.experiments.experiment_plan import Trial
+from focused.experiments.runner import WebContext, topic_for_run
+from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
+from focused.orderings import PolicyInputs, find_policy
+from focused.web.urls import host_of
+
+DEFENCES = ("none", "all", "novelty")
+_ENDLESS = 10**9
+_LATENCY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One crawl; ``closed`` are real sites that were closed as spam or without new content."""
+
+    web: str
+    topic: str
+    family: str
+    sources: int
+    defence: str
+    requests: int
+    relevant: int
+    generated: int
+    closed: str
+
+
+def main() -> int:
+    """Crawl and print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--web", default="docweb-medium")
+    parser.add_argument("--topic", help="default: the last of the web's")
+    parser.add_argument("--budget", type=int, default=2_000, help="pages per crawl (default: 2000)")
+    parser.add_argument("--sources", default="50", help="pages copied from, with commas between")
+    parser.add_argument("--families", default=",".join(ENDLESS_FAMILIES))
+    parser.add_argument("--defences", default=",".join(DEFENCES))
+    parser.add_argument("--real", action="store_true", help="no generated site, all topics")
+    parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
+    options = parser.parse_args()
+    options.out = options.out and options.out.resolve()
+    os.chdir(ROOT)
+    part = next(each for each in PARTS if each.web.name == options.web)
+    if status := build(part):
+        return status
+    rows = []
+    for row in _crawl_real(part, options) if options.real else _crawl_endless(part, options):
+        print(*asdict(row).values(), sep="\t", flush=True)
+        rows.append(row)
+    if options.out is not None:
+        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    frame = pd.DataFrame([asdict(row) for row in rows])
+    columns = ["requests", "relevant", "generated"]
+    print(frame.groupby(["family", "sources", "defence"])[columns].mean().round(1).to_string())
+    return 0
+
+
+def _crawl_endless(part: Part, options: argparse.Namespace) -> Iterator[Row]:
+    topic = options.topic or part.topics[-1]
+    with open_contexts(part, topic, options.budget) as (context, trial):
+        for sources in map(int, options.sources.split(",")):
+            source = good_source(context, sources)
+            for family in options.families.split(","):
+                network = SpamNetwork(
+                    context.network, family, source, trial.repeat, sites=1, pages_per_site=_ENDLESS
+                )
+                for defence in options.defences.split(","):
+                    yield _crawl(context, trial, network, family, len(source), defence)
+
+
+def _crawl_real(part: Part, options: argparse.Namespace) -> Iterator[Row]:
+    topics: Sequence[str] = [options.topic] if options.topic else part.topics
+    for topic in topics:
+        with open_contexts(part, topic, options.budget) as (context, trial):
+            for defence in options.defences.split(","):
+                yield _crawl(context, trial, context.network, CLEAN, 0, defence)
+
+
+def _crawl(
+    context: WebContext, trial: Trial, network: Network, family: str, sources: int, defence: str
+) -> Row:
+    topic = topic_for_run(context.prepared_topic.topic, trial)
+    action = "ignore" if defence == "none" else "avoid"
+    topic = replace(topic, scope=replace(topic.scope, spam=action))
+    # Not the caching classifier of experiments: it has no spam classifier.
+    classifier = context.prepared_topic.classifier
+    if defence == "novelty" and isinstance(classifier, SwappableClassifier):
+        classifier = classifier.current
+    if defence == "novelty" and isinstance(classifier, LinearTopicClassifier):
+        classifier = replace(classifier, spam=None)
+    inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
+    run = simulate(
+        topic,
+        classifier,
+        network,
+        find_policy("focused")(inputs),
+        latency=hashed_latency(_LATENCY_S, trial.repeat),
+        training_urls=context.ground_truth.training_urls,
+        seeds=trial.start,
+        pages=trial.budget,
+    )
+    pages = run.pages[run.pages["outcome"] == "fetched"]
+    good = pages[~pages["host"].str.endswith(SPAM_SUFFIX)]
+    closed = sorted(
+        line.site
+        for line in run.traps
+        if line.kind in (SPAM_SITE, NO_NEW_CONTENT) and not line.site.endswith(SPAM_SUFFIX)
+    )
+    return Row(
+        web=trial.web,
+        topic=trial.topic,
+        family=family,
+        sources=sources,
+        defence=defence,
+        requests=len(run.asked),
+        relevant=int(context.ground_truth.relevance_of(good).sum()),
+        generated=sum(host_of(url).endswith(SPAM_SUFFIX) for url in run.asked),
+        closed=" ".join(closed),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
