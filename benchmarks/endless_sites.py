@@ -21,7 +21,7 @@ from pathlib import Path
 import pandas as pd
 from harvest import PARTS, ROOT, Part, build
 from spam import CLEAN, good_source, open_contexts
-from spam_sites import ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
+from spam_sites import CLOAKED, DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
 
 from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
@@ -33,6 +33,7 @@ from focused.web.urls import host_of
 
 DEFENCES = ("none", "all", "novelty")
 _ENDLESS = 10**9
+_FAMILIES = [name for name in ENDLESS_FAMILIES if name not in (CLOAKED, DOORWAY)]
 _LATENCY_S = 0.2
 
 
@@ -58,7 +59,7 @@ def main() -> int:
     parser.add_argument("--topic", help="default: the last of the web's")
     parser.add_argument("--budget", type=int, default=2_000, help="pages per crawl (default: 2000)")
     parser.add_argument("--sources", default="50", help="pages copied from, with commas between")
-    parser.add_argument("--families", default=",".join(ENDLESS_FAMILIES))
+    parser.add_argument("--families", default=",".join(_FAMILIES))
     parser.add_argument("--defences", default=",".join(DEFENCES))
     parser.add_argument("--real", action="store_true", help="no generated site, all topics")
     parser.add_argument("--out", type=Path, help="write the rows into this JSON file")

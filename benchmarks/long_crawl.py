@@ -107,7 +107,9 @@ def main(arguments: Sequence[str]) -> None:
         topic.output, folder=options.folder, warc="full" if options.warc else "off", parquet=False
     )
     politeness = replace(topic.politeness, concurrency=options.concurrency)
-    topic = replace(topic, output=output, politeness=politeness)
+    # All pages are made of the same words: sites would be closed for it.
+    scope = replace(topic.scope, spam="report")
+    topic = replace(topic, output=output, politeness=politeness, scope=scope)
     guide = load_crawl_models(topic, web=options.web, replay=None, say=print)
     web = LongWeb(_model_of(guide), hosts=options.hosts, pages=options.web_pages)
     shutil.rmtree(options.folder, ignore_errors=True)

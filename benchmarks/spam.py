@@ -61,6 +61,7 @@ class Row:
     spam_on_topic: int
     good_pages: int
     good_called_spam: int
+    second_fetches: float = 0.0
 
 
 def main() -> int:
@@ -71,6 +72,9 @@ def main() -> int:
         "--topics", type=int, default=1, help="topics of each web, the last ones (default: 1)"
     )
     parser.add_argument("--families", default=",".join((CLEAN, *FAMILIES)))
+    parser.add_argument(
+        "--second-fetches", type=float, default=0.0, help="with avoid: share of pages fetched twice"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
     options = parser.parse_args()
@@ -80,7 +84,12 @@ def main() -> int:
         if status := build(part):
             return status
     tasks = [(part, topic) for part in PARTS for topic in part.topics[-options.topics :]]
-    crawl = partial(crawl_topic, budget=options.budget, families=tuple(options.families.split(",")))
+    crawl = partial(
+        crawl_topic,
+        budget=options.budget,
+        families=tuple(options.families.split(",")),
+        second_fetches=options.second_fetches,
+    )
     rows: list[Row] = []
     # A web's cache of parsed pages is open in one process at a time.
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -105,10 +114,12 @@ def print_summary(rows: pd.DataFrame) -> None:
     print(rows.groupby(["unseen", "family", "action"])[columns].mean().round(4).to_string())
 
 
-def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) -> list[Row]:
+def crawl_topic(
+    task: tuple[Part, str], budget: int, families: tuple[str, ...], second_fetches: float
+) -> list[Row]:
     """Crawl one topic on one web, once for each family and action."""
     with open_contexts(*task, budget) as (context, trial):
-        return list(_crawl_each(context, trial, families))
+        return list(_crawl_each(context, trial, families, second_fetches))
 
 
 @contextmanager
@@ -139,15 +150,18 @@ def open_contexts(part: Part, name: str, budget: int) -> Iterator[tuple[WebConte
         contexts.close()
 
 
-def _crawl_each(context: WebContext, trial: Trial, families: tuple[str, ...]) -> Iterator[Row]:
+def _crawl_each(
+    context: WebContext, trial: Trial, families: tuple[str, ...], second_fetches: float
+) -> Iterator[Row]:
     source = good_source(context)
     for family in families:
-        network: Network = context.network
-        spam = None
-        if family != CLEAN:
-            network = spam = SpamNetwork(context.network, family, source, trial.repeat)
         for action in ACTIONS:
-            yield _crawl(context, trial, network, spam, family, action)
+            network: Network = context.network
+            spam = None
+            if family != CLEAN:
+                network = spam = SpamNetwork(context.network, family, source, trial.repeat)
+            share = second_fetches if action == "avoid" else 0.0
+            yield _crawl(context, trial, network, spam, family, action, share)
 
 
 def good_source(context: WebContext, count: int = _SOURCE_PAGES) -> list[Page]:
@@ -168,9 +182,11 @@ def _crawl(
     spam: SpamNetwork | None,
     family: str,
     action: str,
+    second_fetches: float,
 ) -> Row:
     topic = topic_for_run(context.prepared_topic.topic, trial)
-    topic = replace(topic, scope=replace(topic.scope, spam=action))
+    scope = replace(topic.scope, spam=action, second_fetches=second_fetches)
+    topic = replace(topic, scope=scope)
     # Not the caching classifier of experiments: it has no spam classifier.
     classifier = context.prepared_topic.classifier
     inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
@@ -198,6 +214,7 @@ def _crawl(
         spam_on_topic=int(pages.loc[is_spam, "on_topic"].sum()),
         good_pages=len(good),
         good_called_spam=int((good["spam"].fillna(0.0) >= SPAM_THRESHOLD).sum()),
+        second_fetches=second_fetches,
     )
 
 

@@ -8,6 +8,7 @@ a spam page, follow from hashes of URLs: each crawl meets the same web.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,7 @@ _LINKS_PER_PAGE = 20
 _LINKS_TO_GOOD = 2
 _COMMENTED_SHARE = 0.05
 _COMMENTS = 3
+_VISIT = "x-visit"
 _SOURCES = 6
 _TEMPLATES = (
     "Buy the best {0} and {1} online at a low price.",
@@ -68,6 +70,13 @@ def copy_pages(texts: Sequence[str], n_words: int, rng: random.Random) -> str:
     """Copy a whole text, as scraped sites do, with a line of one's own."""
     return f"Mirror {rng.randrange(10**6)} {rng.choice(texts)}"
 
+
+CLOAKED, DOORWAY = "cloaked", "doorway"
+"""Copied pages that show another page from the second visit on, or lead to a shop."""
+_SHOP_WORDS = (
+    *("pills", "watches", "loans", "casino", "bonus"),
+    *("cheap", "luxury", "replica", "credit", "jackpot"),
+)
 
 UNSEEN_FAMILIES: Mapping[str, SpamFamily] = {
     "fragments": quote_fragments,
@@ -105,6 +114,8 @@ ENDLESS_FAMILIES: Mapping[str, SpamFamily] = {
     **FAMILIES,
     "replaced": replace_words,
     "letters": add_random_letters,
+    CLOAKED: copy_pages,
+    DOORWAY: copy_pages,
 }
 """The families of sites without end, for ``benchmarks/endless_sites.py``."""
 
@@ -129,6 +140,7 @@ class SpamNetwork:
         self._source = source
         self._seed = seed
         self._family = family
+        self._visits: Counter[str] = Counter()
 
     def is_spam(self, url: str) -> bool:
         """Whether a URL is one of the spammer's."""
@@ -140,12 +152,18 @@ class SpamNetwork:
             return self._network.answer(url, now, elapsed_s)
         if url.endswith("/robots.txt"):
             return outcome_from_response(404, {}, url, b"", elapsed_s, now)
-        return Fetched(url, 200, {"content-type": "text/html"}, bytes(10_000), elapsed_s)
+        self._visits[url] += 1
+        headers = {"content-type": "text/html", _VISIT: str(self._visits[url])}
+        return Fetched(url, 200, headers, bytes(10_000), elapsed_s)
 
     def parse(self, fetched: Fetched) -> Page | Failed:
         """Parse the answer."""
         if self.is_spam(fetched.url):
-            return self._spam_page(fetched.url)
+            made = self._spam_page(fetched.url)
+            if self._family == CLOAKED and fetched.headers[_VISIT] != "1":
+                words = self._rng(fetched.url).choices(_SHOP_WORDS, k=200)
+                return replace(made, title="Shop", text=" ".join(words))
+            return made
         page = self._network.parse(fetched)
         if isinstance(page, Failed) or hash_fraction(page.url, self._seed) >= _COMMENTED_SHARE:
             return page
@@ -161,7 +179,14 @@ class SpamNetwork:
         good = [Link(page.url, page.title) for page in chosen[:_LINKS_TO_GOOD]]
         links = (*self._spam_links(rng, _LINKS_PER_PAGE), *good)
         anchors = " ".join(link.anchor for link in links)
-        return Page(url, chosen[0].title, text=f"{text} {anchors}", links=links, language="en")
+        return Page(
+            url,
+            chosen[0].title,
+            text=f"{text} {anchors}",
+            links=links,
+            language="en",
+            refresh="http://shop.test/" if self._family == DOORWAY else None,
+        )
 
     def _spam_links(self, rng: random.Random, count: int) -> list[Link]:
         urls = {

@@ -32,6 +32,7 @@ from focused.crawl.revisits.revisits import (
     Revisits,
 )
 from focused.crawl.revisits.versions import VersionChecker
+from focused.crawl.second_fetches import SecondFetches
 from focused.crawl.spam_filter import SpamFilter
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
@@ -128,6 +129,14 @@ def build_crawl(
         patience_s=politeness.patience_s if policy.patient else 0.0,
         share=share_example,
     )
+    spam_filter = SpamFilter(
+        tables,
+        classifier,
+        action=scope.spam,
+        close_site=traps.close_site,
+        trusted_urls=training_urls,
+        allow_hosts=scope.allow_hosts,
+    )
     responses = ResponseProcessor(
         topic,
         ResponseParser(
@@ -142,14 +151,7 @@ def build_crawl(
         ArchiveWriter(state.archive, counters, classifier, policy),
         counters,
         enqueuer,
-        SpamFilter(
-            tables,
-            classifier,
-            action=scope.spam,
-            close_site=traps.close_site,
-            trusted_urls=training_urls,
-            allow_hosts=scope.allow_hosts,
-        ),
+        spam_filter,
         training_urls=training_urls,
         follow_links=follow_links,
         stages=state.stages,
@@ -167,6 +169,12 @@ def build_crawl(
         prober = FormProber(topic.deep_web, keywords, tables, enqueuer.offer_feed)
         link_filter.is_reserved = prober.is_results_page
         listeners.append(prober)
+    second_fetches: SecondFetches | None = None
+    if scope.second_fetches and scope.spam != "ignore":
+        second_fetches = SecondFetches(
+            scope.second_fetches, tables, frontier, responses, spam_filter, counters
+        )
+        listeners.append(second_fetches)
     if policy.reprioritiser is not None:
         listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
     revisits: Revisits | None = None
@@ -192,6 +200,7 @@ def build_crawl(
         ),
         listeners,
         revisits,
+        second_fetches,
     )
 
 

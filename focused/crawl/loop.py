@@ -21,6 +21,7 @@ from focused.crawl.policy import load_link_order
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.collection import is_revisit
 from focused.crawl.revisits.revisits import Revisits
+from focused.crawl.second_fetches import SecondFetches, is_second_fetch
 from focused.crawl.steps import (
     Fetch,
     FetchPurpose,
@@ -109,10 +110,11 @@ class Crawl:
         stop_conditions: StopConditions,
         listeners: Sequence[SettledPageListener],
         revisits: Revisits | None = None,
+        second_fetches: SecondFetches | None = None,
     ) -> None:
         """The crawl calls ``listeners`` in their order for each settled link.
 
-        With ``revisits`` it is continuous.
+        With ``revisits`` it is continuous, with ``second_fetches`` it fetches some pages twice.
         """
         self.topic = topic
         self.counters = state.counters
@@ -128,6 +130,7 @@ class Crawl:
         self._training = learning.training
         self._models = learning.models
         self._revisits = revisits
+        self._second_fetches = second_fetches
         self._stop_conditions = stop_conditions
         self._listeners = listeners
         self._being_parsed: set[int] = set()
@@ -364,6 +367,10 @@ class Crawl:
             self._settle_missing_page(lease, outcome, now, parsed)
             self._commit(now)
             return None
+        if lease.purpose is FetchPurpose.SECOND_FETCH:
+            self._settle_second_fetch(lease.offer, outcome, now, parsed)
+            self._commit(now)
+            return None
         settled = self._settle_page(lease.offer, outcome, now, parsed)
         self._commit(now)
         return settled
@@ -464,6 +471,8 @@ class Crawl:
         link, host = offer.link, offer.host
         if self._revisits is not None and is_revisit(link):
             return self._fetch_again(offer, self._revisits, now)
+        if self._second_fetches is not None and is_second_fetch(link):
+            return self._fetch_second(offer, self._second_fetches, now)
         refusal = self._enqueuer.link_filter.refusal_when_due(host, link)
         if refusal is None and link.tries >= self.topic.politeness.max_tries:
             # Failed links leave the queue earlier: the process died each time it parsed this page.
@@ -498,6 +507,27 @@ class Crawl:
         revisits.processor.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
         self._end_revisit(offer, offer.host.pace, now)
         return None
+
+    def _fetch_second(self, offer: Offer, second: SecondFetches, now: float) -> Fetch | None:
+        """Lease a page that is compared with its first fetch; None if it is refused by now."""
+        url = offer.link.url
+        if self._host_policy.needs_robots(offer.host, url, now):
+            return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
+        is_allowed = self._host_policy.robots_allows(offer.host, url)
+        if is_allowed and self.traps.refusal_reason(url) is None:
+            return self._leases.open(Lease(offer, FetchPurpose.SECOND_FETCH, url))
+        second.drop(offer.link)
+        self.frontier.settle(offer, offer.host.pace, now)
+        return None
+
+    def _settle_second_fetch(
+        self, offer: Offer, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
+    ) -> None:
+        assert self._second_fetches is not None  # it queued the link
+        self._second_fetches.settle(offer.link, outcome, parsed)
+        self._host_policy.answered(offer.link.url, outcome)
+        pace = self._host_policy.next_pace(offer.host, outcome, now)
+        self.frontier.settle(offer, pace, now)
 
     def _end_revisit(self, offer: Offer, pace: HostPace, now: float) -> None:
         self.frontier.settle(offer, pace, now)

@@ -34,6 +34,7 @@ from focused.web.content_hash import content_fingerprint
 from focused.web.decoding import media_type_of
 from focused.web.feeds import is_feed
 from focused.web.html.parse import parse_page
+from focused.web.html.script_redirects import script_redirect
 from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import product_token
@@ -70,7 +71,8 @@ class ParsedPage:
     for classifiers that take them. ``static_features`` are link features from a parser process, for
     scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``blocks`` are the
     texts of the page's blocks, in a continuous crawl. ``spam_evidence`` are log-odds of spam, None
-    if unknown. ``seconds`` is the time spent by stage.
+    if unknown. ``script_target`` is where a script leads the readers of a page on topic.
+    ``seconds`` is the time spent by stage.
     """
 
     page: Page
@@ -83,6 +85,7 @@ class ParsedPage:
     record: WarcCapture | None = None
     blocks: tuple[str, ...] | None = None
     spam_evidence: float | None = None
+    script_target: str | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -132,6 +135,7 @@ class PageParser:
         self._uses_static_features = uses_static_features
         self._near = scope.near_duplicates
         self._spam = None if scope.spam == "ignore" else spam_classifier_of(classifier)
+        self._finds_doorways = scope.spam != "ignore"
         self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
             (Stage.PARSING, self._parse_page),
@@ -233,6 +237,8 @@ class PageParser:
             unfinished.words = hash_page(unfinished.page)
             unfinished.classification = self._classify_hashed(unfinished.words)
         unfinished.spam_evidence = self.spam_evidence(unfinished.page)
+        if self._finds_doorways and unfinished.classification.on_topic:
+            unfinished.script_target = script_redirect(unfinished.html.body)
 
     def _fingerprint_page(self, unfinished: _PartialPage) -> None:
         unfinished.content = content_fingerprint(unfinished.page)
@@ -256,6 +262,7 @@ class PageParser:
             record=unfinished.record,
             blocks=unfinished.blocks,
             spam_evidence=unfinished.spam_evidence,
+            script_target=unfinished.script_target,
             seconds=unfinished.seconds,
         )
 
@@ -271,6 +278,7 @@ class _PartialPage:
     record: WarcCapture | None = None
     blocks: tuple[str, ...] | None = None
     spam_evidence: float | None = None
+    script_target: str | None = None
     failed: Failed | None = None
     has_crashed = False
 

@@ -243,6 +243,7 @@ class ResponseProcessor:
             page_result.record,
             page_result.blocks,
             page_result.spam_evidence,
+            page_result.script_target,
         )
 
     def _leads_on(self, visit: PageContext) -> bool:
@@ -263,6 +264,7 @@ class ResponseProcessor:
                 page,
                 classified.spam_evidence,
                 classified.words,
+                script_target=classified.script_target,
                 looks_relevant=classified.looks_relevant,
             )
         self._count_page(classified, training)
@@ -387,6 +389,7 @@ class ClassifiedPage:
     record: WarcCapture | None
     blocks: tuple[str, ...] | None
     spam_evidence: float | None
+    script_target: str | None
 
     @property
     def duplicate_of(self) -> str | None:

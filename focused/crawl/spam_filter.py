@@ -18,6 +18,7 @@ from focused.web.urls import host_of
 
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
+MIN_DOORWAY_WORDS = 100
 _MIN_SUSPICION = 0.1
 """Below it relevance is not discounted: most sites are new, and new sites are good."""
 
@@ -64,7 +65,7 @@ class SpamFilter:
         if not self._is_on:
             return found
         spam = 0.0
-        if model is not None:
+        if model is not None or self._site_trust.has_signs(url):
             spam = self._site_trust.spam_probability(url, parsed.spam_evidence, model)
         if not self._avoids:
             return replace(found, spam=spam)
@@ -80,24 +81,49 @@ class SpamFilter:
             on_topic=found.on_topic and spam < SPAM_THRESHOLD,
         )
 
+    def is_trusted(self, url: str) -> bool:
+        """Whether a person chose the site of ``url``, or nothing is learned of any."""
+        return not self._is_on or self._may_repeat(url)
+
+    def is_suspect(self, url: str) -> bool:
+        """Whether the site of ``url`` may be spam."""
+        return self._site_trust.site_probability(url) >= _MIN_SUSPICION
+
+    def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
+        """Learn whether another page came when a page was fetched again."""
+        self._site_trust.learn_second_fetch(url, is_other=is_other)
+        self._close_if_spam(url)
+
     def learn(
-        self, page: Page, evidence: float | None, words: HashedPage | None, *, looks_relevant: bool
+        self,
+        page: Page,
+        evidence: float | None,
+        words: HashedPage | None,
+        *,
+        script_target: str | None = None,
+        looks_relevant: bool,
     ) -> None:
         """Learn from a page that is no duplicate, after it was rated.
 
-        ``words`` are its hashed words, where they are known.
+        ``words`` are its hashed words, where they are known, ``script_target`` is where a script
+        leads its readers at once.
         """
         url, model = page.url, self._current_model()
         if not self._is_on:
             return
         if model is not None:
             self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
-            if self._avoids and self._site_trust.is_spam_site(url):
-                self._close_site(host_of(url), SPAM_SITE)
+        if looks_relevant and _is_doorway(page, script_target):
+            self._site_trust.learn_doorway(url)
+        self._close_if_spam(url)
         if self._avoids and looks_relevant and not self._may_repeat(url):
             hashed = hash_page(page) if words is None else words
             if self._site_novelty.learn(url, hashed.text) == 0.0:
                 self._close_site(host_of(url), NO_NEW_CONTENT)
+
+    def _close_if_spam(self, url: str) -> None:
+        if self._avoids and self._site_trust.is_spam_site(url):
+            self._close_site(host_of(url), SPAM_SITE)
 
     def _current_model(self) -> SpamEvidence | None:
         """Return the model in use, None if the filter is off; the classifier may be swapped."""
@@ -110,3 +136,12 @@ class SpamFilter:
     def _may_repeat(self, url: str) -> bool:
         """Whether a person named the site of ``url``."""
         return self._site_trust.is_trusted(url) or site_key(url) in self._allowed
+
+
+def _is_doorway(page: Page, script_target: str | None) -> bool:
+    """Whether a page with a text leads its readers to another site at once."""
+    target = page.refresh or script_target
+    if target is None or site_key(target) == site_key(page.url):
+        return False
+    # Pages of sites that moved say so in a few words.
+    return len(page.text.split(maxsplit=MIN_DOORWAY_WORDS)) > MIN_DOORWAY_WORDS

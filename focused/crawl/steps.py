@@ -17,11 +17,13 @@ class FetchPurpose(StrEnum):
     """What a fetch is for.
 
     ``MISSING_PAGE``: to learn how the host answers requests for pages that don't exist.
+    ``SECOND_FETCH``: to compare a page with its first fetch.
     """
 
     PAGE = "page"
     ROBOTS = "robots"
     MISSING_PAGE = "missing-page"
+    SECOND_FETCH = "second-fetch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,10 @@ class _SiteContent:
     words: DistinctSample
     pairs: DistinctSample
 
+    @classmethod
+    def empty(cls) -> _SiteContent:
+        return cls(0, DistinctSample.empty(), DistinctSample.empty())
+
     def packed(self) -> bytes:
         words, pairs = self.words, self.pairs
         sizes = len(words.hashes), len(pairs.hashes)
@@ -155,16 +159,19 @@ class SiteNovelty:
             return 1.0
         return _SiteContent.unpack(raw).novelty
 
+    def shares(self, url: str) -> tuple[float, float]:
+        """Return the shares in [0, 1] of a site's words, and pairs of words, on one page only."""
+        raw = self._tables.get("site_trust", _key_of(url))
+        content = _SiteContent.empty() if raw is None else _SiteContent.unpack(raw)
+        return content.words.once, content.pairs.once
+
     def learn(self, url: str, words: WordHashes) -> float:
         """Add a page's words, in their order; return the site's novelty."""
         if len(words) < MIN_WORDS:
             return self.novelty(url)
         key = _key_of(url)
         raw = self._tables.get("site_trust", key)
-        if raw is None:
-            content = _SiteContent(0, DistinctSample.empty(), DistinctSample.empty())
-        else:
-            content = _SiteContent.unpack(raw)
+        content = _SiteContent.empty() if raw is None else _SiteContent.unpack(raw)
         changed = content.words.add(words)
         changed |= content.pairs.add(_pair_hashes(words))
         if changed or content.pages < MIN_RANDOM_PAGES:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 import xxhash
@@ -52,9 +52,38 @@ _MAX_CACHED_PAIRS = 100_000
 _MAX_SOURCES = 16
 """Linking sites that are remembered: the latest."""
 
+_SAME_LOG_ODDS, _OTHER_LOG_ODDS = -0.3, 3.0
+"""Of a page that is the same or another when it is fetched again. One in a hundred good pages is
+taken for another; a cloaking site shows one in four visits another page."""
+_DOORWAY_LOG_ODDS = 2.0
+"""Of a page on topic that leads its readers to another site at once. Good sites that moved do."""
+_MIN_SIGNS_TO_CONVICT = 2
+_MAX_SIGNS_LOG_ODDS = 8.0
+_MAX_COUNTED_SIGNS = 0xFFFF
+
+_SIGNS = struct.Struct(">HHH")
+_SIGNS_SUFFIX = b"signs"
 _COUNTS = struct.Struct(">If")
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
+
+
+@dataclass(slots=True)
+class _SiteSigns:
+    """Pages of a site that were the same and another when fetched again, and its doorways."""
+
+    same: int = 0
+    other: int = 0
+    doorways: int = 0
+
+    def packed(self) -> bytes:
+        return _SIGNS.pack(*(min(n, _MAX_COUNTED_SIGNS) for n in astuple(self)))
+
+    @property
+    def log_odds(self) -> float:
+        told = _SAME_LOG_ODDS * self.same
+        told += _OTHER_LOG_ODDS * self.other + _DOORWAY_LOG_ODDS * self.doorways
+        return min(told, _MAX_SIGNS_LOG_ODDS)
 
 
 @dataclass(slots=True)
@@ -103,14 +132,16 @@ class SiteTrust:
         """Whether a person chose the site of ``url``."""
         return self._is_trusted(site_key(url))
 
-    def spam_probability(self, url: str, evidence: float | None, classifier: SpamEvidence) -> float:
+    def spam_probability(
+        self, url: str, evidence: float | None, classifier: SpamEvidence | None
+    ) -> float:
         """Return the probability in [0, 1] that a page is spam; writes nothing."""
         of_site = self.site_probability(url)
         if not of_site:
             return 0.0
         on_good, on_spam = SPAM_PAGES_OF_SITES
         prior = of_site * on_spam + (1.0 - of_site) * on_good
-        if evidence is None:
+        if evidence is None or classifier is None:
             return prior
         scaled = self._scaled(evidence, classifier)
         ratio = _log_ratio(scaled, _GOOD_PAGES_SD, _SPAM_PAGES_SD)
@@ -124,17 +155,22 @@ class SiteTrust:
             return 0.0
         found = self._load(key)
         if key in self._labelled_spam:
-            return _posterior(LABELLED_SITE_PROBABILITY, found)
+            return self._with_signs(_posterior(LABELLED_SITE_PROBABILITY, found), key)
         of_sources = sum(map(self._probability_by_pages, found.sources))
         linked = (_BASE_SITES * SPAM_SITE_SHARE + of_sources) / (_BASE_SITES + len(found.sources))
         least, most = _PRIOR_LIMITS
-        return _posterior(min(max(linked, least), most), found)
+        by_text = _posterior(min(max(linked, least), most), found)
+        return self._with_signs(by_text, key)
 
     def is_spam_site(self, url: str) -> bool:
         """Whether the site of ``url`` is spam beyond doubt, after several pages."""
         key = site_key(url)
-        if self._is_trusted(key) or self._load(key).pages < MIN_PAGES_TO_CONVICT:
+        if self._is_trusted(key):
             return False
+        if self._load(key).pages < MIN_PAGES_TO_CONVICT:
+            signs = self._load_signs(key)
+            if signs.other + signs.doorways < _MIN_SIGNS_TO_CONVICT:
+                return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
     def learn(
@@ -170,15 +206,40 @@ class SiteTrust:
                 rows.append((linked_key, linked.packed()))
         self._tables.put_many("site_trust", rows)
 
+    def has_signs(self, url: str) -> bool:
+        """Whether anything but text and links was learned of the site of ``url``."""
+        return self._tables.get("site_trust", site_key(url) + _SIGNS_SUFFIX) is not None
+
+    def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
+        """Learn whether another page came when a page was fetched again."""
+        signs = self._load_signs(site_key(url))
+        signs.other += is_other
+        signs.same += not is_other
+        self._tables.put("site_trust", site_key(url) + _SIGNS_SUFFIX, signs.packed())
+
+    def learn_doorway(self, url: str) -> None:
+        """Learn that a page on topic leads its readers to another site."""
+        signs = self._load_signs(site_key(url))
+        signs.doorways += 1
+        self._tables.put("site_trust", site_key(url) + _SIGNS_SUFFIX, signs.packed())
+
+    def _load_signs(self, key: bytes) -> _SiteSigns:
+        raw = self._tables.get("site_trust", key + _SIGNS_SUFFIX)
+        return _SiteSigns() if raw is None else _SiteSigns(*_SIGNS.unpack(raw))
+
     def _probability_by_pages(self, key: bytes) -> float:
         """Return what labels and a site's own pages tell of it."""
         if self._is_trusted(key):
             return 0.0
         of_labels = LABELLED_SITE_PROBABILITY if key in self._labelled_spam else SPAM_SITE_SHARE
-        return _posterior(of_labels, self._load(key))
+        return self._with_signs(_posterior(of_labels, self._load(key)), key)
 
     def _is_trusted(self, key: bytes) -> bool:
         return key in self._trusted and key not in self._labelled_spam
+
+    def _with_signs(self, probability: float, key: bytes) -> float:
+        log_odds = self._load_signs(key).log_odds
+        return _probability(_log_odds(probability) + log_odds) if log_odds else probability
 
     def _scaled(self, evidence: float, classifier: SpamEvidence) -> float:
         baseline = self._baseline

@@ -36,6 +36,9 @@ NOINDEX_ACTIONS = ("leave-out", "keep")
 SPAM_ACTIONS = ("avoid", "report", "ignore")
 """What happens to pages that are probably spam; the first is the default."""
 
+MAX_SECOND_FETCHES = 0.05
+"""The largest share of pages that may be fetched again to find cloaking."""
+
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 _PORT = re.compile(r":\d+$")
 
@@ -97,7 +100,8 @@ class Scope:
     formats that are pages besides HTML (:mod:`focused.topic.document_formats`). Each page
     contributes its first ``max_links_per_page`` link targets. ``private_addresses`` allows
     loopback, private and link-local networks. ``near_duplicates``, ``mirrors`` and ``traps``
-    switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`.
+    switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`. ``second_fetches`` is the share
+    of pages, in [0, :data:`MAX_SECOND_FETCHES`], that are fetched again to find cloaking.
     ``drop_parameters`` are names (or prefixes ending in ``*``) of query parameters that do not
     change the page; ``keep_parameters`` are names that always do.
     """
@@ -120,6 +124,7 @@ class Scope:
     mirrors: bool = True
     traps: bool = True
     spam: str = SPAM_ACTIONS[0]
+    second_fetches: float = 0.0
     drop_parameters: tuple[str, ...] = ()
     keep_parameters: tuple[str, ...] = ()
 

@@ -95,3 +95,38 @@ def test_a_killed_crawl_knows_the_closed_site(simulate, tmp_path, web, classifie
     again = crawled(simulate, tmp_path, web, classifier, "avoid")
     assert again.crawl.traps.refusal_reason(f"{SPAM}new") == "trap: spam site"
     assert FailureKind.INTERNAL_ERROR not in reasons
+
+
+DOORWAY = "http://doorway.test/"
+REFRESH = "0; url=http://shop.test/"
+
+
+def doorways(**headers):
+    """A seed, and a site of pages with a text of their own that lead their readers elsewhere."""
+    texts = [f"whale {each.text}" for each in prose_pages()]
+    made = [page(f"{DOORWAY}{i}", text=texts[i], **headers) for i in range(SPAM_PAGES)]
+    links = [each.url for each in made]
+    return site(page("http://seed.test/", *links, text=texts[40]), *made)
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_closed"),
+    [({"refresh": REFRESH}, True), ({"refresh": f"0; url={DOORWAY}"}, False), ({}, False)],
+    ids=["to-another-site", "within-the-site", "nowhere"],
+)
+def test_pages_on_topic_that_lead_to_another_site_are_doorways(
+    simulate, tmp_path, headers, is_closed
+):
+    crawl = simulate(topic(tmp_path, "http://seed.test/"), doorways(**headers)).run()
+    assert (len(on_topic(crawl, DOORWAY)) < SPAM_PAGES / 2) is is_closed
+    closed = "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
+    assert closed is is_closed
+
+
+def test_a_moved_site_that_says_so_in_a_few_words_is_no_doorway(simulate, tmp_path):
+    moved = [
+        page(f"{DOORWAY}{i}", text=f"whale page {i} has moved", refresh=REFRESH) for i in range(20)
+    ]
+    web = site(page("http://seed.test/", *(each.url for each in moved), text="whale"), *moved)
+    crawl = simulate(topic(tmp_path, "http://seed.test/"), web).run()
+    assert {row["spam"] for row in crawl.rows.values() if row["outcome"] == "fetched"} == {0.0}

@@ -126,3 +126,32 @@ def test_what_was_learned_outlasts_the_process(trust, model, tables):
     again = SiteTrust(tables, [SEED])
     for url in (A, B):
         assert again.site_probability(url) == trust.site_probability(url)
+
+
+def test_pages_that_change_into_others_convict_a_site_without_a_classifier(trust):
+    trust.learn_second_fetch(A, is_other=True)
+    assert not trust.is_spam_site(A)
+    assert trust.spam_probability(A, None, None) > trust.spam_probability(B, None, None)
+    trust.learn_second_fetch(A, is_other=True)
+    assert trust.is_spam_site(A)
+    assert not trust.is_spam_site(B)
+
+
+def test_pages_that_stay_the_same_speak_for_a_site(trust):
+    for _ in range(5):
+        trust.learn_second_fetch(A, is_other=False)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+
+
+def test_doorways_convict_a_site_but_one_does_not(trust):
+    trust.learn_doorway(A)
+    assert not trust.is_spam_site(A)
+    trust.learn_doorway(A)
+    trust.learn_doorway(A)
+    assert trust.is_spam_site(A)
+
+
+def test_a_trusted_site_may_lead_elsewhere(trust):
+    for _ in range(10):
+        trust.learn_doorway(SEED)
+    assert trust.site_probability(SEED) == 0.0
