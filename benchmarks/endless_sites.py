@@ -5,7 +5,8 @@ pages without end (:mod:`spam_sites`), each of the words of up to ``--sources`` 
 crawl runs with no defence (``none``), with the topic's spam classifier and site novelty (``all``),
 and with site novelty alone (``novelty``), as for a topic without a spam classifier. It prints the
 pages fetched from the generated site, the relevant pages of the real web, and the real sites that
-were closed. With ``--real`` there is no generated site: paired crawls of all topics of the web.
+were closed. With ``--real`` there is no generated site: paired crawls of all topics of the web, in
+which only the sites of seeds are trusted, because samples are of nearly all sites of these webs.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ def _crawl(
         network,
         find_policy("focused")(inputs),
         latency=hashed_latency(_LATENCY_S, trial.repeat),
-        training_urls=context.ground_truth.training_urls,
+        # Sites of samples are trusted: without a generated site there would be nothing to decide.
+        training_urls=frozenset() if not sources else context.ground_truth.training_urls,
         seeds=trial.start,
         pages=trial.budget,
     )

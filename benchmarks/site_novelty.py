@@ -1,10 +1,10 @@
 """The novelty of honest sites: does text that people wrote look like a generated site's?
 
-``python benchmarks/site_novelty.py WEB...`` reads the pages of each site of recorded webs, and those
-of each category of its labels, as a crawl of that topic would, in the order of their URLs and in
-random order. After 50, 100, 200, ... pages it prints the shares of words and of pairs of words that
-occur on one page only: least, first percentile, most; and how many sites and parts of sites would
-wait longer (novelty below 1) or be closed (0).
+``python benchmarks/site_novelty.py WEB...`` reads the pages of each site of recorded webs, and
+those of each category of its labels, as a crawl of that topic would, in the order of their URLs and
+in random order. After 50, 100, 200, ... pages it prints the shares of words and of pairs of words
+that occur on one page only: least, first percentile, most; and how many sites and parts of sites
+would wait longer (novelty below 1) or be closed (0).
 """
 
 from __future__ import annotations
