@@ -193,6 +193,12 @@ class SecondFetches:
         second = self._responses.parse(link, outcome, parsed)
         if isinstance(second, Failed):
             return None
-        sketch = make_sketch(shingles(second.page.text))
-        share, _ = estimate_resemblance(first.sketch, sketch)
-        return share < MAX_RESEMBLANCE and not second.classification.on_topic
+        return not second.classification.on_topic and is_other_text(
+            first.sketch, make_sketch(shingles(second.page.text))
+        )
+
+
+def is_other_text(first: Sketch, second: Sketch) -> bool:
+    """Whether two texts share so little that they are no versions of one page."""
+    share, _ = estimate_resemblance(first, second)
+    return share < MAX_RESEMBLANCE
