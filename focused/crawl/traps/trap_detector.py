@@ -78,7 +78,7 @@ REPEATED_PAGE = "trap: repeated page"
 SPAM_SITE = "trap: spam site"
 NO_NEW_CONTENT = "trap: no new content"
 _SITE_REASONS = frozenset({SPAM_SITE, NO_NEW_CONTENT})
-"""Why all hosts of a domain are refused, unless a seed is there."""
+"""Why all hosts of a domain are refused, productive ones too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,14 @@ class TrapDetector:
             found = self._closed.get(_pattern_key(pattern.name))
             if found is None:
                 continue
-            if found.reason in _SITE_REASONS:
-                if pattern.name in self._seed_patterns:
-                    continue
+            if found.reason == NO_NEW_CONTENT and pattern.name in self._seed_patterns:
+                continue
             # Productive hosts are not among a domain's generated ones.
-            elif pattern.kind is UrlPatternKind.DOMAIN and self._is_productive(host_of(url)):
+            if (
+                pattern.kind is UrlPatternKind.DOMAIN
+                and found.reason not in _SITE_REASONS
+                and self._is_productive(host_of(url))
+            ):
                 continue
             return found
         return None
