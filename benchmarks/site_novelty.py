@@ -4,7 +4,9 @@
 those of each category of its labels, as a crawl of that topic would, in the order of their URLs and
 in random order. After 50, 100, 200, ... pages it prints the shares of words and of pairs of words
 that occur on one page only: least, first percentile, most; and how many sites and parts of sites
-would wait longer (novelty below 1) or be closed (0).
+would wait longer (novelty below 1) or be closed (0). ``--html FOLDER...`` reads folders of HTML
+files instead, each as a site, and prints one line for each after 50 pages: the package
+installation-guide-amd64 of Debian has one for each of its languages.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from focused.storage.state_store import StateStore
 from focused.text.word_hashes import WordHashes, hash_texts
 from focused.web.content_hash import content_fingerprint
 from focused.web.host_names import registered_domain
+from focused.web.html.parse import parse_page
+from focused.web.page import Failed, Fetched
 from focused.web.urls import host_of
 
 _ORDERS = ("url", "random-1", "random-2")
@@ -34,10 +38,21 @@ Checkpoint = tuple[float, float, float]
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("web", nargs="+", type=Path)
+    parser.add_argument("web", nargs="*", type=Path)
+    parser.add_argument("--html", nargs="*", type=Path, default=[], metavar="FOLDER")
+    options = parser.parse_args()
+    for folder in options.html:
+        words = _words_of_files(folder)
+        for pages, (once, pairs, novelty) in _checkpoints(sorted(words), words):
+            print(f"{folder.name:6} {pages:5} pages {once:6.2f} {pairs:6.2f} {novelty:6.2f}")
+    if options.web:
+        _print_webs(options.web)
+
+
+def _print_webs(webs: Sequence[Path]) -> None:
     found: defaultdict[int, list[Checkpoint]] = defaultdict(list)
     closed: list[str] = []
-    for folder in parser.parse_args().web:
+    for folder in webs:
         with RecordedWeb.open(folder) as web:
             words = _words_of_pages(web)
             groups = _groups(web, words)
@@ -71,6 +86,16 @@ def _words_of_pages(web: RecordedWeb) -> Mapping[str, WordHashes]:
         if len(hashes) >= MIN_WORDS:
             words[url] = hashes
     return words
+
+
+def _words_of_files(folder: Path) -> Mapping[str, WordHashes]:
+    words = {}
+    for file in folder.glob("*.html"):
+        url, headers = f"http://site.test/{file.name}", {"content-type": "text/html"}
+        page = parse_page(Fetched(url, 200, headers, file.read_bytes()))
+        if not isinstance(page, Failed):
+            words[url] = hash_texts((page.text,)).hashes
+    return {url: hashes for url, hashes in words.items() if len(hashes) >= MIN_WORDS}
 
 
 def _groups(
