@@ -113,8 +113,8 @@ class SpamFilter:
             return
         if model is not None:
             self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
-        if looks_relevant and _is_doorway(page, script_target):
-            self._site_trust.learn_doorway(url)
+        if looks_relevant and (page.hides_text or _is_doorway(page, script_target)):
+            self._site_trust.learn_hiding(url)
         self._close_if_spam(url)
         if self._avoids and looks_relevant and not self._may_repeat(url):
             hashed = hash_page(page) if words is None else words

@@ -55,8 +55,9 @@ _MAX_SOURCES = 16
 _SAME_LOG_ODDS, _OTHER_LOG_ODDS = -0.3, 3.0
 """Of a page that is the same or another when it is fetched again. One in a hundred good pages is
 taken for another; a cloaking site shows one in four visits another page."""
-_DOORWAY_LOG_ODDS = 2.0
-"""Of a page on topic that leads its readers to another site at once. Good sites that moved do."""
+_HIDING_LOG_ODDS = 2.0
+"""Of a page on topic that readers don't see: it leads them to another site at once, as good sites
+do that moved, or hides its text."""
 _MIN_SIGNS_TO_CONVICT = 2
 _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
@@ -70,11 +71,11 @@ _BASELINE_KEY = b"baseline"
 
 @dataclass(slots=True)
 class _SiteSigns:
-    """Pages of a site that were the same and another when fetched again, and its doorways."""
+    """Pages of a site that were the same and another when fetched again, or hid their content."""
 
     same: int = 0
     other: int = 0
-    doorways: int = 0
+    hiding: int = 0
 
     def packed(self) -> bytes:
         return _SIGNS.pack(*(min(n, _MAX_COUNTED_SIGNS) for n in astuple(self)))
@@ -82,7 +83,7 @@ class _SiteSigns:
     @property
     def log_odds(self) -> float:
         told = _SAME_LOG_ODDS * self.same
-        told += _OTHER_LOG_ODDS * self.other + _DOORWAY_LOG_ODDS * self.doorways
+        told += _OTHER_LOG_ODDS * self.other + _HIDING_LOG_ODDS * self.hiding
         return min(told, _MAX_SIGNS_LOG_ODDS)
 
 
@@ -169,7 +170,7 @@ class SiteTrust:
             return False
         if self._load(key).pages < MIN_PAGES_TO_CONVICT:
             signs = self._load_signs(key)
-            if signs.other + signs.doorways < _MIN_SIGNS_TO_CONVICT:
+            if signs.other + signs.hiding < _MIN_SIGNS_TO_CONVICT:
                 return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
@@ -217,10 +218,13 @@ class SiteTrust:
         signs.same += not is_other
         self._tables.put("site_trust", site_key(url) + _SIGNS_SUFFIX, signs.packed())
 
-    def learn_doorway(self, url: str) -> None:
-        """Learn that a page on topic leads its readers to another site."""
+    def learn_hiding(self, url: str) -> None:
+        """Learn that a page on topic hides its content from readers.
+
+        By redirection or by hidden text (Gyöngyi and Garcia-Molina 2005, "Web spam taxonomy").
+        """
         signs = self._load_signs(site_key(url))
-        signs.doorways += 1
+        signs.hiding += 1
         self._tables.put("site_trust", site_key(url) + _SIGNS_SUFFIX, signs.packed())
 
     def _load_signs(self, key: bytes) -> _SiteSigns:

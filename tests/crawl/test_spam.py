@@ -12,7 +12,7 @@ from focused.spam.spam_training import fit_spam_classifier
 from focused.web.page import FailureKind
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.prose import prose_pages
-from tests.support.simulated import page, site, topic
+from tests.support.simulated import page, raw, site, topic
 
 GOOD, SPAM = "http://good.test/", "http://spam.test/"
 SPAM_PAGES = 30
@@ -121,6 +121,19 @@ def test_pages_on_topic_that_lead_to_another_site_are_doorways(
     assert (len(on_topic(crawl, DOORWAY)) < SPAM_PAGES / 2) is is_closed
     closed = "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
     assert closed is is_closed
+
+
+@pytest.mark.parametrize("hidden", ["hidden", 'style="display:none"'])
+def test_a_site_that_hides_the_text_of_its_pages_is_closed(simulate, tmp_path, hidden):
+    texts = [f"whale {each.text}" for each in prose_pages()]
+    made = [
+        raw(f"{DOORWAY}{i}", f"<p>Buy now<div {hidden}><p>{texts[i]}</div>")
+        for i in range(SPAM_PAGES)
+    ]
+    seed = page("http://seed.test/", *(each.url for each in made), text=texts[40])
+    crawl = simulate(topic(tmp_path, "http://seed.test/"), site(seed, *made)).run()
+    assert len(on_topic(crawl, DOORWAY)) < SPAM_PAGES / 2
+    assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
 
 
 def test_a_moved_site_that_says_so_in_a_few_words_is_no_doorway(simulate, tmp_path):

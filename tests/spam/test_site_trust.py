@@ -143,15 +143,15 @@ def test_pages_that_stay_the_same_speak_for_a_site(trust):
     assert trust.site_probability(A) < SPAM_SITE_SHARE
 
 
-def test_doorways_convict_a_site_but_one_does_not(trust):
-    trust.learn_doorway(A)
+def test_pages_that_hide_their_content_convict_a_site_but_one_does_not(trust):
+    trust.learn_hiding(A)
     assert not trust.is_spam_site(A)
-    trust.learn_doorway(A)
-    trust.learn_doorway(A)
+    trust.learn_hiding(A)
+    trust.learn_hiding(A)
     assert trust.is_spam_site(A)
 
 
-def test_a_trusted_site_may_lead_elsewhere(trust):
+def test_a_trusted_site_may_hide_content(trust):
     for _ in range(10):
-        trust.learn_doorway(SEED)
+        trust.learn_hiding(SEED)
     assert trust.site_probability(SEED) == 0.0

@@ -23,6 +23,7 @@ from focused.web.decoding import (
     sniff_media_type,
 )
 from focused.web.feeds import is_feed, parse_feed
+from focused.web.html.hidden_text import hides_text
 from focused.web.html.json_ld import (
     MARKER,
     MAX_LINKS,
@@ -151,6 +152,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         noindex=tags.noindex,
         nofollow=tags.nofollow,
         unavailable_after=tags.unavailable_after,
+        hides_text=hides_text(html, tree),
     )
 
 
