@@ -21,7 +21,8 @@ from pathlib import Path
 
 import pandas as pd
 from harvest import PARTS, ROOT, Part, build
-from spam import CLEAN, good_source, open_contexts
+from planned_trials import plan_trials
+from spam import CLEAN, good_source
 from spam_sites import CLOAKED, DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
 
 from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
@@ -84,7 +85,8 @@ def main() -> int:
 
 def _crawl_endless(part: Part, options: argparse.Namespace) -> Iterator[Row]:
     topic = options.topic or part.topics[-1]
-    with open_contexts(part, topic, options.budget) as (context, trial):
+    with plan_trials(part, topic, options.budget) as planned:
+        context, trial = planned.context, planned.trials[0]
         for sources in map(int, options.sources.split(",")):
             source = good_source(context, sources)
             for family in options.families.split(","):
@@ -98,7 +100,8 @@ def _crawl_endless(part: Part, options: argparse.Namespace) -> Iterator[Row]:
 def _crawl_real(part: Part, options: argparse.Namespace) -> Iterator[Row]:
     topics: Sequence[str] = [options.topic] if options.topic else part.topics
     for topic in topics:
-        with open_contexts(part, topic, options.budget) as (context, trial):
+        with plan_trials(part, topic, options.budget) as planned:
+            context, trial = planned.context, planned.trials[0]
             for defence in options.defences.split(","):
                 yield _crawl(context, trial, context.network, CLEAN, 0, defence)
 
@@ -109,7 +112,7 @@ def _crawl(
     topic = topic_for_run(context.prepared_topic.topic, trial)
     action = "ignore" if defence == "none" else "avoid"
     topic = replace(topic, scope=replace(topic.scope, spam=action))
-    # Not the caching classifier of experiments: it has no spam classifier.
+    # Not the experiments' cache of classified URLs: generated pages differ from crawl to crawl.
     classifier = context.prepared_topic.classifier
     if defence == "novelty" and isinstance(classifier, SwappableClassifier):
         classifier = classifier.current

@@ -25,15 +25,20 @@ from focused.topic.topic_file import load_topic
 
 @dataclass(frozen=True, slots=True)
 class PlannedTrials:
-    """Trials from five pages on topic, and the web that they crawl."""
+    """Trials, and the web that they crawl."""
 
     context: WebContext
     trials: tuple[Trial, ...]
 
 
 @contextmanager
-def plan_trials(part: Part, topic_name: str, budget: int, draws: int) -> Iterator[PlannedTrials]:
-    """Plan focused crawls of ``budget`` pages; each draw has seeds of its own."""
+def plan_trials(
+    part: Part, topic_name: str, budget: int, draws: int = 1
+) -> Iterator[PlannedTrials]:
+    """Plan focused crawls of ``budget`` pages from five pages on topic.
+
+    Each of ``draws`` trials has seeds of its own.
+    """
     web = ExperimentWeb(part.web.name, part.web)
     topic = load_topic(Path(f"topics/{topic_name}.toml"))
     models = load_crawl_models(topic, web=str(part.web), replay=None, say=print)

@@ -15,30 +15,22 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from harvest import PARTS, ROOT, Part, build
+from planned_trials import plan_trials
 from spam_sites import FAMILIES, UNSEEN_FAMILIES, SpamNetwork
 
 from focused.crawl.spam_filter import SPAM_THRESHOLD
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import (
-    PreparedTopic,
-    RequestedRuns,
     Trial,
-    parse_seed_set,
-    plan_experiment,
 )
-from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
+from focused.experiments.runner import WebContext, topic_for_run
 from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
 from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
 
 CLEAN = "none"
@@ -118,36 +110,8 @@ def crawl_topic(
     task: tuple[Part, str], budget: int, families: tuple[str, ...], second_fetches: float
 ) -> list[Row]:
     """Crawl one topic on one web, once for each family and action."""
-    with open_contexts(*task, budget) as (context, trial):
-        return list(_crawl_each(context, trial, families, second_fetches))
-
-
-@contextmanager
-def open_contexts(part: Part, name: str, budget: int) -> Iterator[tuple[WebContext, Trial]]:
-    """Open a web for crawls of ``budget`` pages on one topic, from five seeds on topic."""
-    web = ExperimentWeb(part.web.name, part.web)
-    topic = load_topic(Path(f"topics/{name}.toml"))
-    models = load_crawl_models(topic, web=str(part.web), replay=None, say=print)
-    prepared = {
-        topic.name: PreparedTopic(topic, models.classifier, models.scorer, models.training_urls)
-    }
-    plan = plan_experiment(
-        [web],
-        [topic],
-        prepared,
-        RequestedRuns(
-            ("focused",),
-            [parse_seed_set("on-topic:5")],
-            (None,),
-            ExperimentSettings(str(budget), 1),
-        ),
-        print,
-    )
-    contexts = WebContextCache({web.name: web}, prepared)
-    try:
-        yield contexts.for_trial(plan.trials[0]), plan.trials[0]
-    finally:
-        contexts.close()
+    with plan_trials(*task, budget) as planned:
+        return list(_crawl_each(planned.context, planned.trials[0], families, second_fetches))
 
 
 def _crawl_each(
@@ -187,7 +151,7 @@ def _crawl(
     topic = topic_for_run(context.prepared_topic.topic, trial)
     scope = replace(topic.scope, spam=action, second_fetches=second_fetches)
     topic = replace(topic, scope=scope)
-    # Not the caching classifier of experiments: it has no spam classifier.
+    # Not the experiments' cache of classified URLs: a spammer's pages differ from crawl to crawl.
     classifier = context.prepared_topic.classifier
     inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
     run = simulate(
