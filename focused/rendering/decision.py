@@ -1,0 +1,199 @@
+"""Decide by host and URL template whether rendering a page is worth its cost; learn from results.
+
+Whether rendering adds text or links is a Bernoulli variable for each template and
+:class:`~focused.rendering.detector.JavascriptNeed`. Its Beta posterior begins with what the same
+host's other templates taught, and those with the prior of the need. A page is rendered if
+``p * relevance >= PRICE * cost``: ``p`` is drawn from the posterior (Thompson sampling, 1933), so
+that templates of uncertain gain are sampled and certain ones are not; ``relevance`` is that
+predicted for the link; ``cost`` is the time that rendering occupies the host, in requests to it.
+
+Evidence fades with the pages seen since, rendered or not: a site that changes is sampled again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+
+import msgspec
+
+from focused.rendering.detector import JavascriptNeed
+from focused.web.page import Page
+
+PRIORS = {
+    JavascriptNeed.UNLIKELY: 0.03,
+    JavascriptNeed.POSSIBLE: 0.5,
+    JavascriptNeed.LIKELY: 0.9,
+}
+"""Prior probability that rendering adds anything."""
+
+PRIOR_WEIGHT = 2.0
+"""Pages that a prior counts as."""
+
+PRICE = 0.05
+"""Relevant pages that one request to the host is worth."""
+
+FIRST_COST = 3.0
+MIN_COST = 2.0
+"""Rendering in requests: before the first one of a host, and the least, for the browser's time."""
+
+MEMORY_PAGES = 150.0
+"""Pages of a template after which its evidence counts 1/e."""
+
+MIN_RELEVANCE = 0.05
+"""Predicted relevances are no better known than this."""
+
+MAX_TEMPLATES = 64
+"""Templates of a host that are told apart."""
+
+MIN_NEW_WORDS = 20
+MIN_NEW_SHARE = 0.2
+MIN_NEW_LINKS = 3
+
+_COST_STEP = 0.1
+_OTHER = "*"
+
+
+class Evidence(msgspec.Struct):
+    """Rendered pages with and without gain; both fade."""
+
+    gained: float = 0.0
+    not_gained: float = 0.0
+
+    def fade(self, share: float) -> None:
+        """Keep only ``share`` of the evidence."""
+        self.gained *= share
+        self.not_gained *= share
+
+
+class HostRendering(msgspec.Struct):
+    """What was learned of one host, as plain data.
+
+    ``by_template`` has keys of template and need, ``by_need`` keys of the need alone. ``cost`` is
+    the mean cost of rendering a page, in requests to the host; 0: unknown. ``needing`` counts pages
+    that show nothing without JavaScript, ``rendered`` those that a browser rendered, ``gained``
+    those that rendering added to; ``failures`` counts rendered pages without result, and pages that
+    were to be rendered, by reason; ``refused`` counts subrequests by reason.
+    """
+
+    by_template: dict[str, Evidence] = {}
+    by_need: dict[str, Evidence] = {}
+    cost: float = 0.0
+    needing: int = 0
+    rendered: int = 0
+    gained: int = 0
+    requests: int = 0
+    seconds: float = 0.0
+    failures: dict[str, int] = {}
+    refused: dict[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What rendering added to a page: words and links that the raw page does not have."""
+
+    words: int
+    links: int
+    raw_words: int
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the rendered page is to be used instead of the raw one."""
+        return self.links >= MIN_NEW_LINKS or self.words >= max(
+            MIN_NEW_WORDS, MIN_NEW_SHARE * self.raw_words
+        )
+
+
+def measure_gain(raw: Page | None, rendered: Page) -> Gain:
+    """Compare a rendered page with the raw one; None: that has neither text nor links."""
+    before = Counter(() if raw is None else raw.text.split())
+    known = set() if raw is None else {link.url for link in raw.links}
+    new_words = Counter(rendered.text.split()) - before
+    return Gain(
+        new_words.total(), sum(link.url not in known for link in rendered.links), before.total()
+    )
+
+
+def url_template(url: str) -> str:
+    """Return the template of a normalised URL: its first folder, and the number of others.
+
+    ``https://a.example/docs/intro/x.html?q=1`` gives ``/docs/*/*?``.
+    """
+    path, mark, _ = url.split("/", 3)[3].partition("?")
+    folders = path.split("/")
+    first = [folders[0]] if len(folders) > 1 else ["*"] if folders[0] else []
+    return "/" + "/".join([*first, *("*" for _ in folders[1:])]) + mark
+
+
+def probability(host: HostRendering, template: str, need: JavascriptNeed) -> float:
+    """Return the posterior mean of a gain, in [0, 1]."""
+    gained, not_gained = _posterior(host, template, need)
+    return gained / (gained + not_gained)
+
+
+def is_worth_rendering(
+    host: HostRendering, url: str, need: JavascriptNeed, relevance: float, seed: int
+) -> bool:
+    """Decide whether to render the page of ``url``; deterministic given ``seed`` and ``host``.
+
+    ``relevance`` is the predicted one of its link, in [0, 1].
+    """
+    if need is JavascriptNeed.NONE:
+        return False
+    gained, not_gained = _posterior(host, url_template(url), need)
+    drawn = random.Random(f"{seed} {host.rendered} {url}").betavariate(gained, not_gained)
+    cost = max(host.cost or FIRST_COST, MIN_COST)
+    return drawn * max(relevance, MIN_RELEVANCE) >= PRICE * cost
+
+
+def count_seen(host: HostRendering, url: str, need: JavascriptNeed) -> None:
+    """Let the evidence of a template fade by one page that was seen."""
+    evidence = host.by_template.get(_key(host, url_template(url), need))
+    if evidence is not None:
+        evidence.fade(1.0 - 1.0 / MEMORY_PAGES)
+    shared = host.by_need.get(need)
+    if shared is not None:
+        shared.fade(1.0 - 1.0 / MEMORY_PAGES)
+
+
+def learn_gain(host: HostRendering, url: str, need: JavascriptNeed, *, gained: bool) -> None:
+    """Learn from a page that was rendered."""
+    key = _key(host, url_template(url), need)
+    for evidence in (
+        host.by_template.setdefault(key, Evidence()),
+        host.by_need.setdefault(need.value, Evidence()),
+    ):
+        evidence.gained += gained
+        evidence.not_gained += not gained
+
+
+def learn_cost(host: HostRendering, seconds: float, request_s: float) -> None:
+    """Learn the cost of a rendered page that occupied its host for so many seconds.
+
+    ``request_s`` is the time that one request to the host takes, its delay included.
+    """
+    cost = seconds / max(request_s, 0.1)
+    host.cost = cost if not host.cost else host.cost + _COST_STEP * (cost - host.cost)
+
+
+def _posterior(host: HostRendering, template: str, need: JavascriptNeed) -> tuple[float, float]:
+    shared = host.by_need.get(need) or Evidence()
+    prior = (PRIORS[need] * PRIOR_WEIGHT + shared.gained) / (
+        PRIOR_WEIGHT + shared.gained + shared.not_gained
+    )
+    prior = min(max(prior, 0.001), 0.999)
+    own = host.by_template.get(_key(host, template, need)) or Evidence()
+    return PRIOR_WEIGHT * prior + own.gained, PRIOR_WEIGHT * (1.0 - prior) + own.not_gained
+
+
+def _key(host: HostRendering, template: str, need: JavascriptNeed) -> str:
+    key = f"{need} {template}"
+    if key not in host.by_template and len(host.by_template) >= MAX_TEMPLATES:
+        return f"{need} {_OTHER}"
+    return key
+
+
+def new_seed(name: str) -> int:
+    """Return the seed of a crawl's decisions, from the name of its topic."""
+    return random.Random(name).getrandbits(32)

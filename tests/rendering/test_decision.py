@@ -1,0 +1,158 @@
+"""Whether a page is rendered: by expected gain and cost, learned and revised."""
+
+import msgspec
+import pytest
+
+from focused.rendering.decision import (
+    MAX_TEMPLATES,
+    PRIORS,
+    Evidence,
+    HostRendering,
+    count_seen,
+    is_worth_rendering,
+    learn_cost,
+    learn_gain,
+    measure_gain,
+    probability,
+    url_template,
+)
+from focused.rendering.detector import JavascriptNeed
+from focused.web.page import Link, Page
+
+LIKELY, POSSIBLE, UNLIKELY = (
+    JavascriptNeed.LIKELY,
+    JavascriptNeed.POSSIBLE,
+    JavascriptNeed.UNLIKELY,
+)
+
+
+def _url(n: int, folder: str = "docs") -> str:
+    return f"https://a.example/{folder}/{n}"
+
+
+def _run(host: HostRendering, need: JavascriptNeed, pages: range, *, gains: bool) -> int:
+    """Let pages come, each rendered if that is worth it; return how many were."""
+    rendered = 0
+    for n in pages:
+        count_seen(host, _url(n), need)
+        if is_worth_rendering(host, _url(n), need, 0.5, seed=1):
+            rendered += 1
+            host.rendered += 1
+            learn_gain(host, _url(n), need, gained=gains)
+            learn_cost(host, 2.0, 1.0)
+    return rendered
+
+
+@pytest.mark.parametrize(
+    ("url", "template"),
+    [
+        ("https://a.example/", "/"),
+        ("https://a.example/about", "/*"),
+        ("https://a.example/docs/", "/docs/*"),
+        ("https://a.example/docs/intro", "/docs/*"),
+        ("https://a.example/docs/a/b.html", "/docs/*/*"),
+        ("https://a.example/find?q=1", "/*?"),
+        ("https://a.example/a/b?q=/1", "/a/*?"),
+    ],
+)
+def test_a_template_is_the_first_folder_and_the_depth(url, template):
+    assert url_template(url) == template
+
+
+def test_empty_pages_with_scripts_are_rendered_at_first_and_while_it_helps():
+    assert _run(HostRendering(), LIKELY, range(300), gains=True) >= 297
+
+
+def test_empty_pages_that_stay_empty_are_no_longer_rendered():
+    host = HostRendering()
+    assert _run(host, LIKELY, range(30), gains=False) > 0
+    assert _run(host, LIKELY, range(30, 330), gains=False) <= 30
+
+
+def test_pages_with_text_are_hardly_rendered():
+    assert _run(HostRendering(), UNLIKELY, range(500), gains=False) <= 15
+
+
+def test_pages_with_text_that_scripts_replace_are_found_by_sampling():
+    host = HostRendering()
+    _run(host, UNLIKELY, range(500), gains=True)
+    assert _run(host, UNLIKELY, range(500, 600), gains=True) >= 95
+
+
+def test_a_site_that_needs_javascript_no_longer_is_noticed():
+    host = HostRendering()
+    _run(host, POSSIBLE, range(300), gains=True)
+    _run(host, POSSIBLE, range(300, 700), gains=False)
+    assert _run(host, POSSIBLE, range(700, 800), gains=False) <= 10
+
+
+def test_a_page_without_scripts_is_never_rendered():
+    host = HostRendering(by_need={"none": Evidence(gained=100.0)})
+    assert not is_worth_rendering(host, _url(1), JavascriptNeed.NONE, 1.0, seed=1)
+
+
+def test_irrelevant_links_are_not_worth_the_cost():
+    host = HostRendering(cost=5.0)
+    assert not any(is_worth_rendering(host, _url(n), LIKELY, 0.05, seed=1) for n in range(100))
+    assert all(is_worth_rendering(host, _url(n), LIKELY, 0.9, seed=1) for n in range(20))
+
+
+def test_expensive_pages_need_relevant_links():
+    cheap, dear = HostRendering(), HostRendering()
+    learn_cost(cheap, 1.0, 1.0)
+    learn_cost(dear, 60.0, 1.0)
+    assert is_worth_rendering(cheap, _url(1), LIKELY, 0.4, seed=1)
+    assert not is_worth_rendering(dear, _url(1), LIKELY, 0.4, seed=1)
+
+
+def test_templates_of_a_host_teach_each_other_a_little():
+    host = HostRendering()
+    for n in range(20):
+        learn_gain(host, _url(n), POSSIBLE, gained=False)
+    other = probability(host, url_template(_url(1, "blog")), POSSIBLE)
+    assert probability(host, url_template(_url(1)), POSSIBLE) < other < PRIORS[POSSIBLE]
+
+
+def test_the_decision_repeats_from_stored_state():
+    host = HostRendering()
+    _run(host, POSSIBLE, range(40), gains=True)
+    stored = msgspec.json.encode(host)
+    again = msgspec.json.decode(stored, type=HostRendering)
+    assert again == host
+    assert [is_worth_rendering(host, _url(n), POSSIBLE, 0.1, 7) for n in range(99)] == [
+        is_worth_rendering(again, _url(n), POSSIBLE, 0.1, 7) for n in range(99)
+    ]
+
+
+def test_a_host_with_endless_templates_keeps_few():
+    host = HostRendering()
+    for n in range(500):
+        learn_gain(host, _url(1, f"f{n}"), LIKELY, gained=True)
+    assert len(host.by_template) == MAX_TEMPLATES + 1
+
+
+def test_gain_counts_words_and_links_that_are_new():
+    raw = Page("https://a.example/", text="Menu Search", links=(Link("https://a.example/1"),))
+    shown = Page(
+        "https://a.example/",
+        text="Menu Search Menu" + " word" * 30,
+        links=(Link("https://a.example/1"), Link("https://a.example/2")),
+    )
+    gain = measure_gain(raw, shown)
+    assert (gain.words, gain.links, gain.raw_words) == (31, 1, 2)
+    assert gain.is_gain
+
+
+def test_a_page_that_scripts_only_decorate_gains_nothing():
+    text = "word " * 400
+    raw = Page("https://a.example/", text=text)
+    assert not measure_gain(raw, Page(raw.url, text=text + " a few more words" * 5)).is_gain
+
+
+def test_a_page_without_any_text_gains_by_little_text():
+    shown = Page("https://a.example/", text="word " * 25)
+    assert measure_gain(None, shown).is_gain
+
+
+def test_a_page_that_stays_empty_gains_nothing():
+    assert not measure_gain(None, Page("https://a.example/", text="Loading")).is_gain
