@@ -120,6 +120,7 @@ _EXTRA_OF_MODULE = {
     "prometheus_client": "operations",
     "pylatexenc": "documents",
     "pypdfium2": "documents",
+    "playwright": "javascript",
     "pysolr": "solr",
     "pythonjsonlogger": "operations",
     "redis": "cluster",

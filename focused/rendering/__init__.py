@@ -2,7 +2,8 @@
 
 :mod:`~focused.rendering.detector` reads from a response whether its page may need JavaScript.
 :mod:`~focused.rendering.decision` learns by host and URL template whether rendering brings text or
-links, and decides by expected gain and cost. :class:`~focused.rendering.renderer.PageRenderer` runs
-the scripts in a browser that has no network: whatever they request is refused by
-:mod:`~focused.rendering.subrequests`, or fetched by the crawl itself.
+links, and decides by expected gain and cost. A
+:class:`~focused.rendering.renderer.JavascriptRenderer` runs the scripts in a browser that has no
+network: whatever they request is refused by :mod:`~focused.rendering.subrequests`, or fetched by
+the crawl itself.
 """
