@@ -62,6 +62,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     points_to: str | None = None
     warc_file: str | None = None
     spam: float | None = None
+    rendered: bool = False
 
 
 decode_page_row = msgspec.msgpack.Decoder(PageRow).decode

@@ -48,6 +48,7 @@ PAGES_SCHEMA = pa.schema(
         ("anchor", pa.string()),
         ("language", pa.string()),
         ("content_type", pa.string()),
+        ("rendered", pa.bool_()),  # a browser ran its scripts, and what it showed was taken
         ("bytes", pa.int64()),
         ("duplicate_of", pa.string()),  # URL of the earlier page that it repeats, or null
         ("duplicate_kind", pa.string()),  # exact | near | canonical; null: it repeats none

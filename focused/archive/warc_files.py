@@ -135,6 +135,8 @@ class WarcFiles:
             self._remember(capture, position.offset)
         else:
             members.append(self.writer.revisit(capture, original))
+        # Directly behind the response: read_response looks there.
+        members.append(capture.conversion)
         if self.is_full:
             members.append(capture.request)
             if about:

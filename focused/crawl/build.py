@@ -14,6 +14,7 @@ from focused.crawl.deep_web.form_prober import FormProber
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.hosts.host_policy import HostPolicy, host_limits
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
+from focused.crawl.javascript import JavascriptPages
 from focused.crawl.leases import DirectRequests, Leases
 from focused.crawl.listeners import FrontierUpdater, QueueReprioritiser, SettledPageListener
 from focused.crawl.loop import Crawl, CrawlState, HostAccess, Learning
@@ -175,6 +176,10 @@ def build_crawl(
             scope.second_fetches, tables, frontier, responses, spam_filter, counters
         )
         listeners.append(second_fetches)
+    javascript = None
+    if scope.javascript != "ignore":
+        javascript = JavascriptPages(topic, tables, counters)
+        listeners.append(javascript)
     if policy.reprioritiser is not None:
         listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
     revisits: Revisits | None = None
@@ -201,6 +206,7 @@ def build_crawl(
         listeners,
         revisits,
         second_fetches,
+        javascript,
     )
 
 

@@ -22,6 +22,7 @@ class Counters:
     ``near_duplicates``. ``noindex`` counts pages left out at their own request, ``nofollow`` links
     not followed, ``links_over_limit`` links past the limit of a page, ``spam`` pages that are
     probably spam. Of ``second_fetches``, ``other_pages`` brought another page than the first.
+    ``javascript`` is what :mod:`focused.crawl.javascript` counts.
     """
 
     settled: int = 0
@@ -48,6 +49,7 @@ class Counters:
     out_of_scope: dict[str, int] = field(default_factory=dict)
     recent: list[bool] = field(default_factory=list)
     revisits: dict[str, int] = field(default_factory=dict)
+    javascript: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
@@ -97,13 +99,18 @@ class Counters:
         """Count a revisit by its result."""
         self.revisits[result] = self.revisits.get(result, 0) + 1
 
+    def count_javascript(self, event: str, times: int = 1) -> None:
+        """Count an event of :mod:`focused.crawl.javascript`."""
+        if times:
+            self.javascript[event] = self.javascript.get(event, 0) + times
+
     def count_out_of_scope(self, reason: str, links: int = 1) -> None:
         """Count links refused for ``reason``."""
         self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + links
 
 
 _COUNTS = tuple(each.name for each in fields(Counters) if each.type == "int")
-_COUNTS_BY_KIND = ("failures", "out_of_scope", "revisits")
+_COUNTS_BY_KIND = ("failures", "out_of_scope", "revisits", "javascript")
 
 Clock = Callable[[], float]
 

@@ -86,10 +86,15 @@ POLL_INTERVAL_S = 0.05
 
 @dataclass(eq=False, slots=True)
 class DirectRequest:
-    """A request outside the frontier."""
+    """A request outside the frontier.
+
+    ``page_lease`` is the lease of the page that needs the response to be rendered: its host is in
+    flight until then, and does not wait for itself.
+    """
 
     url: str
     host: Host
+    page_lease: int | None = None
     sent: bool = False
     over: bool = False
 
@@ -103,9 +108,9 @@ class DirectRequests:
         self._leases = leases
         self._queues: dict[Host, deque[DirectRequest]] = {}
 
-    def add(self, url: str, now: float) -> DirectRequest:
+    def add(self, url: str, now: float, page_lease: int | None = None) -> DirectRequest:
         """Add a request for a normalised URL and reserve its host."""
-        request = DirectRequest(url, self._hosts.get(host_of(url)))
+        request = DirectRequest(url, self._hosts.get(host_of(url)), page_lease)
         self._queues.setdefault(request.host, deque()).append(request)
         self._hosts.reserve(request.host, now)
         return request
@@ -118,7 +123,8 @@ class DirectRequests:
         due_at = max(host.pace.due_at, 0.0 if server is None else server.due_at)
         if due_at > now:
             return due_at - now
-        return POLL_INTERVAL_S if self.is_busy(host) else 0.0
+        page = None if request.page_lease is None else self._leases.of(request.page_lease)
+        return POLL_INTERVAL_S if self.is_busy(host, page) else 0.0
 
     def is_busy(self, host: Host, but: Lease | None = None) -> bool:
         """Whether host or address has a request in flight; the lease ``but`` doesn't count."""

@@ -13,6 +13,7 @@ from focused.crawl.enqueue import LinkEnqueuer
 from focused.crawl.frontier_editor import FrontierEditor
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
+from focused.crawl.javascript import JavascriptPages, RenderCandidate
 from focused.crawl.leases import DirectRequests, Lease, Leases
 from focused.crawl.listeners import SettledEvent, SettledPageListener
 from focused.crawl.online_training import ModelHistory, OnlineTraining
@@ -111,10 +112,12 @@ class Crawl:
         listeners: Sequence[SettledPageListener],
         revisits: Revisits | None = None,
         second_fetches: SecondFetches | None = None,
+        javascript: JavascriptPages | None = None,
     ) -> None:
         """The crawl calls ``listeners`` in their order for each settled link.
 
         With ``revisits`` it is continuous, with ``second_fetches`` it fetches some pages twice.
+        ``javascript`` selects the pages to render.
         """
         self.topic = topic
         self.counters = state.counters
@@ -131,6 +134,7 @@ class Crawl:
         self._models = learning.models
         self._revisits = revisits
         self._second_fetches = second_fetches
+        self.javascript = javascript
         self._stop_conditions = stop_conditions
         self._listeners = listeners
         self._being_parsed: set[int] = set()
@@ -335,6 +339,26 @@ class Crawl:
         """Whether a response to a request outside the frontier can be parsed as a page."""
         return self._responses.parser.refusal(None, fetched) is None
 
+    def select_to_render(
+        self, lease_id: int, fetched: Fetched, parsed: ParsedPage | Failed, now: float
+    ) -> RenderCandidate | None:
+        """Return the candidate if a page is worth rendering before it is settled, else None.
+
+        Its host's delay counts from now for the requests of its scripts.
+        """
+        lease = self._leases.of(lease_id)
+        if (
+            lease is None
+            or lease.purpose is not FetchPurpose.PAGE
+            or self.javascript is None
+            or not self.javascript.renders
+        ):
+            return None
+        candidate = self.javascript.select(lease.offer.link, fetched, parsed)
+        if candidate is not None:
+            self.touch_host(fetched.url, fetched, now)
+        return candidate
+
     def begin_parsing(self, lease_id: int) -> None:
         """Count a try before a page is parsed that may bring the process down."""
         lease = self._leases.of(lease_id)
@@ -503,6 +527,8 @@ class Crawl:
             if missing is not None and self._host_policy.robots_allows(offer.host, missing):
                 return self._leases.open(Lease(offer, FetchPurpose.MISSING_PAGE, missing))
             headers = revisits.detector.conditional_headers(url, now)
+            if self.javascript is not None and self.javascript.is_usually_rendered(offer.host.name):
+                headers = {}  # 304 would only say that the shell is the same
             return self._leases.open(Lease(offer, FetchPurpose.PAGE, url, headers=headers))
         revisits.processor.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
         self._end_revisit(offer, offer.host.pace, now)

@@ -220,7 +220,9 @@ class PageParser:
 
     def _parse_page(self, unfinished: _PartialPage) -> None:
         fetched = unfinished.fetched
-        html = to_html(fetched, self._scope.documents)
+        html: Fetched | Failed = fetched.as_shown()
+        if html is fetched:
+            html = to_html(fetched, self._scope.documents)
         page = html if isinstance(html, Failed) else self._parse(html)
         if isinstance(page, Failed):
             unfinished.failed = page

@@ -124,6 +124,7 @@ class ResponseProcessor:
             scored=classified.scored,
             words=classified.words,
             blocks=classified.blocks,
+            rendered=outcome.rendered,
         )
 
     def exclude(
@@ -480,6 +481,7 @@ class ArchiveWriter:
             points_to=None if page.canonical == link.url else page.canonical,
             training=training,
             elapsed_s=fetched.elapsed_s,
+            rendered=fetched.rendered is not None,
         )
         links = self._link_rows(classified)
         self._archive.append(row, links, classified.kept_record)
@@ -502,6 +504,7 @@ class ArchiveWriter:
             points_to=None if page.canonical == row.url else page.canonical,
             elapsed_s=fetched.elapsed_s,
             model=self._classifier.name,
+            rendered=fetched.rendered is not None,
         )
         links = self._link_rows(classified)
         return self._archive.replace(row, links, classified.kept_record)

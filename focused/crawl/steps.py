@@ -95,7 +95,8 @@ class SettledFetch:
     ``is_noindex``: the page asks not to be indexed; it guides the crawl and isn't harvest.
     ``duplicate_of`` is the original that the page duplicates, ``exact_duplicate_of`` the first page
     with the same text. ``redirect_refusal`` is why the target of a redirect was not queued.
-    ``blocks`` are the texts of the page's blocks, in a continuous crawl.
+    ``blocks`` are the texts of the page's blocks, in a continuous crawl. ``rendered`` is the HTML
+    of a page that a browser rendered.
     """
 
     link: QueuedLink
@@ -111,6 +112,7 @@ class SettledFetch:
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
     words: HashedPage | None = None
     blocks: tuple[str, ...] | None = None
+    rendered: bytes | None = None
 
     @property
     def new_relevance(self) -> float:

@@ -97,6 +97,7 @@ class PageRun:
         self._seen = 0
         self._requests = 0
         self._bytes = 0
+        self._served_bytes = 0
         self._refused: Counter[str] = Counter()
         self._began_at = self._last_at = clock()
         self._own_s = 0.0
@@ -247,16 +248,17 @@ class PageRun:
         finally:
             self._count_time()
             self._pending -= 1
+        self._served_bytes += len(response.body)
         if not response.is_cached:
             self._requests += 1
-        self._bytes += len(response.body)
+            self._bytes += len(response.body)
         await route.fulfill(
             status=response.status, headers=_passed_headers(response.headers), body=response.body
         )
 
     def _is_budget_spent(self) -> bool:
         spent = self._requests + self._pending > self._limits.requests
-        if spent or self._bytes >= self._limits.request_bytes:
+        if spent or self._served_bytes >= self._limits.request_bytes:
             self._is_cut = True
             return True
         return False

@@ -61,9 +61,10 @@ class RenderFailure(StrEnum):
 class RenderResult:
     """The result of rendering one page; ``html`` is None with a ``failure``.
 
-    ``requests`` and ``request_bytes`` were fetched for it, ``refused`` counts other subrequests by
-    reason. ``seconds`` it took, waiting for its requests included. ``is_cut``: a limit of time,
-    requests or size was reached, and ``html`` is what the page showed then.
+    ``requests`` and ``request_bytes`` were fetched for it, without those from the cache;
+    ``refused`` counts other subrequests by reason. ``seconds`` it took, waiting for its requests
+    included. ``is_cut``: a limit of time, requests or size was reached, and ``html`` is what the
+    page showed then.
     """
 
     html: bytes | None = None

@@ -48,7 +48,8 @@ class CrawlReport:
     counts links to hosts outside the recorded web, which are no ``failures``. ``by_labels`` is the
     harvest by ground-truth labels, if given. ``noindex`` pages were fetched and dropped as they
     ask, ``spam`` pages are probably spam, ``nofollow`` links not followed, ``links_over_limit``
-    exceed the links taken of a page; links count each time they are met. ``long_crawl_delays_s``
+    exceed the links taken of a page; links count each time they are met. ``javascript`` counts the
+    events of rendering, ``javascript_hosts`` pages that show nothing without JavaScript. ``long_crawl_delays_s``
     lists crawl-delays above an hour of hosts with links left. ``mirrors`` maps a site to the
     preferred site with the same pages. ``reliability`` is None where no page was scored or the
     policy's scores are no probabilities. ``freshness`` is None where no page was visited again,
@@ -78,6 +79,8 @@ class CrawlReport:
     spam: int
     nofollow: int
     links_over_limit: int
+    javascript: Mapping[str, int]
+    javascript_hosts: Mapping[str, int]
     out_of_scope: int
     out_of_scope_by: Mapping[str, int]
     frontier: int | None
@@ -155,6 +158,8 @@ def build_report(
         spam=_counter_total(crawl, "spam") or 0,
         nofollow=_counter_total(crawl, "nofollow") or 0,
         links_over_limit=_counter_total(crawl, "links_over_limit") or 0,
+        javascript=_count_by_reason(crawl, "javascript"),
+        javascript_hosts=_count_by_reason(crawl, "javascript_hosts"),
         out_of_scope=_counter_total(crawl, "out_of_scope") or 0,
         out_of_scope_by=_count_by_reason(crawl, "out_of_scope"),
         frontier=_counter_total(crawl, "frontier"),

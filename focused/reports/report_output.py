@@ -42,6 +42,7 @@ from focused.reports.link_report import LinkedPage, build_link_report
 from focused.reports.reliability import ReliabilityTable, ScoreBin
 from focused.web.page import FailureKind
 
+_MAX_JAVASCRIPT_HOSTS = 3
 _MAX_MIRRORS = 10
 _MAX_LONG_DELAYS = 10
 _MAX_TRAPS = 10
@@ -260,6 +261,7 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
         ("robots-excluded", f"{report.robots_excluded:,}"),
         ("noindex, dropped", f"{report.noindex:,}"),
         *([("probably spam", f"{report.spam:,}")] if report.spam else []),
+        *_javascript_rows(report),
         ("nofollow links", f"{report.nofollow:,}"),
         *(
             [("links over the limit of a page", f"{report.links_over_limit:,}")]
@@ -292,6 +294,31 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
         ("pages per second", f"{report.pages_per_s:.1f}"),
         ("ended", single_line(report.end_reason) or "unknown: still running, or killed"),
     ]
+
+
+def _javascript_rows(report: CrawlReport) -> list[tuple[str, str]]:
+    """Name and value of what is known of pages that need JavaScript."""
+    events, hosts = report.javascript, report.javascript_hosts
+    rows = []
+    if events.get("needing"):
+        where = f" on {len(hosts):,} host{'' if len(hosts) == 1 else 's'}" if hosts else ""
+        rows.append(("show nothing without JavaScript", f"{events['needing']:,} pages{where}"))
+        most = list(hosts.items())[:_MAX_JAVASCRIPT_HOSTS]
+        rows += [(f"  {single_line(host)}", f"{pages:,}") for host, pages in most]
+        if not events.get("rendered") and not _render_failures(events):
+            rows.append(("  to render them", 'scope.javascript = "render"'))
+    if events.get("rendered"):
+        gained = events.get("gained", 0)
+        rows.append(("rendered by a browser", f"{events['rendered']:,}, {gained:,} with new text"))
+    for kind, count in _render_failures(events).items():
+        rows.append((f"  not rendered: {single_line(kind)}", f"{count:,}"))
+    return rows
+
+
+def _render_failures(events: Mapping[str, int]) -> dict[str, int]:
+    prefix = "failed/"
+    found = ((kind, count) for kind, count in events.items() if kind.startswith(prefix))
+    return {kind.removeprefix(prefix): count for kind, count in found}
 
 
 def _linked_table(title: str, pages: Sequence[LinkedPage]) -> Table:

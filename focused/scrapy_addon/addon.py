@@ -20,6 +20,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
 from focused.errors import (
+    ConfigurationError,
     FocusedError,
     escape_control_characters,
     missing_extra,
@@ -115,6 +116,7 @@ class FocusedAddon(SessionHolder):
             _set_component(settings, "DOWNLOADER_MIDDLEWARES", LoginMiddleware, 105)
         _apply_topic_settings(settings, topic)
         _skip_disabled_extensions(settings)
+        _install_rendering(settings, self._crawler, self.session)
         _log_to_folder(settings, topic)
         install_quiet_formatter(settings)
         _install_operations(settings, self._crawler)
@@ -131,6 +133,11 @@ class FocusedAddon(SessionHolder):
         replayed = bool(settings["FOCUSED_REPLAY"])
         if topic.login and not replayed:
             check_login_support(settings, topic)
+        if topic.scope.javascript == "render" and settings["FOCUSED_CLUSTER"]:
+            raise ConfigurationError(
+                f"{topic.path}: scope.javascript: crawls by many workers cannot render pages; set "
+                'it to "report", or crawl without [cluster]'
+            )
         check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
         is_worker = bool(settings["FOCUSED_CLUSTER"])
@@ -290,6 +297,15 @@ def _require_libraries(settings: BaseSettings) -> None:
             import_module(module)
         except ModuleNotFoundError as error:
             raise missing_extra(error, setting) or error from None
+
+
+def _install_rendering(settings: Settings, crawler: Crawler, session: CrawlSession | None) -> None:
+    """Let the session render pages if the topic asks for it."""
+    if session is None or session.topic.scope.javascript != "render":
+        return
+    from focused.scrapy_addon.page_rendering import BrowserRendering
+
+    session.rendering = BrowserRendering.from_settings(settings, crawler, session)
 
 
 def _install_operations(settings: Settings, crawler: Crawler) -> None:

@@ -11,8 +11,7 @@ import logging
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,14 @@ from focused.errors import ConfigurationError
 from focused.orderings import find_policy
 from focused.parser_process import ParsingLimits
 from focused.recorded_web.replay_clock import ReplayClock
+from focused.rendering.renderer import RenderLimits
 from focused.revisit.policy import find_revisit_policy
 from focused.scrapy_addon.item_documents import parse_item_fields
+from focused.scrapy_addon.javascript_settings import JAVASCRIPT_SETTINGS
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
+from focused.scrapy_addon.setting import Setting, SettingType
 from focused.search.server_address import ServerAddress, parse_address
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
@@ -40,31 +42,10 @@ _LOG_FORMATS = ("text", "json")
 _MAX_PORT = 65_535
 
 
-class SettingType(Enum):
-    """What a setting's value must be. Numbers are checked where they are read."""
-
-    TEXT = "text"
-    PATH = "path"
-    FLAG = "True or False"
-    NUMBER = "number"
-    OTHER = ""
-
-
 _TEXT_TYPES: dict[SettingType, Any] = {
     SettingType.TEXT: str,
     SettingType.PATH: (str, os.PathLike),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting of the add-on; ``meaning`` is Markdown for the reference."""
-
-    name: str
-    type: SettingType
-    default: Any
-    meaning: str
-
 
 SETTINGS = (
     Setting(
@@ -187,6 +168,7 @@ SETTINGS = (
         "Memory (10^6 bytes) to parse and classify one page; Linux only. A page that exceeds it "
         "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
     ),
+    *JAVASCRIPT_SETTINGS,
     Setting(
         "FOCUSED_ITEM_FIELDS",
         SettingType.OTHER,
@@ -290,6 +272,7 @@ def check_settings(settings: BaseSettings) -> None:
     whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
     parsing_limits(settings)
+    render_limits(settings)
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
     index_address(settings)
 
@@ -423,6 +406,16 @@ def parsing_limits(settings: BaseSettings) -> ParsingLimits:
     cpu_s = _positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
     memory_mb = _positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
+
+
+def render_limits(settings: BaseSettings) -> RenderLimits:
+    """Return the limits of rendering one page. Raises ConfigurationError."""
+    return RenderLimits(
+        time_s=_positive(settings, "FOCUSED_JAVASCRIPT_TIMEOUT_S"),
+        memory_mb=_positive(settings, "FOCUSED_JAVASCRIPT_MEMORY_MB"),
+        requests=whole_number(settings, "FOCUSED_JAVASCRIPT_REQUESTS") or 1,
+        pages=whole_number(settings, "FOCUSED_JAVASCRIPT_PAGES") or 1,
+    )
 
 
 def _positive(settings: BaseSettings, name: str) -> float:

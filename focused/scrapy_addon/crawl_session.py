@@ -48,6 +48,15 @@ from focused.web.warc_writer import WarcRecordBuilder
 logger = logging.getLogger(__name__)
 
 
+class PageRendering(Protocol):
+    """Renders pages between their arrival and their settling."""
+
+    async def render_if_worth(
+        self, lease: int, fetched: Fetched, parsed: ParsedPage | Failed
+    ) -> tuple[Fetched, ParsedPage | Failed]:
+        """Return a page as it came and was parsed, or as a browser shows it."""
+
+
 class CrawlSession:
     """Opens, runs and closes what one Scrapy crawler crawls."""
 
@@ -87,6 +96,7 @@ class CrawlSession:
         self.waiting = WaitReporter()
         self.profile = CrawlProfile()
         self.http_client: HttpClient | None = None  # made for the first request
+        self.rendering: PageRendering | None = None  # renders no page without it
         self._batcher = PageBatcher(lambda: self.group.page_parser())
         self._parser_processes = ParserPool(
             parser_processes,
@@ -169,6 +179,8 @@ class CrawlSession:
     async def parse_and_settle(self, lease: int, outcome: Outcome) -> SettledFetch | None:
         """Parse a response and settle its lease; raises IgnoreRequest if the crawl has ended."""
         parsed = await self.parse_early(lease, outcome)
+        if self.rendering is not None and isinstance(outcome, Fetched) and parsed is not None:
+            outcome, parsed = await self.rendering.render_if_worth(lease, outcome, parsed)
         if not self.is_leased(lease):
             raise IgnoreRequest("the crawl ended before its page was parsed")
         return self.settle(lease, outcome, parsed)

@@ -62,6 +62,7 @@ from focused.scrapy_addon.outcomes import (
     conditional_headers_of,
     join_headers,
     outcome_from_scrapy_response,
+    shown_response,
     with_exchange,
 )
 from focused.scrapy_addon.progress import QuietLogFormatter
@@ -208,7 +209,8 @@ class DirectFetcher:
             self._crawler.stats.inc_value("response_received_count")
             update_state(request, is_handled=True)
             return request
-        return self._pass_on(request, settled, response or _response(request, received))
+        response = shown_response(response or _response(request, received), settled)
+        return self._pass_on(request, settled, response)
 
     async def _send(self, request: Request) -> RawResponse:
         """Send the request; raises the exceptions of Scrapy's download handlers."""

@@ -63,6 +63,7 @@ METRICS = (
     ),
     ExportedMetric("failures", "failures/KIND", label="kind"),
     ExportedMetric("revisits", "revisits/RESULT", label="result"),
+    ExportedMetric("javascript", "javascript/EVENT", label="event"),
     ExportedMetric("out_of_scope", "out_of_scope/REASON", label="reason"),
     ExportedMetric("unrecorded_hosts", "unrecorded_hosts"),
     ExportedMetric("resolver", "resolver/EVENT", label="event"),

@@ -19,11 +19,12 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     UnsupportedURLSchemeError,
 )
-from scrapy.http import Headers, Request, Response
+from scrapy.http import Headers, HtmlResponse, Request, Response
 from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
+from focused.crawl import SettledFetch
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.scrapy_addon.name_resolver import (
     MISSING,
@@ -34,7 +35,14 @@ from focused.scrapy_addon.name_resolver import (
 )
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.http_response import CONDITIONAL_HEADERS, outcome_from_response
-from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Outcome
+from focused.web.page import (
+    RENDERED_TYPE,
+    Failed,
+    FailureKind,
+    Fetched,
+    HttpExchange,
+    Outcome,
+)
 from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR
 from focused.web.warc_writer import format_http_head, status_line
 
@@ -166,6 +174,15 @@ def outcome_from_scrapy_response(
         return outcome
     mapped = getattr(response.ip_address, "ipv4_mapped", None)
     return replace(outcome, address=str(mapped or response.ip_address))
+
+
+def shown_response(response: Response, settled: SettledFetch) -> Response:
+    """Return the response with the HTML of a page that a browser rendered; others as they are."""
+    if settled.rendered is None:
+        return response
+    headers = response.headers.copy()
+    headers["Content-Type"] = RENDERED_TYPE
+    return response.replace(cls=HtmlResponse, body=settled.rendered, headers=headers)
 
 
 def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:

@@ -52,6 +52,8 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     """The request and the response as they were sent, for the WARC file."""
     direct_request: DirectRequest | None = None
     """The pending :class:`DirectRequest` of a request that bypasses the frontier."""
+    page_lease: int | None = None
+    """The lease of the page that is rendered with the response; None for other requests."""
     rules_of: str = ""
     """The host whose robots.txt is requested."""
     robots_bytes: int | None = None

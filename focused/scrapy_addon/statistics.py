@@ -45,6 +45,8 @@ STATISTICS: Mapping[str, str] = {
     "elapsed_s": "The same.",
     "failures/KIND": "URLs that gave no page, by kind: "
     "docs/reference/crawl-folder.md#kinds-of-failure.",
+    "javascript/EVENT": "Pages that need JavaScript and what became of them: "
+    "docs/reference/crawl-folder.md#javascript.",
     "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
     "out_of_scope/REASON": "Links that the scope refused, by reason.",
     "unrecorded_hosts": "Links to hosts that the recorded web does not have; only in crawls of a "
@@ -59,6 +61,8 @@ STATISTICS: Mapping[str, str] = {
     "long_crawl_delays": "Hosts with queued links and a crawl-delay above an hour; set when the "
     "crawl ends. `stats.json` lists them with seconds, at most 100.",
     "mirrors": "Pairs of mirrors; set when the crawl ends. `stats.json` lists at most 100.",
+    "javascript_hosts": "Hosts with pages that show nothing without JavaScript; set when the crawl "
+    "ends. `stats.json` lists at most 100 with the number of such pages.",
     "ended_at": "Seconds since the epoch; set when the crawl ends.",
     "end_reason": "Why the crawl ended; set when the crawl ends.",
     "profile/elapsed_s": "Seconds of this session.",
@@ -82,6 +86,7 @@ STATISTICS: Mapping[str, str] = {
 
 _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100
+_JAVASCRIPT_LISTED = 100
 
 
 def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
@@ -111,7 +116,16 @@ def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
         "hosts_in_back_off": sum(count_hosts_backing_off(each.hosts) for each in frontiers),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
         "mirrors": dict(islice(mirrors, _MIRRORS_LISTED)),
+        "javascript_hosts": _hosts_that_need_javascript(crawls),
     }
+
+
+def _hosts_that_need_javascript(crawls: Sequence[Crawl]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for crawl in crawls:
+        if crawl.javascript is not None:
+            found |= crawl.javascript.needing_by_host(_JAVASCRIPT_LISTED)
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:_JAVASCRIPT_LISTED])
 
 
 def publish(stats: StatsCollector, values: Mapping[str, Any]) -> None:
@@ -121,7 +135,7 @@ def publish(stats: StatsCollector, values: Mapping[str, Any]) -> None:
         for count in ("pages", "links"):
             by_kind = values.setdefault(f"traps/{line['kind']}", {})
             by_kind[count] = by_kind.get(count, 0) + line[count]
-    for name in ("long_crawl_delays", "mirrors"):
+    for name in ("long_crawl_delays", "mirrors", "javascript_hosts"):
         if name in values:
             values[name] = len(values[name])
     for name, value in _flat(values):

@@ -39,6 +39,9 @@ SPAM_ACTIONS = ("avoid", "report", "ignore")
 MAX_SECOND_FETCHES = 0.05
 """The largest share of pages that may be fetched again to find cloaking."""
 
+JAVASCRIPT_ACTIONS = ("report", "render", "ignore")
+"""What happens to pages that show nothing without JavaScript; the first is the default."""
+
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 _PORT = re.compile(r":\d+$")
 
@@ -100,8 +103,9 @@ class Scope:
     formats that are pages besides HTML (:mod:`focused.topic.document_formats`). Each page
     contributes its first ``max_links_per_page`` link targets. ``private_addresses`` allows
     loopback, private and link-local networks. ``near_duplicates``, ``mirrors`` and ``traps``
-    switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`. ``second_fetches`` is the share
-    of pages, in [0, :data:`MAX_SECOND_FETCHES`], that are fetched again to find cloaking.
+    switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`, ``javascript`` one of
+    :data:`JAVASCRIPT_ACTIONS`. Scripts may also request ``javascript_hosts``. ``second_fetches`` is
+    the share of pages, in [0, :data:`MAX_SECOND_FETCHES`], that are fetched again to find cloaking.
     ``drop_parameters`` are names (or prefixes ending in ``*``) of query parameters that do not
     change the page; ``keep_parameters`` are names that always do.
     """
@@ -125,6 +129,8 @@ class Scope:
     traps: bool = True
     spam: str = SPAM_ACTIONS[0]
     second_fetches: float = 0.0
+    javascript: str = JAVASCRIPT_ACTIONS[0]
+    javascript_hosts: tuple[str, ...] = ()
     drop_parameters: tuple[str, ...] = ()
     keep_parameters: tuple[str, ...] = ()
 

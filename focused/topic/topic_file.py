@@ -17,6 +17,7 @@ from focused.topic import (
     DEFAULT_PARTITIONS,
     ESTIMATORS,
     FOCUS_MODES,
+    JAVASCRIPT_ACTIONS,
     MAX_SECOND_FETCHES,
     NOINDEX_ACTIONS,
     PARTITION_UNITS,
@@ -251,6 +252,8 @@ def _read_scope(section: TomlTable) -> Scope:
         traps=section.boolean("traps", default.traps),
         spam=section.choice("spam", SPAM_ACTIONS),
         second_fetches=_read_second_fetches(section),
+        javascript=section.choice("javascript", JAVASCRIPT_ACTIONS),
+        javascript_hosts=section.hosts("javascript_hosts"),
         drop_parameters=dropped,
         keep_parameters=kept,
     )

@@ -285,6 +285,22 @@ SCOPE_KEYS = (
         "effect. See docs/explanation/web-spam.md#second-fetches.",
     ),
     TopicKey(
+        "javascript",
+        TEXT,
+        '"report"',
+        'What to do with pages that show nothing without JavaScript. `"report"`: count them and '
+        'their hosts. `"render"`: let a browser run their scripts, where that is worth its cost; '
+        'needs the extra `javascript` and Chromium. `"ignore"`: do not look for them. See '
+        "docs/how-to/javascript.md.",
+    ),
+    TopicKey(
+        "javascript_hosts",
+        HOSTS,
+        "[]",
+        "Hosts, with their subdomains, that scripts of rendered pages may request besides their "
+        "own site and the public script libraries.",
+    ),
+    TopicKey(
         "drop_parameters",
         "list of names",
         "[]",

@@ -190,6 +190,9 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
+RENDERED_TYPE = "text/html; charset=utf-8"
+"""Content-Type of rendered pages."""
+
 UNRECORDED_HOST = FailureKind.NO_HOST
 """In a crawl of a recorded web: the host is not recorded, which is no error."""
 
@@ -222,7 +225,8 @@ class Fetched:
 
     ``headers`` has lower-case names. ``elapsed_s`` is the time from the request to the last byte.
     ``address`` is the IP address of the server, ``""`` if unknown. ``received_at`` is in seconds
-    since the epoch. ``exchange`` is None if the client did not keep it.
+    since the epoch. ``exchange`` is None if the client did not keep it. ``rendered`` is the page's
+    HTML after its scripts (UTF-8) if a browser rendered it: what is parsed instead of ``body``.
     """
 
     url: str
@@ -233,6 +237,14 @@ class Fetched:
     address: str = ""
     received_at: float = 0.0
     exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
+    rendered: bytes | None = field(default=None, repr=False)
+
+    def as_shown(self) -> Fetched:
+        """Return the response with the rendered HTML as its body; itself if not rendered."""
+        if self.rendered is None:
+            return self
+        headers = {**self.headers, "content-type": RENDERED_TYPE}
+        return replace(self, headers=headers, body=self.rendered, exchange=None, rendered=None)
 
     def as_failure(self, kind: FailureKind, detail: str = "") -> Failed:
         """Return the failure that this response is, with its exchange."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +19,7 @@ from typing import BinaryIO
 from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
+from focused.web.page import RENDERED_TYPE
 from focused.web.warc_writer import (
     PAYLOAD_DIGEST,
     REFERS_TO_FILE,
@@ -99,14 +100,42 @@ class _ReadPosition:
 
 
 def read_response(path: Path, offset: int) -> WarcResponse | None:
-    """Return the response whose record begins at ``offset``, or None."""
+    """Return the response whose record begins at ``offset``, or None.
+
+    A page that a browser rendered has the rendered HTML as its body.
+    """
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            record = next(iter(ArchiveIterator(file, auto_decode="transfer")), None)
-            return None if record is None else parse_response_record(record, path)
+            records = iter(ArchiveIterator(file, auto_decode="transfer"))
+            record = next(records, None)
+            if record is None:
+                return None
+            record_id = record.headers.get("WARC-Record-ID")
+            found = parse_response_record(record, path)
+            html = None if found is None else _read_conversion(records, record_id)
     except _READING_ERRORS:
         return None
+    if found is None or html is None:
+        return found
+    headers = {**found.headers, "content-type": RENDERED_TYPE, "content-length": str(len(html))}
+    return replace(found, headers=headers, body=html)
+
+
+def _read_conversion(records: Iterator[WarcRecord], record_id: str | None) -> bytes | None:
+    """Return the rendered HTML of the response that was read last, or None."""
+    try:
+        record = next(records, None)
+        if (
+            record is None
+            or record.record_type != WarcRecordType.conversion
+            or record.headers.get("WARC-Refers-To") != record_id
+        ):
+            return None
+        html = bytes(record.reader.read(MAX_BODY_BYTES))
+    except _READING_ERRORS:
+        return None
+    return html if len(html) == record.content_length else None
 
 
 def read_original_record(path: Path, offset: int) -> tuple[OriginalRecord, str] | None:

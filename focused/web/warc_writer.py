@@ -8,7 +8,7 @@ import re
 import uuid
 from base64 import b32encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from typing import Any
 from fastwarc.warc import WarcRecord, WarcRecordType
 from isal import isal_zlib
 
-from focused.web.page import Fetched, HttpExchange
+from focused.web.page import RENDERED_TYPE, Fetched, HttpExchange
 
 IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 """Profile of ``revisit`` records with the payload of an earlier record."""
@@ -56,7 +56,8 @@ class WarcCapture:
     """One response as WARC records.
 
     ``digest`` is the SHA-1 of the payload; ``head`` is the recorded head of the HTTP response;
-    ``request`` is empty if the request is not recorded.
+    ``request`` is empty if the request is not recorded, ``conversion`` if the page was not
+    rendered.
     """
 
     record_id: str
@@ -68,6 +69,7 @@ class WarcCapture:
     head: bytes
     response: bytes
     request: bytes
+    conversion: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,12 @@ class WarcRecordBuilder:
         exchange = fetched.exchange
         if exchange is None:
             exchange = HttpExchange(b"", _response_head(fetched))
-        return self.capture_exchange(
+        capture = self.capture_exchange(
             fetched.url, exchange, fetched.body, fetched.received_at, fetched.address
         )
+        if fetched.rendered is None:
+            return capture
+        return replace(capture, conversion=self._conversion(capture, fetched.rendered))
 
     def capture_exchange(
         self, url: str, exchange: HttpExchange, body: bytes, received_at: float, address: str
@@ -171,6 +176,17 @@ class WarcRecordBuilder:
         return _record(
             WarcRecordType.metadata, record_id, capture.date, fields, _warc_fields(about)
         )
+
+    def _conversion(self, capture: WarcCapture, html: bytes) -> bytes:
+        """Return the record of a page as a browser rendered it (WARC 1.1, 6.9)."""
+        fields = {
+            "WARC-Target-URI": capture.url,
+            "WARC-Warcinfo-ID": _bracketed(self.warcinfo_id),
+            "WARC-Refers-To": _bracketed(capture.record_id),
+            "Content-Type": RENDERED_TYPE,
+        }
+        record_id = _urn(f"{capture.record_id} conversion")
+        return _record(WarcRecordType.conversion, record_id, capture.date, fields, html)
 
     def _request(
         self, head: bytes, response_id: str, date: str, fields: Mapping[str, str]

@@ -143,7 +143,7 @@ class PolitenessMiddleware:
         update_state(request, direct_request=None)
         if url is not None and not is_leased(request, self._session):
             direct_request = self._session.crawl_of(url).direct_requests.add(
-                url, self._session.now()
+                url, self._session.now(), state_of(request).page_lease
             )
             try:
                 await wait_for_turn(self._session, direct_request)
@@ -222,7 +222,7 @@ async def claim_address(session: CrawlSession, request: Request, address: str) -
     url, direct_request = normalize_url(request.url), state.direct_request
     if url is None:
         return
-    lease = state.lease if direct_request is None else None
+    lease = state.lease if direct_request is None else direct_request.page_lease
     direct_requests = session.crawl_of(url).direct_requests
     if direct_request is not None:
         direct_requests.hold_back(direct_request)

@@ -21,6 +21,7 @@ from focused.scrapy_addon.outcomes import (
     ResponseTooLargeError,
     outcome_from_exception,
     outcome_from_scrapy_response,
+    shown_response,
 )
 from focused.scrapy_addon.request_state import handled, state_of, update_state
 from focused.scrapy_addon.robots_request import (
@@ -88,7 +89,7 @@ class SettlingMiddleware:
             raise IgnoreRequest(f"no page: {settled.failure}")
         relevance = None if settled.classification is None else settled.classification.relevance
         update_state(request, settled=settled, left_out=settled.is_noindex, relevance=relevance)
-        return response
+        return shown_response(response, settled)
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Settle a request without a response."""

@@ -1,0 +1,160 @@
+"""Pages that need JavaScript: count them, decide which are rendered, and learn from the results.
+
+The driver asks :meth:`JavascriptPages.select` between the arrival of a page and its settling, lets
+a renderer run the page's scripts, and returns the result by :meth:`JavascriptPages.learn`. What was
+learned of a host is a value of the crawl's bookkeeping, written in the transaction of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from focused.crawl.crawl_stats import Counters
+from focused.crawl.listeners import SettledEvent
+from focused.crawl.page_parser import ParsedPage
+from focused.frontier.queued_link import QueuedLink
+from focused.rendering.decision import (
+    Gain,
+    HostRendering,
+    count_seen,
+    is_worth_rendering,
+    learn_cost,
+    learn_gain,
+    measure_gain,
+    new_seed,
+)
+from focused.rendering.detector import JavascriptNeed, javascript_need
+from focused.rendering.renderer import RenderFailure, RenderResult
+from focused.storage.tables import Tables
+from focused.topic import Topic
+from focused.web.page import Failed, FailureKind, Fetched, Page
+
+MAX_HOSTS = 10_000
+"""Hosts that are remembered; the pages of others are counted, and decided by the priors."""
+
+_META = "javascript/"
+_MIN_REQUEST_S = 0.5
+_HOST_OF_OTHERS = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderCandidate:
+    """A page to render: its raw version, None if it shows nothing, and how likely it needs it."""
+
+    url: str
+    host: str
+    need: JavascriptNeed
+    raw: Page | None
+    request_s: float
+
+
+class JavascriptPages:
+    """The pages of one crawl that need JavaScript; a listener of settled links.
+
+    Persistent; the caller commits.
+    """
+
+    def __init__(self, topic: Topic, tables: Tables, counters: Counters) -> None:
+        self.renders = topic.scope.javascript == "render"
+        self._reports = topic.scope.javascript == "report"
+        self._politeness = topic.politeness
+        self._seed = new_seed(topic.name)
+        self._tables = tables
+        self._counters = counters
+        self.hosts: dict[str, HostRendering] = {
+            key.decode().removeprefix(_META): msgspec.json.decode(raw, type=HostRendering)
+            for key, raw in tables.scan("meta", _META.encode())
+        }
+        """What was learned, by host."""
+
+    def on_settled(self, event: SettledEvent) -> None:
+        """Count a page that shows nothing without JavaScript, if the crawl renders none."""
+        settled, fetched = event.settled, event.outcome
+        if not self._reports or not isinstance(fetched, Fetched):
+            return
+        page: Page | Failed | None = settled.page
+        if page is None and settled.failure == FailureKind.EMPTY:
+            page = Failed(fetched.url, FailureKind.EMPTY)
+        if page is not None and javascript_need(fetched, page) is JavascriptNeed.LIKELY:
+            self._count_needing(settled.link.host)
+
+    def select(
+        self, link: QueuedLink, fetched: Fetched, parsed: ParsedPage | Failed
+    ) -> RenderCandidate | None:
+        """Return the candidate if the page of ``link`` is worth rendering, else None."""
+        raw = parsed if isinstance(parsed, Failed) else parsed.page
+        need = javascript_need(fetched, raw)
+        if need is JavascriptNeed.NONE:
+            return None
+        if need is JavascriptNeed.LIKELY:
+            self._count_needing(link.host)
+        host = self._host(link.host)
+        count_seen(host, fetched.url, need)
+        if not is_worth_rendering(host, fetched.url, need, link.score, self._seed):
+            self._counters.count_javascript(f"not-worth-it/{need}")
+            return None
+        request_s = max(self._politeness.delay_of(link.host), fetched.elapsed_s, _MIN_REQUEST_S)
+        page = None if isinstance(raw, Failed) else raw
+        return RenderCandidate(fetched.url, link.host, need, page, request_s)
+
+    def learn(self, candidate: RenderCandidate, result: RenderResult, shown: Page | None) -> bool:
+        """Learn what rendering brought; return whether the rendered page is to be used.
+
+        ``shown`` is the rendered page, None if there is none.
+        """
+        host = self._host(candidate.host)
+        count = self._counters.count_javascript
+        if result.failure is not None:
+            host.failures[result.failure] = host.failures.get(result.failure, 0) + 1
+            count(f"failed/{result.failure}")
+        for reason, times in result.refused.items():
+            host.refused[reason] = host.refused.get(reason, 0) + times
+            count(f"refused/{reason}", times)
+        if result.failure is RenderFailure.NO_BROWSER:
+            self._save(candidate.host, host)
+            return False
+        gain = Gain(0, 0, 0) if shown is None else measure_gain(candidate.raw, shown)
+        learn_gain(host, candidate.url, candidate.need, gained=gain.is_gain)
+        learn_cost(host, result.seconds, candidate.request_s)
+        host.rendered += 1
+        host.gained += gain.is_gain
+        host.requests += result.requests
+        host.seconds += result.seconds
+        count("rendered")
+        count("gained", int(gain.is_gain))
+        count("cut", int(result.is_cut))
+        count("requests", result.requests)
+        self._counters.bytes += result.request_bytes
+        self._save(candidate.host, host)
+        return gain.is_gain
+
+    def is_usually_rendered(self, host: str) -> bool:
+        """Whether most pages of a host had to be rendered: their raw responses say little."""
+        known = self.hosts.get(host)
+        return self.renders and known is not None and known.gained > known.needing // 2 > 0
+
+    def needing_by_host(self, limit: int) -> Mapping[str, int]:
+        """Return how many pages show nothing without JavaScript, by host, most first."""
+        counts = ((name, host.needing) for name, host in self.hosts.items() if host.needing)
+        return dict(sorted(counts, key=lambda each: (-each[1], each[0]))[:limit])
+
+    def _count_needing(self, name: str) -> None:
+        host = self._host(name)
+        host.needing += 1
+        self._counters.count_javascript("needing")
+        self._save(name, host)
+
+    def _host(self, name: str) -> HostRendering:
+        if name not in self.hosts and len(self.hosts) >= MAX_HOSTS:
+            name = _HOST_OF_OTHERS
+        return self.hosts.setdefault(name, HostRendering())
+
+    def _save(self, name: str, host: HostRendering) -> None:
+        if self.hosts.get(name) is not host:
+            name = _HOST_OF_OTHERS
+        value: Any = host
+        self._tables.put_meta(f"{_META}{name}", value)

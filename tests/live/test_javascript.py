@@ -1,0 +1,369 @@
+"""Crawls of sites that need JavaScript, over loopback with a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.corpus.export import export_corpus
+from focused.corpus.export_options import ExportOptions
+from focused.rendering.browser_process import process_tree
+from focused.reports.crawl_folder import read_crawl
+from focused.reports.crawl_report import build_report
+from focused.web.warc_reader import read_response
+from tests.support.access_rules import ROBOTS, Rules, violations
+from tests.support.browser_pages import SANDBOX, browser, listener
+from tests.support.crawling import Finished, write_topic
+from tests.support.hostile_hosts import Answer, Behaviour, HostileHosts, pages, serve_hosts
+from tests.support.javascript_sites import FRAMEWORKS, SITES, SitePage, site_responses
+from tests.support.name_server import at, serve_names
+from tests.support.warm import crawl_warm, start_warm
+
+pytestmark = pytest.mark.long
+
+ADDRESSES = {f"{kind}.test": f"127.0.0.{71 + n}" for n, kind in enumerate(SITES)}
+PAGES = 12
+WORDS = (
+    "Whales of the genus {name} dive for squid in the {sea} sea and breathe at the surface. "
+    "Their calves stay with them for {n} months, and learn the songs of the herd in that time."
+)
+SCRIPTED = {"FOCUSED_JAVASCRIPT_SANDBOX": SANDBOX}
+
+
+def content(kind: str) -> dict[str, SitePage]:
+    """A first page that leads to all others, by two levels; each site has words of its own."""
+    found = {}
+    paths = [f"/whales/{n}" for n in range(PAGES)]
+    for n, path in enumerate(paths):
+        text = WORDS.format(name=f"{kind} {n}", sea=f"{kind}-{n * 7}", n=n + 3)
+        seen = f"The {kind} fleet of {1900 + n} saw {n * 11} of them near port {n}."
+        links = [(f"/whales/{n + 6}", f"whale {n + 6}")] if n + 6 < PAGES else [("/", "whales")]
+        found[path] = SitePage(f"Whale {n} of {kind}", [text, seen], links)
+    first = [(path, f"whale {n}") for n, path in enumerate(paths[:6])]
+    return {"/": SitePage(f"All whales of {kind}", [f"Whales of {kind}."], first), **found}
+
+
+def behaviour(kind: str, robots: str = "") -> Behaviour:
+    answers: dict[str, Answer] = {
+        path: (each.status, each.body, {"Content_Type": each.content_type})
+        for path, each in site_responses(kind, content(kind)).items()
+    }
+    if robots:
+        answers[ROBOTS] = (200, robots, {"Content_Type": "text/plain"})
+    return pages(answers)
+
+
+@contextmanager
+def serving(hosts: Mapping[str, Behaviour]) -> Iterator[tuple[HostileHosts, str]]:
+    addresses = {host: at(ADDRESSES.get(host, "127.0.0.70")) for host in hosts}
+    with serve_names(addresses) as names, serve_hosts(lambda port: hosts) as served:
+        yield served, names.address
+
+
+def run(folder: Path, served: HostileHosts, names: str, **given: Any) -> Finished:
+    settings = {"FOCUSED_DNS_SERVERS": names, **SCRIPTED, **given.pop("settings", {})}
+    topic = topic_of(folder, served, **given)
+    return crawl_warm(topic, "", **settings)
+
+
+def topic_of(
+    folder: Path,
+    served: HostileHosts,
+    *,
+    javascript: str = "render",
+    delay_s: float = 0.0,
+    scope: str = "",
+    **sections: Any,
+) -> Path:
+    return write_topic(
+        folder,
+        *(served.url(host) for host in served.hosts),
+        delay_s=delay_s,
+        timeout_s=20.0,
+        scope=f'private_addresses = true\njavascript = "{javascript}"\n{scope}',
+        **sections,
+    )
+
+
+def stats(finished: Finished) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((finished.folder / "stats.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[HostileHosts, str]]:
+    browser()
+    with serving({f"{kind}.test": behaviour(kind) for kind in SITES}) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def rendered(
+    served: tuple[HostileHosts, str], tmp_path_factory: pytest.TempPathFactory
+) -> Finished:
+    finished = run(tmp_path_factory.mktemp("rendered"), *served)
+    assert finished.status == 0, finished.output
+    return finished
+
+
+@pytest.fixture(scope="module")
+def reported(
+    served: tuple[HostileHosts, str], tmp_path_factory: pytest.TempPathFactory
+) -> Finished:
+    finished = run(tmp_path_factory.mktemp("reported"), *served, javascript="report")
+    assert finished.status == 0, finished.output
+    return finished
+
+
+def on_topic(finished: Finished, kind: str) -> int:
+    crawled = finished.pages
+    return int(crawled[crawled["host"].str.startswith(f"{kind}.")]["on_topic"].sum())
+
+
+@pytest.mark.parametrize("kind", SITES)
+def test_every_page_of_every_site_is_found(rendered: Finished, kind: str) -> None:
+    assert on_topic(rendered, kind) == PAGES + 1
+
+
+@pytest.mark.parametrize("kind", FRAMEWORKS)
+def test_without_rendering_the_sites_of_frameworks_show_nothing(
+    reported: Finished, kind: str
+) -> None:
+    assert on_topic(reported, kind) == 0
+
+
+def test_only_pages_that_need_it_are_rendered(rendered: Finished) -> None:
+    events, needed = stats(rendered)["javascript"], len(FRAMEWORKS) * (PAGES + 1)
+    assert events["gained"] == events["needing"] == needed
+    assert events["rendered"] <= 1.2 * needed
+    crawled = rendered.pages
+    assert set(crawled[crawled["rendered"]]["host"].str.partition(".")[0]) == set(FRAMEWORKS)
+
+
+def test_bundles_are_fetched_once_a_crawl(
+    served: tuple[HostileHosts, str], rendered: Finished
+) -> None:
+    assets = [each.path for each in served[0].accesses if each.path.endswith(".js")]
+    assert max(map(assets.count, set(assets))) <= 1
+
+
+def test_the_report_names_the_hosts_that_show_nothing(reported: Finished) -> None:
+    found = stats(reported)
+    assert found["javascript"] == {"needing": 3}
+    assert sorted(host.split(".")[0] for host in found["javascript_hosts"]) == sorted(FRAMEWORKS)
+    report = build_report(read_crawl(reported.folder))
+    assert report.javascript["needing"] == 3
+    assert 'scope.javascript = "render"' in reported.output
+
+
+def test_the_warc_has_the_raw_response_and_the_rendered_page(rendered: Finished) -> None:
+    crawled = rendered.pages
+    row = crawled[crawled["title"] == "Whale 3 of vue"].iloc[0]
+    record = read_response(rendered.folder / row["warc_file"], int(row["warc_offset"]))
+    assert record is not None
+    assert b"Whales of the genus vue 3" in record.body
+    assert record.headers["content-type"] == "text/html; charset=utf-8"
+    assert row["bytes"] < 500
+
+
+def test_rendered_pages_are_exported(rendered: Finished, tmp_path: Path) -> None:
+    export_corpus(rendered.folder, tmp_path / "corpus", ExportOptions("jsonl"), now=0.0)
+    lines = "".join(file.read_text() for file in (tmp_path / "corpus").glob("*.jsonl*"))
+    for kind in FRAMEWORKS:
+        assert f"Whales of the genus {kind} 7 dive" in lines
+
+
+def test_subrequests_obey_robots_txt_delay_and_one_connection(tmp_path: Path) -> None:
+    browser()
+    robots = "User-agent: *\nDisallow: /api/whales/3\n"
+    delay_s = 0.3
+    with serving({f"{kind}.test": behaviour(kind, robots) for kind in FRAMEWORKS}) as opened:
+        finished = run(
+            tmp_path,
+            *opened,
+            delay_s=delay_s,
+            politeness="fetch_time_factor = 0",
+            budget="pages = 15",
+        )
+        accesses = list(opened[0].accesses)
+    assert finished.status == 0, finished.output
+    assert any(each.path.startswith("/api/") for each in accesses)
+    rules = Rules(delay_s, closed={f"{kind}.test": ["/api/whales/3"] for kind in FRAMEWORKS})
+    assert violations(accesses, rules) == []
+    assert all(each.host in opened[0].hosts for each in accesses)
+    assert stats(finished)["javascript"].get("refused/robots", 0) >= 0
+
+
+def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path: Path) -> None:
+    browser()
+    with serving({"vue.test": behaviour("vue")}) as opened:
+        finished = run(
+            tmp_path,
+            *opened,
+            delay_s=1.2,
+            budget="pages = 2",
+            settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 2.5},
+        )
+    assert stats(finished)["javascript"]["gained"] == 2
+    assert finished.fetched()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"FOCUSED_JAVASCRIPT_BROWSER": "/nowhere/chromium"}, "/nowhere/chromium is no program"),
+        pytest.param(
+            {"FOCUSED_JAVASCRIPT_SANDBOX": True},
+            "FOCUSED_JAVASCRIPT_SANDBOX = False",
+            marks=pytest.mark.skipif(SANDBOX, reason="only as root"),
+        ),
+    ],
+)
+def test_without_a_browser_the_crawl_runs_and_says_what_it_missed(
+    tmp_path: Path, settings: Mapping[str, Any], reason: str
+) -> None:
+    browser()
+    with serving({f"{kind}.test": behaviour(kind) for kind in ("plain", "react")}) as opened:
+        finished = run(tmp_path, *opened, settings=settings)
+    assert finished.status == 0, finished.output
+    assert on_topic(finished, "plain") == PAGES + 1
+    assert finished.output.count("pages are not rendered") == 1
+    assert reason in finished.output
+    events = stats(finished)["javascript"]
+    assert events["failed/no-browser"] == events["needing"] == 1
+    assert "no-browser" in finished.output
+
+
+def children(pid: int) -> list[int]:
+    return [each for each in process_tree(pid)[1:] if is_running(each)]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def page_processes(pid: int) -> list[int]:
+    found = []
+    for each in children(pid):
+        try:
+            command = Path(f"/proc/{each}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"--headless" in command and b"--type=" not in command:
+            found.append(each)
+    return found
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple[Any, Path]]:
+    browser()
+    with serving({f"{kind}.test": behaviour(kind) for kind in FRAMEWORKS}) as opened:
+        topic = topic_of(tmp_path, opened[0], delay_s=0.4)
+        process = start_warm(topic, "", FOCUSED_DNS_SERVERS=opened[1], **SCRIPTED)
+        try:
+            wait_until(lambda: page_processes(process.pid or 0))
+            yield process, topic
+        finally:
+            process.kill()
+            process.join()
+
+
+def test_the_crawl_survives_a_killed_browser(running: tuple[Any, Path]) -> None:
+    process, topic = running
+    for pid in page_processes(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.join(200)
+    assert process.exitcode == 0, (topic.parent / "output").read_text()
+    finished = Finished(0, "", topic.parent / "out")
+    events = stats(finished)["javascript"]
+    found = sum(on_topic(finished, kind) for kind in FRAMEWORKS)
+    lost = events.get("failed/crashed", 0)
+    # The first pages lead to all others.
+    assert found >= (len(FRAMEWORKS) - lost) * (PAGES + 1)
+    assert found + lost >= len(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_outlives_the_crawl(running: tuple[Any, Path], number: int) -> None:
+    process, _ = running
+    started = children(process.pid)
+    os.kill(process.pid, number)
+    process.join(60)
+    assert process.exitcode is not None
+    wait_until(lambda: not [pid for pid in started if is_running(pid)])
+
+
+def test_a_stopped_crawl_renders_its_pages_when_it_continues(running: tuple[Any, Path]) -> None:
+    process, topic = running
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    assert process.exitcode == 0
+    crawled = Finished(0, "", topic.parent / "out").pages
+    shells = crawled[(crawled["outcome"] == "fetched") & ~crawled["rendered"]]
+    assert shells.empty
+
+
+HOSTILE = """<!doctype html><title>Whales</title><div id="app"></div><script>
+const port = PORT
+for (const act of [
+  () => fetch(`http://127.0.0.1:${port}/fetch`).catch(() => 0),
+  () => fetch('file:///etc/passwd').catch(() => 0),
+  () => navigator.sendBeacon(`http://127.0.0.1:${port}/beacon`, 'x'),
+  () => new WebSocket(`ws://127.0.0.1:${port}/`),
+  () => new EventSource(`http://127.0.0.1:${port}/events`),
+  () => { new Image().src = `http://127.0.0.1:${port}/image` },
+  () => open(`http://127.0.0.1:${port}/popup`),
+  () => { document.body.innerHTML += `<iframe src="http://127.0.0.1:${port}/frame"></iframe>` },
+  () => navigator.serviceWorker.register('/worker.js').catch(() => 0),
+  () => new RTCPeerConnection({iceServers: [{urls: `stun:127.0.0.1:${port}`}]})
+    .createDataChannel('x'),
+  () => setInterval(() => fetch('/poll?' + Math.random()), 10),
+  () => { location = `http://127.0.0.1:${port}/location` },
+]) { try { act() } catch (error) { } }
+</script>"""
+
+
+def test_hostile_pages_reach_nothing_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    browser()
+    with listener() as elsewhere:
+        hostile = {
+            "/": (
+                *(200, '<title>Whales</title><a href="/loop">whale</a><a href="/bomb">whale</a>'),
+                {},
+            ),
+            "/loop": (200, "<title>Whale</title><script>while (true) {}</script>", {}),
+            "/bomb": (200, HOSTILE.replace("PORT", str(elsewhere.port)), {}),
+        }
+        hosts = {"hostile.test": pages(hostile), "svelte.test": behaviour("svelte")}
+        with serving(hosts) as opened:
+            finished = run(
+                tmp_path,
+                *opened,
+                settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 2, "FOCUSED_JAVASCRIPT_REQUESTS": 20},
+            )
+            polled = [each.path for each in opened[0].accesses if each.path.startswith("/poll")]
+        assert not elsewhere.was_reached()
+    assert finished.status == 0, finished.output
+    assert on_topic(finished, "svelte") == PAGES + 1
+    events = stats(finished)["javascript"]
+    assert events["failed/timeout"] >= 1
+    assert events["refused/private-address"] + events["refused/kind"] >= 3
+    assert len(polled) <= 20

@@ -1,0 +1,3 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { defineConfig } from 'vite'
+export default defineConfig({ plugins: [svelte()] })
