@@ -44,7 +44,7 @@ PAGES_PER_BROWSER = 500
 """Pages after which a new browser is started."""
 
 _WATCH_S = 0.1
-_MAX_FAILED_STARTS = 5
+_MAX_FAILED_STARTS = 4
 _MAX_BACKOFF_S = 60.0
 
 _ARGUMENTS = (
@@ -152,20 +152,29 @@ class ChromiumRenderer:
                 raise BrowserUnavailableError("the crawl ends")
             if self._failed_starts >= _MAX_FAILED_STARTS:
                 raise BrowserUnavailableError("the browser failed too often")
+            try:
+                current = self._current = await self._start_patiently()
+            except BrowserUnavailableError:
+                self._failed_starts = _MAX_FAILED_STARTS
+                raise
+            self.starts += 1
+            return current
+
+    async def _start_patiently(self) -> OpenBrowser:
+        """Start the browser, a few times if it fails. Raises BrowserUnavailableError."""
+        while True:
             wait_s = self._may_start_at - self._clock()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
             try:
-                self._current = await self._start()
+                return await self._start()
             except BrowserUnavailableError:
-                self._failed_starts = _MAX_FAILED_STARTS
                 raise
             except Exception as error:  # Playwright's, or the system's
                 self._back_off()
-                detail = str(error).strip().partition("\n")[0][:200]
-                raise BrowserUnavailableError(f"the browser did not start: {detail}") from error
-            self.starts += 1
-            return self._current
+                if self._failed_starts >= _MAX_FAILED_STARTS:
+                    detail = str(error).strip().partition("\n")[0][:200]
+                    raise BrowserUnavailableError(f"the browser did not start: {detail}") from error
 
     def _back_off(self) -> None:
         self._failed_starts += 1

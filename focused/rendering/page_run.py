@@ -117,6 +117,7 @@ class PageRun:
             )
             return await self._render_in(context)
         except Exception as error:  # Playwright's, whatever page and browser did
+            await asyncio.sleep(2 * _TICK_S)  # the end of a process is reported after its errors
             if not self._current.browser.is_connected() or self._has_crashed:
                 return self._crashed()
             if context is None or isinstance(error, TimeoutError):
