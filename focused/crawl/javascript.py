@@ -128,6 +128,7 @@ class JavascriptPages:
         count("gained", int(gain.is_gain))
         count("cut", int(result.is_cut))
         count("requests", result.requests)
+        count("milliseconds", round(1_000 * result.seconds))
         self._counters.bytes += result.request_bytes
         self._save(candidate.host, host)
         return gain.is_gain

@@ -51,11 +51,11 @@ class CrawlReport:
     exceed the links taken of a page; links count each time they are met. ``javascript`` counts the
     events of rendering, ``javascript_hosts`` the pages of hosts that show nothing without
     JavaScript. ``long_crawl_delays_s`` lists crawl-delays above an hour of hosts with links left.
-    ``mirrors`` maps a site to the preferred site with the same pages. ``reliability`` is None where no page was scored or the
-    policy's scores are no probabilities. ``freshness`` is None where no page was visited again,
-    ``links`` without a link graph. ``drift`` is None where no page was classified, ``time_profile``
-    (of the last session) where the crawl did not end normally. ``curve`` has rows of pages fetched,
-    cumulative and rolling harvest rate.
+    ``mirrors`` maps a site to the preferred site with the same pages. ``reliability`` is None where
+    no page was scored or the policy's scores are no probabilities. ``freshness`` is None where no
+    page was visited again, ``links`` without a link graph. ``drift`` is None where no page was
+    classified, ``time_profile`` (of the last session) where the crawl did not end normally.
+    ``curve`` has rows of pages fetched, cumulative and rolling harvest rate.
     """
 
     folder: str

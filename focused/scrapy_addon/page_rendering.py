@@ -141,7 +141,11 @@ class BrowserRendering:
         parsed = shown[1]
         is_new = shown[0].rendered is not None and isinstance(parsed, ParsedPage)
         page = parsed.page if is_new and isinstance(parsed, ParsedPage) else None
-        return shown if crawl.javascript.learn(candidate, result, page) else raw
+        if crawl.javascript.learn(candidate, result, page):
+            return shown
+        if result.html is not None:
+            logger.info("%s was rendered without gain", candidate.url)
+        return raw
 
     async def _render(self, lease: int, fetched: Fetched) -> RenderResult:
         """Render the page, unless the crawl ends meanwhile."""
