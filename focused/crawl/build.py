@@ -178,7 +178,9 @@ def build_crawl(
         listeners.append(second_fetches)
     javascript = None
     if scope.javascript != "ignore":
-        javascript = JavascriptPages(topic, tables, counters)
+        javascript = JavascriptPages(
+            topic, tables, counters, lambda name: frontier.count(frontier.hosts.get(name))
+        )
         listeners.append(javascript)
     if policy.reprioritiser is not None:
         listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))

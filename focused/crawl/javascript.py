@@ -7,9 +7,8 @@ learned of a host is a value of the crawl's bookkeeping, written in the transact
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -37,6 +36,8 @@ MAX_HOSTS = 10_000
 """Hosts that are remembered; the pages of others are counted, and decided by the priors."""
 
 _META = "javascript/"
+_SCORES_META = "javascript_scores"
+_MEMORY_LINKS = 1_000
 _MIN_REQUEST_S = 0.5
 _HOST_OF_OTHERS = ""
 
@@ -52,13 +53,32 @@ class RenderCandidate:
     request_s: float
 
 
+class _MeanScore(msgspec.Struct):
+    """The mean score of the links fetched; the last :data:`_MEMORY_LINKS` count most."""
+
+    links: int = 0
+    mean: float = 0.0
+
+    def add(self, score: float) -> None:
+        self.links = min(self.links + 1, _MEMORY_LINKS)
+        self.mean += (score - self.mean) / self.links
+
+
 class JavascriptPages:
     """The pages of one crawl that need JavaScript; a listener of settled links.
 
     Persistent; the caller commits.
     """
 
-    def __init__(self, topic: Topic, tables: Tables, counters: Counters) -> None:
+    def __init__(
+        self,
+        topic: Topic,
+        tables: Tables,
+        counters: Counters,
+        count_queued: Callable[[str], int],
+    ) -> None:
+        """``count_queued`` returns the number of queued links of a host."""
+        self._count_queued = count_queued
         self.renders = topic.scope.javascript == "render"
         self._reports = topic.scope.javascript == "report"
         self._politeness = topic.politeness
@@ -70,6 +90,7 @@ class JavascriptPages:
             for key, raw in tables.scan("meta", _META.encode())
         }
         """What was learned, by host."""
+        self._scores = msgspec.convert(tables.get_meta(_SCORES_META) or {}, _MeanScore)
 
     def on_settled(self, event: SettledEvent) -> None:
         """Count a page that shows nothing without JavaScript, if the crawl renders none."""
@@ -86,6 +107,7 @@ class JavascriptPages:
         self, link: QueuedLink, fetched: Fetched, parsed: ParsedPage | Failed
     ) -> RenderCandidate | None:
         """Return the candidate if the page of ``link`` is worth rendering, else None."""
+        value = self._value_of(link)
         raw = parsed if isinstance(parsed, Failed) else parsed.page
         need = javascript_need(fetched, raw)
         if need is JavascriptNeed.NONE:
@@ -94,7 +116,8 @@ class JavascriptPages:
             self._count_needing(link.host)
         host = self._host(link.host)
         count_seen(host, fetched.url, need)
-        if not is_worth_rendering(host, fetched.url, need, link.score, self._seed):
+        queued = self._count_queued(link.host)
+        if not is_worth_rendering(host, fetched.url, need, value, self._seed, queued=queued):
             self._counters.count_javascript(f"not-worth-it/{need}")
             return None
         request_s = max(self._politeness.delay_of(link.host), fetched.elapsed_s, _MIN_REQUEST_S)
@@ -143,6 +166,13 @@ class JavascriptPages:
         counts = ((name, host.needing) for name, host in self.hosts.items() if host.needing)
         return dict(sorted(counts, key=lambda each: (-each[1], each[0]))[:limit])
 
+    def _value_of(self, link: QueuedLink) -> float:
+        """Return the score of a link relative to the mean score of the links fetched."""
+        if not link.features:  # the score of a seed was not predicted
+            return 1.0
+        self._scores.add(link.score)
+        return link.score / self._scores.mean if self._scores.mean > 0 else 1.0
+
     def _count_needing(self, name: str) -> None:
         host = self._host(name)
         host.needing += 1
@@ -157,5 +187,5 @@ class JavascriptPages:
     def _save(self, name: str, host: HostRendering) -> None:
         if self.hosts.get(name) is not host:
             name = _HOST_OF_OTHERS
-        value: Any = host
-        self._tables.put_meta(f"{_META}{name}", value)
+        for key, value in ((f"{_META}{name}", host), (_SCORES_META, self._scores)):
+            self._tables.put_meta(key, value)

@@ -3,9 +3,11 @@
 Whether rendering adds text or links is a Bernoulli variable for each template and
 :class:`~focused.rendering.detector.JavascriptNeed`. Its Beta posterior begins with what the same
 host's other templates taught, and those with the prior of the need. A page is rendered if
-``p * relevance >= PRICE * cost``: ``p`` is drawn from the posterior (Thompson sampling, 1933), so
-that templates of uncertain gain are sampled and certain ones are not; ``relevance`` is that
-predicted for the link; ``cost`` is the time that rendering occupies the host, in requests to it.
+``p * value >= PRICE * cost``: ``p`` is drawn from the posterior (Thompson sampling, 1933), so that
+templates of uncertain gain are sampled and certain ones are not; ``value`` is the relevance
+predicted for the link, relative to the mean of the links that the crawl fetches: what else it could
+do; ``cost`` is the time that rendering occupies the host, in requests to it. A host with few other
+links has nothing better to do: pages that show nothing cost less there.
 
 Evidence fades with the pages seen since, rendered or not: a site that changes is sampled again.
 """
@@ -31,8 +33,8 @@ PRIORS = {
 PRIOR_WEIGHT = 2.0
 """Pages that a prior counts as."""
 
-PRICE = 0.05
-"""Relevant pages that one request to the host is worth."""
+PRICE = 0.1
+"""What one request to the host is worth, in average pages."""
 
 FIRST_COST = 3.0
 MIN_COST = 2.0
@@ -41,8 +43,13 @@ MIN_COST = 2.0
 MEMORY_PAGES = 150.0
 """Pages of a template after which its evidence counts 1/e."""
 
-MIN_RELEVANCE = 0.05
-"""Predicted relevances are no better known than this."""
+MANY_LINKS = 50
+MIN_SHARE = 0.1
+"""Rendering has its full price at hosts with so many queued links, at others this share or more."""
+
+MIN_VALUE = 0.1
+MAX_VALUE = 2.0
+"""Predicted relevances are not known better than this."""
 
 MAX_TEMPLATES = 64
 """Templates of a host that are told apart."""
@@ -133,18 +140,27 @@ def probability(host: HostRendering, template: str, need: JavascriptNeed) -> flo
 
 
 def is_worth_rendering(
-    host: HostRendering, url: str, need: JavascriptNeed, relevance: float, seed: int
+    host: HostRendering,
+    url: str,
+    need: JavascriptNeed,
+    value: float,
+    seed: int,
+    *,
+    queued: int = MANY_LINKS,
 ) -> bool:
     """Decide whether to render the page of ``url``; deterministic given ``seed`` and ``host``.
 
-    ``relevance`` is the predicted one of its link, in [0, 1].
+    ``value`` is the predicted relevance of its link, relative to that of an average link;
+    ``queued`` is the number of queued links of the host.
     """
     if need is JavascriptNeed.NONE:
         return False
     gained, not_gained = _posterior(host, url_template(url), need)
     drawn = random.Random(f"{seed} {host.rendered} {url}").betavariate(gained, not_gained)
     cost = max(host.cost or FIRST_COST, MIN_COST)
-    return drawn * max(relevance, MIN_RELEVANCE) >= PRICE * cost
+    if need is not JavascriptNeed.UNLIKELY:
+        cost *= min(max(queued / MANY_LINKS, MIN_SHARE), 1.0)
+    return drawn * min(max(value, MIN_VALUE), MAX_VALUE) >= PRICE * cost
 
 
 def count_seen(host: HostRendering, url: str, need: JavascriptNeed) -> None:

@@ -35,7 +35,7 @@ def _run(host: HostRendering, need: JavascriptNeed, pages: range, *, gains: bool
     rendered = 0
     for n in pages:
         count_seen(host, _url(n), need)
-        if is_worth_rendering(host, _url(n), need, 0.5, seed=1):
+        if is_worth_rendering(host, _url(n), need, 1.0, seed=1):
             rendered += 1
             host.rendered += 1
             learn_gain(host, _url(n), need, gained=gains)
@@ -93,16 +93,23 @@ def test_a_page_without_scripts_is_never_rendered():
 
 def test_irrelevant_links_are_not_worth_the_cost():
     host = HostRendering(cost=5.0)
-    assert not any(is_worth_rendering(host, _url(n), LIKELY, 0.05, seed=1) for n in range(100))
-    assert all(is_worth_rendering(host, _url(n), LIKELY, 0.9, seed=1) for n in range(20))
+    assert not any(is_worth_rendering(host, _url(n), LIKELY, 0.1, seed=1) for n in range(100))
+    assert all(is_worth_rendering(host, _url(n), LIKELY, 1.8, seed=1) for n in range(20))
+
+
+def test_a_host_without_other_links_has_time_for_irrelevant_pages():
+    host = HostRendering(cost=5.0)
+    assert all(is_worth_rendering(host, _url(n), LIKELY, 0.2, seed=1, queued=3) for n in range(20))
+    unlikely = [is_worth_rendering(host, _url(n), UNLIKELY, 0.2, 1, queued=3) for n in range(99)]
+    assert not any(unlikely)
 
 
 def test_expensive_pages_need_relevant_links():
     cheap, dear = HostRendering(), HostRendering()
     learn_cost(cheap, 1.0, 1.0)
     learn_cost(dear, 60.0, 1.0)
-    assert is_worth_rendering(cheap, _url(1), LIKELY, 0.4, seed=1)
-    assert not is_worth_rendering(dear, _url(1), LIKELY, 0.4, seed=1)
+    assert is_worth_rendering(cheap, _url(1), LIKELY, 0.8, seed=1)
+    assert not is_worth_rendering(dear, _url(1), LIKELY, 0.8, seed=1)
 
 
 def test_templates_of_a_host_teach_each_other_a_little():
@@ -119,8 +126,8 @@ def test_the_decision_repeats_from_stored_state():
     stored = msgspec.json.encode(host)
     again = msgspec.json.decode(stored, type=HostRendering)
     assert again == host
-    assert [is_worth_rendering(host, _url(n), POSSIBLE, 0.1, 7) for n in range(99)] == [
-        is_worth_rendering(again, _url(n), POSSIBLE, 0.1, 7) for n in range(99)
+    assert [is_worth_rendering(host, _url(n), POSSIBLE, 0.2, 7) for n in range(99)] == [
+        is_worth_rendering(again, _url(n), POSSIBLE, 0.2, 7) for n in range(99)
     ]
 
 
