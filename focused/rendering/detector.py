@@ -5,7 +5,6 @@ A page with enough text is not parsed a second time: it costs one search for ``<
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +21,8 @@ ENOUGH_WORDS = 200
 """A page with so many words is not searched for signs."""
 
 _MAX_ROOT_WORDS = 5
-_SCRIPT = re.compile(rb"<script[\s>]", re.IGNORECASE)
+_CHARS_PER_WORD = 10  # also without spaces between words; more is rare
+_SCRIPT_TAGS = (b"<script", b"<SCRIPT")
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _SCRIPT_TYPES = frozenset(
     {"", "module", "text/javascript", "application/javascript", "text/babel", "text/ecmascript"}
@@ -94,12 +94,10 @@ def javascript_need(fetched: Fetched, parsed: Page | Failed) -> JavascriptNeed:
     else:
         if parsed.format:
             return JavascriptNeed.NONE
-        # Long texts need not be split: words of more than 20 characters are rare.
-        words = len(parsed.text[: 20 * ENOUGH_WORDS].split())
-        links = len(parsed.links)
+        words, links = _count_words(parsed.text), len(parsed.links)
     if media_type_of(fetched.headers) not in _HTML_TYPES:
         return JavascriptNeed.NONE
-    if _SCRIPT.search(fetched.body, 0, MAX_PARSED_BYTES) is None:
+    if not any(each in fetched.body for each in _SCRIPT_TAGS):
         return JavascriptNeed.NONE
     if words >= ENOUGH_WORDS:
         return JavascriptNeed.UNLIKELY
@@ -123,6 +121,12 @@ def read_signs(body: bytes, words: int, links: int) -> ScriptSigns:
         has_empty_root=any(map(_is_empty, tree.css(_ROOTS))),
         has_fragment=bool(tree.css("meta[name=fragment]")),
     )
+
+
+def _count_words(text: str) -> int:
+    """Return the number of words, or :data:`ENOUGH_WORDS` without splitting a long text."""
+    at_least = len(text) // _CHARS_PER_WORD
+    return ENOUGH_WORDS if at_least >= ENOUGH_WORDS else max(at_least, len(text.split()))
 
 
 def _type_of(script: LexborNode) -> str:

@@ -73,6 +73,10 @@ def test_pages_without_executable_scripts_need_none(html):
     assert _need(html) is NONE
 
 
+def test_text_without_spaces_counts_by_its_length():
+    assert _need("<p>" + "鲸鱼是海洋中的大型动物" * 60 + "</p><script>track()</script>") is UNLIKELY
+
+
 def test_a_tracking_pixel_for_browsers_without_javascript_asks_for_nothing():
     pixel = '<noscript><img src="https://t.example/p.gif"></noscript><script>t()</script>'
     assert _need(SHORT + pixel) is UNLIKELY
