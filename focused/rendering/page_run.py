@@ -1,7 +1,7 @@
 """One page in a browser: answer its requests, wait until its scripts rest, read its HTML.
 
 Every request of the page is intercepted. The page is read when its document is loaded, no request
-is pending, and none began or ended for :data:`QUIET_S`.
+is pending, none began or ended for :data:`QUIET_S`, and its process is idle.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ _PASSED_HEADERS = ("content-type", "content-security-policy", "cache-control")
 _PASSED_PREFIX = "access-control-"
 
 # Runs in a world of its own: the page's scripts cannot replace what it calls.
-_READ_HTML = """(limit => {
+_READ_HTML = """(async limit => {
+  const idle = {timeout: 1000};
+  await new Promise(done => setTimeout(() => requestIdleCallback(done, idle), 0));
   const root = document.documentElement;
   if (!root) return '';
   const html = root.outerHTML;
@@ -142,17 +144,28 @@ class PageRun:
         )
         going.add_done_callback(_ignore_result)
         try:
-            while not self._has_come_to_rest(going):
-                await asyncio.sleep(_TICK_S)
-                self._count_time()
-                if self._has_crashed or not self._current.browser.is_connected():
+            while True:
+                if not await self._wait_for_rest(going):
                     return self._crashed()
-                if self._is_over():
-                    self._is_cut = True
-                    break
-            return await self._read(context, page)
+                seen = self._seen
+                result = await self._read(context, page)
+                await asyncio.sleep(_TICK_S)  # a request that began meanwhile is reported later
+                if self._is_over() or result.html is None or self._seen == seen:
+                    return result
         finally:
             going.cancel()
+
+    async def _wait_for_rest(self, going: asyncio.Future[Any]) -> bool:
+        """Wait until the page rests, or its time is up; return False when it crashed."""
+        while not self._has_come_to_rest(going):
+            await asyncio.sleep(_TICK_S)
+            self._count_time()
+            if self._has_crashed or not self._current.browser.is_connected():
+                return False
+            if self._is_over():
+                self._is_cut = True
+                break
+        return True
 
     def _has_come_to_rest(self, going: asyncio.Future[Any]) -> bool:
         if going.done() and not self._is_served:
@@ -206,6 +219,7 @@ class PageRun:
                 "expression": _READ_HTML % self._limits.html_bytes,
                 "contextId": world["executionContextId"],
                 "returnByValue": True,
+                "awaitPromise": True,
             },
         )
         return str(answer["result"].get("value") or " ")
@@ -271,6 +285,7 @@ class PageRun:
 
     def _on_loaded(self, _page: Any) -> None:
         self._is_loaded = True
+        self._active_at = self._clock()
 
     def _on_crash(self, _page: Any) -> None:
         self._has_crashed = True

@@ -297,7 +297,8 @@ def test_the_crawl_survives_a_killed_browser(running: tuple[Any, Path]) -> None:
     found = sum(on_topic(finished, kind) for kind in FRAMEWORKS)
     lost = sum(count for event, count in events.items() if event.startswith("failed/"))
     # The first pages lead to all others.
-    assert found >= (len(FRAMEWORKS) - lost) * (PAGES + 1)
+    log = (topic.parent / "output").read_text()
+    assert found >= (len(FRAMEWORKS) - lost) * (PAGES + 1), (events, log)
     assert found + lost >= len(FRAMEWORKS)
 
 

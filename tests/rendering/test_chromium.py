@@ -110,6 +110,17 @@ def test_waiting_for_the_host_does_not_count_for_the_time_of_a_page(window: Wind
     assert not result.is_cut
 
 
+def test_code_that_is_busy_before_its_first_request_is_waited_for(window: Window) -> None:
+    site = Site({f"{URL}/late.txt": ("text/plain", "late text")})
+    result = window.render(
+        "<body><script>setTimeout(() => { const until = Date.now() + 800;"
+        "while (Date.now() < until); fetch('/late.txt').then(r => r.text())"
+        ".then(t => document.body.append(t)) }, 0)</script>",
+        site,
+    )
+    assert "late text</body>" in text_of(result)
+
+
 def test_images_fonts_media_and_beacons_are_not_fetched(window: Window) -> None:
     site = Site()
     result = window.render(
