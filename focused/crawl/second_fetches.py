@@ -114,6 +114,7 @@ class SecondFetches:
             and not settled.is_noindex
             and found is not None
             and found.on_topic
+            and settled.rendered is None  # the second fetch is not rendered
         )
         if is_harvest and settled.page is not None:
             self._sample(settled.page)
