@@ -82,7 +82,7 @@ def test_a_site_that_becomes_a_seed_is_open_again(simulate, tmp_path):
 
 
 def test_the_less_is_new_the_longer_its_links_wait(simulate, tmp_path):
-    crawl = simulate(subject(tmp_path), EndlessWeb(sources=4 * SOURCES)).run(pages=MANY_PAGES)
+    crawl = simulate(subject(tmp_path), EndlessWeb(sources=6 * SOURCES)).run(pages=MANY_PAGES)
     guiding = [each.new_relevance for each in crawl.settled if "endless" in each.link.url]
     assert guiding[-1] < guiding[MIN_PAGES - 1] / 2
 
