@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Collection, Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 
 import xxhash
@@ -62,54 +62,59 @@ _MIN_SIGNS_TO_CONVICT = 2
 _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 
-_SIGNS = struct.Struct(">HHH")
-_SIGNS_SUFFIX = b"signs"
 _COUNTS = struct.Struct(">If")
+_SIGNS = struct.Struct(">HHH")
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
 
 
 @dataclass(slots=True)
-class _SiteSigns:
-    """Pages of a site that were the same and another when fetched again, or hid their content."""
+class _SiteEvidence:
+    """What is known of a site.
 
+    The number of pages with evidence and its sum; the keys of sites that link here; how many pages
+    were the same and another when fetched again, or hid their content.
+    """
+
+    pages: int = 0
+    total: float = 0.0
+    sources: tuple[bytes, ...] = ()
     same: int = 0
     other: int = 0
     hiding: int = 0
 
     def packed(self) -> bytes:
-        return _SIGNS.pack(*(min(n, _MAX_COUNTED_SIGNS) for n in astuple(self)))
+        packed = _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
+        if not self.has_signs:  # nearly all sites
+            return packed
+        signs = (min(n, _MAX_COUNTED_SIGNS) for n in (self.same, self.other, self.hiding))
+        return packed + _SIGNS.pack(*signs)
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> _SiteEvidence:
+        has_signs = len(raw) % _KEY_BYTES > 0
+        end = len(raw) - _SIGNS.size * has_signs
+        begins = range(_COUNTS.size, end, _KEY_BYTES)
+        sources = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
+        pages, total = _COUNTS.unpack_from(raw)
+        same, other, hiding = _SIGNS.unpack_from(raw, end) if has_signs else (0, 0, 0)
+        return cls(pages, total, sources, same, other, hiding)
 
     @property
-    def log_odds(self) -> float:
+    def has_signs(self) -> bool:
+        return bool(self.same or self.other or self.hiding)
+
+    @property
+    def signs_log_odds(self) -> float:
         told = _SAME_LOG_ODDS * self.same
         told += _OTHER_LOG_ODDS * self.other + _HIDING_LOG_ODDS * self.hiding
         return min(told, _MAX_SIGNS_LOG_ODDS)
 
 
-@dataclass(slots=True)
-class _SiteEvidence:
-    """The number of pages with evidence and its sum; the keys of sites that link here."""
-
-    pages: int = 0
-    total: float = 0.0
-    sources: tuple[bytes, ...] = ()
-
-    def packed(self) -> bytes:
-        return _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
-
-    @classmethod
-    def unpack(cls, raw: bytes) -> _SiteEvidence:
-        begins = range(_COUNTS.size, len(raw), _KEY_BYTES)
-        sources = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
-        pages, total = _COUNTS.unpack_from(raw)
-        return cls(pages, total, sources)
-
-
 class SiteTrust:
     """Rates pages by their own evidence and their site's; persistent, the caller commits.
 
-    A site is a registered domain, with a row of at most 136 bytes. A page writes the row of its own
+    A site is a registered domain, with a row of at most 142 bytes. A page writes the row of its own
     site, and those of sites that its site did not link to before, at most 20.
     """
 
@@ -156,22 +161,21 @@ class SiteTrust:
             return 0.0
         found = self._load(key)
         if key in self._labelled_spam:
-            return self._with_signs(_posterior(LABELLED_SITE_PROBABILITY, found), key)
+            return _posterior(LABELLED_SITE_PROBABILITY, found)
         of_sources = sum(map(self._probability_by_pages, found.sources))
         linked = (_BASE_SITES * SPAM_SITE_SHARE + of_sources) / (_BASE_SITES + len(found.sources))
         least, most = _PRIOR_LIMITS
-        by_text = _posterior(min(max(linked, least), most), found)
-        return self._with_signs(by_text, key)
+        return _posterior(min(max(linked, least), most), found)
 
     def is_spam_site(self, url: str) -> bool:
         """Whether the site of ``url`` is spam beyond doubt, after several pages."""
         key = site_key(url)
         if self._is_trusted(key):
             return False
-        if self._load(key).pages < MIN_PAGES_TO_CONVICT:
-            signs = self._load_signs(key)
-            if signs.other + signs.hiding < _MIN_SIGNS_TO_CONVICT:
-                return False
+        found = self._load(key)
+        signs = found.other + found.hiding
+        if found.pages < MIN_PAGES_TO_CONVICT and signs < _MIN_SIGNS_TO_CONVICT:
+            return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
     def learn(
@@ -209,41 +213,35 @@ class SiteTrust:
 
     def has_signs(self, url: str) -> bool:
         """Whether anything but text and links was learned of the site of ``url``."""
-        return self._tables.get("site_trust", site_key(url) + _SIGNS_SUFFIX) is not None
+        return self._load(site_key(url)).has_signs
 
     def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
         """Learn whether another page came when a page was fetched again."""
-        signs = self._load_signs(site_key(url))
-        signs.other += is_other
-        signs.same += not is_other
-        self._tables.put("site_trust", site_key(url) + _SIGNS_SUFFIX, signs.packed())
+        key = site_key(url)
+        found = self._load(key)
+        found.other += is_other
+        found.same += not is_other
+        self._tables.put("site_trust", key, found.packed())
 
     def learn_hiding(self, url: str) -> None:
         """Learn that a page on topic hides its content from readers.
 
         By redirection or by hidden text (Gyöngyi and Garcia-Molina 2005, "Web spam taxonomy").
         """
-        signs = self._load_signs(site_key(url))
-        signs.hiding += 1
-        self._tables.put("site_trust", site_key(url) + _SIGNS_SUFFIX, signs.packed())
-
-    def _load_signs(self, key: bytes) -> _SiteSigns:
-        raw = self._tables.get("site_trust", key + _SIGNS_SUFFIX)
-        return _SiteSigns() if raw is None else _SiteSigns(*_SIGNS.unpack(raw))
+        key = site_key(url)
+        found = self._load(key)
+        found.hiding += 1
+        self._tables.put("site_trust", key, found.packed())
 
     def _probability_by_pages(self, key: bytes) -> float:
         """Return what labels and a site's own pages tell of it."""
         if self._is_trusted(key):
             return 0.0
         of_labels = LABELLED_SITE_PROBABILITY if key in self._labelled_spam else SPAM_SITE_SHARE
-        return self._with_signs(_posterior(of_labels, self._load(key)), key)
+        return _posterior(of_labels, self._load(key))
 
     def _is_trusted(self, key: bytes) -> bool:
         return key in self._trusted and key not in self._labelled_spam
-
-    def _with_signs(self, probability: float, key: bytes) -> float:
-        log_odds = self._load_signs(key).log_odds
-        return _probability(_log_odds(probability) + log_odds) if log_odds else probability
 
     def _scaled(self, evidence: float, classifier: SpamEvidence) -> float:
         baseline = self._baseline
@@ -258,13 +256,13 @@ class SiteTrust:
 
 
 def _posterior(prior: float, found: _SiteEvidence) -> float:
-    """Return a site's probability of being spam, by the mean evidence of its pages."""
-    if not found.pages:
-        return prior
-    good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(found.pages))
-    spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(found.pages))
-    ratio = _log_ratio(found.total / found.pages, good_sd, spam_sd)
-    return _probability(_log_odds(prior) + ratio)
+    """Return a site's probability of being spam, by its pages' mean evidence and its signs."""
+    log_odds = found.signs_log_odds
+    if found.pages:
+        good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(found.pages))
+        spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(found.pages))
+        log_odds += _log_ratio(found.total / found.pages, good_sd, spam_sd)
+    return _probability(_log_odds(prior) + log_odds) if log_odds else prior
 
 
 @lru_cache(10_000)

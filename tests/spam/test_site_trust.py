@@ -155,3 +155,15 @@ def test_a_trusted_site_may_hide_content(trust):
     for _ in range(10):
         trust.learn_hiding(SEED)
     assert trust.site_probability(SEED) == 0.0
+
+
+def test_signs_are_stored_beside_the_links_to_a_site(trust, model, tables):
+    trust.learn(B, None, [A], model)
+    trust.learn_hiding(A)
+    trust.learn_second_fetch(A, is_other=True)
+    trust.learn_second_fetch(A, is_other=False)
+    learn(trust, model, B, model.spam_mean, MIN_PAGES_TO_CONVICT)
+    again = SiteTrust(tables, [SEED])
+    assert again.has_signs(A)
+    assert not again.has_signs(B)
+    assert again.site_probability(A) == trust.site_probability(A) > 0.5
