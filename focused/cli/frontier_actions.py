@@ -110,7 +110,7 @@ def _read_scope(settings: Path) -> Scope | None:
         return scope_from_json(kept["topic"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StateError(
             f"{settings}: is damaged ({error!r}), so the topic's scope is not known; go on with "
             "the crawl and stop it, to have it written again"

@@ -253,5 +253,5 @@ def _check_files(folder: Path, report: FolderReport, show: ShowProgress) -> None
             report.files += 1
             try:
                 json.loads(path.read_bytes())
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 report.damaged.append(f"{path}: cannot be read: {error}")

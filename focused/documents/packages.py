@@ -18,9 +18,15 @@ MAX_ENTRIES = 20_000
 
 _MAX_DIRECTORY_BYTES = 4_000_000
 _ENCRYPTED_FLAG = 1
+# zipfile unpacks a whole block of the others before it returns the first bytes of it. Office files,
+# OpenDocument and EPUB have these two alone.
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _END_RECORD = b"PK\x05\x06"
 _END_RECORD_BYTES = 22
+_ZIP64_LOCATOR = b"PK\x06\x07"
+_ZIP64_LOCATOR_BYTES = 20
+_ZIP64_RECORD_BYTES = 56
 
 
 class Package:
@@ -36,6 +42,8 @@ class Package:
             self._zip = zipfile.ZipFile(BytesIO(body))
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             raise DocumentError(FailureKind.DAMAGED, f"no intact ZIP file: {error}") from error
+        if len(self._zip.filelist) > MAX_ENTRIES:  # whatever number the file claims
+            raise DocumentError(FailureKind.TOO_LARGE, f"more than {MAX_ENTRIES:,} entries")
         self._left = MAX_UNPACKED_BYTES
         self.names = frozenset(self._zip.namelist())
 
@@ -47,6 +55,9 @@ class Package:
             raise DocumentError(FailureKind.DAMAGED, f"the part {name} is missing") from None
         if info.flag_bits & _ENCRYPTED_FLAG:
             raise DocumentError(FailureKind.ENCRYPTED, f"the part {name} has a password")
+        if info.compress_type not in _METHODS:
+            method = info.compress_type
+            raise DocumentError(FailureKind.DAMAGED, f"{name}: compression method {method}")
         try:
             with self._zip.open(info) as part:
                 content = part.read(self._left + 1)
@@ -78,6 +89,11 @@ def _check_directory(body: bytes) -> None:
         raise DocumentError(FailureKind.DAMAGED, "the end of the ZIP file is missing")
     entries = int.from_bytes(body[end + 10 : end + 12], "little")
     directory_bytes = int.from_bytes(body[end + 12 : end + 16], "little")
+    locator = end - _ZIP64_LOCATOR_BYTES
+    record = locator - _ZIP64_RECORD_BYTES
+    if record >= 0 and body.startswith(_ZIP64_LOCATOR, locator):
+        entries = int.from_bytes(body[record + 32 : record + 40], "little")
+        directory_bytes = int.from_bytes(body[record + 40 : record + 48], "little")
     if entries > MAX_ENTRIES or directory_bytes > _MAX_DIRECTORY_BYTES:
         raise DocumentError(FailureKind.TOO_LARGE, f"more than {MAX_ENTRIES:,} entries")
 

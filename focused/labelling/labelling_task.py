@@ -97,7 +97,7 @@ def _folder_and_topic(where: Path) -> tuple[Path, Topic | None]:
     try:
         settings = json.loads((where / "settings.json").read_text(encoding="utf-8"))
         path = Path(settings["topic"]["path"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return where, None
     return where, load_topic(path) if path.is_file() else None
 

@@ -328,7 +328,7 @@ def read_details(folder: Path) -> dict[str, object]:
         return {"name": folder.name, "builder": ""}
     try:
         details = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RecordedWebError(f"{path} is damaged ({error}): build the web again") from error
     if not isinstance(details, dict):
         raise RecordedWebError(f"{path} is damaged (not a JSON object): build the web again")

@@ -192,7 +192,7 @@ def agree_on_settings(
     try:
         there = json.loads(storage.read(_SETTINGS_FILE))["topic"]["cluster"]
         stored = there["partitions"], there["unit"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StorageError(f"{storage.name_of(_SETTINGS_FILE)} is damaged: {error!r}") from error
     assert topic.cluster is not None
     if stored != (topic.cluster.partitions, topic.cluster.unit):

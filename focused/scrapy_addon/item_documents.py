@@ -1,7 +1,7 @@
 """Main texts and declared metadata for the items of the topic spider, on demand.
 
-A parser process extracts them, and a thread waits for it, so that the reactor does other work. The
-process starts with the first page on topic.
+A parser process extracts and renders them within its limits, and a thread waits for it, so that the
+reactor does other work. The process starts with the first page on topic.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ITEM_FIELDS = tuple(_READERS)
 
 logger = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
-_decode_fetched = msgspec.msgpack.Decoder(Fetched).decode
-_decode_document = msgspec.msgpack.Decoder(Document).decode
+_decode_request = msgspec.msgpack.Decoder(tuple[Fetched, tuple[str, ...]]).decode
+_decode_values = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -66,16 +66,21 @@ def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
     return fields
 
 
-def extract_fetched(message: bytes) -> bytes:
-    """Handle one response in a parser process."""
-    return _encode(extract_any(_decode_fetched(message)))
+def extract_fields(message: bytes) -> bytes:
+    """Return the fields of one response, in a parser process."""
+    fetched, fields = _decode_request(message)
+    return _encode(_fields_of_document(extract_any(fetched), fields))
+
+
+def _fields_of_document(document: Document, fields: Sequence[str]) -> dict[str, Any]:
+    return {name: _READERS[name](document) for name in fields}
 
 
 class ItemDocuments:
     """Computes fields of items from responses. Close it after use."""
 
     def __init__(self, limits: ParsingLimits) -> None:
-        self._process = ParserProcess(extract_fetched, limits)
+        self._process = ParserProcess(extract_fields, limits)
 
     async def fields_of(self, response: Response, fields: Sequence[str]) -> dict[str, Any]:
         """Return these fields of a page; those of a page without text if it cannot be extracted."""
@@ -86,13 +91,12 @@ class ItemDocuments:
             for name in response.headers
         }
         fetched = Fetched(response.url, response.status, headers, response.body)
-        document = Document()
         try:
-            answer = await asyncio.to_thread(self._process.ask, _encode(fetched))
-            document = _decode_document(answer)
+            answer = await asyncio.to_thread(self._process.ask, _encode((fetched, fields)))
         except (HandlerError, ParsingStoppedError) as error:
             logger.warning("the text of %s was not extracted: %s", response.url, error)
-        return {name: _READERS[name](document) for name in fields}
+            return _fields_of_document(Document(), fields)
+        return _decode_values(answer)
 
     def close(self) -> None:
         """End the process."""

@@ -180,6 +180,7 @@ _FORMATTING_TAG = re.compile(
 )
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
 _ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
+_ROOT_TAG = re.compile(r"<(?:[hH][tT][mM][lL]|[bB][oO][dD][yY])(?=[\s/>])[^>]*+>?")
 _SELF_CLOSED = re.compile(
     r"<(a|div|iframe|p|script|span|style|textarea|title|td|th|li|i|b|em)\b([^<>]*)/>",
     re.IGNORECASE,
@@ -198,8 +199,11 @@ def limit_markup(html: str) -> str:
     attribute. In large documents this removes start tags nested deeper than 1,000 (their text
     stays), tags of more than 20,000 characters, ruby tags, options after the first 1,000,
     formatting within formatting, and items of definition lists directly in other lists and vice
-    versa.
+    versa. The attributes of all ``html`` and ``body`` tags are merged: those beyond 20,000
+    characters together are removed.
     """
+    if len(html) > MAX_TAG_CHARS:
+        html = _limit_root_tags(html)
     half = MAX_TAG_CHARS // 2
     if any(html.find(">", i, i + half) < 0 for i in range(0, len(html) - half, half)):
         html = _ANY_TAG.sub(lambda tag: tag[0] if len(tag[0]) <= MAX_TAG_CHARS else "", html)
@@ -243,6 +247,19 @@ def limit_markup(html: str) -> str:
         return tag[0]
 
     return _TAG.sub(keep, html)
+
+
+def _limit_root_tags(html: str) -> str:
+    if sum(len(tag) for tag in _ROOT_TAG.findall(html)) <= MAX_TAG_CHARS:
+        return html
+    chars = 0
+
+    def keep(tag: re.Match[str]) -> str:
+        nonlocal chars
+        chars += len(tag[0])
+        return tag[0] if chars <= MAX_TAG_CHARS else ""
+
+    return _ROOT_TAG.sub(keep, html)
 
 
 def _has_unclosed_formatting(html: str) -> bool:

@@ -367,8 +367,11 @@ def test_no_number_is_refused_as_a_place(frontier, option):
     assert "nan" in frontier("move", ..., SEED, option, "nan", status=2).stderr
 
 
-def test_settings_that_cannot_be_read_are_reported_for_they_hold_the_scope(frontier, folder):
-    (folder / "settings.json").write_text("{")
+@pytest.mark.parametrize("content", ["{", "[" * 100_000])
+def test_settings_that_cannot_be_read_are_reported_for_they_hold_the_scope(
+    frontier, folder, content
+):
+    (folder / "settings.json").write_text(content)
     assert "settings.json: is damaged" in complaint(frontier, "add", ..., "http://new.test/")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -76,6 +77,34 @@ def many_entries() -> bytes:
         for number in range(21_000):
             file.writestr(f"word/document.xml{number}", b"")
     return out.getvalue()
+
+
+def packed_by(method: int) -> bytes:
+    """Some 400 bytes that unpack to hundreds of megabytes in one block."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as file:
+        file.writestr("word/document.xml", bytes(60_000_000))
+    return out.getvalue()
+
+
+def with_zip64_directory(body: bytes, entries: int, directory_bytes: int) -> bytes:
+    """Add the record for large files, which readers prefer to the plain one."""
+    end = body.rfind(b"PK\x05\x06")
+    start, size = body[end + 16 : end + 20], body[end + 12 : end + 16]
+    record = b"PK\x06\x06" + struct.pack("<QHHLL", 44, 45, 45, 0, 0)
+    record += struct.pack(
+        "<QQQ", entries, entries, directory_bytes or int.from_bytes(size, "little")
+    )
+    record += struct.pack("<Q", int.from_bytes(start, "little"))
+    locator = b"PK\x06\x07" + struct.pack("<LQL", 0, end, 1)
+    return body[:end] + record + locator + body[end : end + 8] + bytes(4) + body[end + 12 :]
+
+
+def understated_entries() -> bytes:
+    """The directory holds 21,000 entries and says that it holds one."""
+    body = many_entries()
+    end = body.rfind(b"PK\x05\x06")
+    return body[: end + 8] + b"\x01\x00\x01\x00" + body[end + 12 :]
 
 
 def with_flag(body: bytes) -> bytes:
@@ -183,6 +212,19 @@ FAILING: dict[str, tuple[Callable[[], bytes], str, set[FailureKind]]] = {
         {FailureKind.TOO_LARGE},
     ),
     "zip-of-many-entries": (many_entries, "", {FailureKind.TOO_LARGE}),
+    "zip-of-many-entries-that-says-one": (understated_entries, "", {FailureKind.TOO_LARGE}),
+    "zip64-of-many-entries": (
+        lambda: with_zip64_directory(many_entries(), 21_000, 0),
+        "",
+        {FailureKind.TOO_LARGE},
+    ),
+    "zip64-of-a-large-directory": (
+        lambda: with_zip64_directory(docx(WORDS), 2, 4_000_001),
+        "",
+        {FailureKind.TOO_LARGE},
+    ),
+    "docx-packed-by-bzip2": (lambda: packed_by(zipfile.ZIP_BZIP2), "", {FailureKind.DAMAGED}),
+    "docx-packed-by-lzma": (lambda: packed_by(zipfile.ZIP_LZMA), "", {FailureKind.DAMAGED}),
     "docx-deeply-nested": (lambda: docx("<w:p>" * 100_000), "", {FailureKind.DAMAGED}),
     "docx-billion-laughs": (
         lambda: zipped(

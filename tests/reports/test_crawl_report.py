@@ -274,7 +274,7 @@ def test_a_table_of_another_program_is_an_error_with_its_missing_columns(tmp_pat
         report_as_dict(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["{", "[1]", "\udcff"])
+@pytest.mark.parametrize("content", ["{", "[1]", "\udcff", "[" * 100_000])
 def test_damaged_counters_are_an_error(crawl: Path, content: str) -> None:
     (crawl / "stats.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(StateError, match=r"stats\.json: is damaged"):

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from scrapy.http import HtmlResponse
 
@@ -16,7 +17,7 @@ from focused.parser_process import HandlerError, ParsingLimits, ParsingStoppedEr
 from focused.scrapy_addon.item_documents import (
     ITEM_FIELDS,
     ItemDocuments,
-    extract_fetched,
+    extract_fields,
     parse_item_fields,
 )
 from focused.web.page import FailureKind
@@ -39,7 +40,8 @@ class Asked:
     def ask(self, message: bytes) -> bytes:
         if self.error is not None:
             raise self.error
-        return extract_fetched(message)
+        self.answer = extract_fields(message)
+        return self.answer
 
     def close(self) -> None:
         pass
@@ -64,6 +66,12 @@ def test_fields_are_those_of_an_export(documents: ItemDocuments) -> None:
         "licences": ["https://creativecommons.org/licenses/by/4.0/"],
         "robots": ["noai", "noarchive"],
     }
+
+
+def test_markdown_is_rendered_in_the_parser_process(documents: ItemDocuments) -> None:
+    process = documents._process = Asked()  # type: ignore[assignment]
+    found = asyncio.run(documents.fields_of(response(), ["markdown"]))
+    assert msgspec.msgpack.decode(process.answer) == found
 
 
 @pytest.mark.parametrize(

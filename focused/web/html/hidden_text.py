@@ -6,6 +6,8 @@ many honest pages, and what applies to an element takes a browser to know.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MIN_HIDDEN_WORDS = 100
@@ -23,8 +25,7 @@ def hides_text(html: str, tree: LexborHTMLParser) -> bool:
     found = tree.css(_SELECTOR)
     if not found or tree.body is None:
         return False
-    ids = {node.mem_id for node in found}
-    hidden = sum(_count_words(node) for node in found if not _is_inside(node, ids))
+    hidden = sum(map(_count_words, _outermost(found)))
     return hidden >= MIN_HIDDEN_WORDS and hidden > MIN_HIDDEN_SHARE * _count_words(tree.body)
 
 
@@ -33,10 +34,13 @@ def _count_words(node: LexborNode) -> int:
     return len(node.text(separator=" ").split()) - code
 
 
-def _is_inside(node: LexborNode, ids: set[int]) -> bool:
-    parent = node.parent
-    while parent is not None:
-        if parent.mem_id in ids:
-            return True
-        parent = parent.parent
-    return False
+def _outermost(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
+    """Yield those of the matching nodes, in document order, that are in no other one.
+
+    Each node is below one outermost node at most, so that the cost is linear.
+    """
+    inner: set[int] = set()
+    for node in nodes:
+        if node.mem_id not in inner:
+            inner.update(each.mem_id for each in node.css(_SELECTOR))
+            yield node

@@ -35,10 +35,13 @@ _SIDE_EFFECTS = re.compile(
 _TEXT_TYPES = frozenset({"", "text", "search"})
 _IGNORED_TYPES = frozenset({"submit", "button", "image", "reset"})
 _CHOICES = frozenset({"checkbox", "radio"})
-_NEXT = re.compile(
-    r"^\W*(?:next(?: page)?|older|more|weiter|suivante?|siguiente|\u2192|\u203a|\u00bb|>+)\W*$",
-    re.IGNORECASE,
+_NEXT_WORDS = frozenset(
+    {"next", "next page", "older", "more", "weiter", "suivant", "suivante", "siguiente"}
 )
+_NEXT_SIGNS = frozenset("\u2192\u203a\u00bb>")
+_MAX_NEXT_CHARS = 100
+"""Longer texts of links say more than "next"."""
+_OUTER_SIGNS = re.compile(r"\A\W++|\W++\Z")
 _MAX_FIELDS = 40
 
 
@@ -70,9 +73,17 @@ class SearchForm:
         query = self.query_of(url)
         own = [link for link in links if self.query_of(link.url) == query and link.url != url]
         for link in own:
-            if "next" in link.rel or _NEXT.match(link.anchor) or _NEXT.match(link.title):
+            if "next" in link.rel or _says_next(link.anchor) or _says_next(link.title):
                 return link.url
         return None
+
+
+def _says_next(text: str) -> bool:
+    """Whether the text of a link is a word for the next page, or nothing but signs like ``>>``."""
+    if len(text) > _MAX_NEXT_CHARS:
+        return False
+    word = _OUTER_SIGNS.sub("", text).lower()
+    return word in _NEXT_WORDS if word else not _NEXT_SIGNS.isdisjoint(text)
 
 
 def find_search_forms(fetched: Fetched) -> tuple[SearchForm, ...]:

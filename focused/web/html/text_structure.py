@@ -121,7 +121,7 @@ def _indented(text: str, indent: str, *, first: bool = True) -> str:
 
 
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w{1,32};)|!(?=\[)")
-_LINE_START = re.compile(r"^(\s*(?:\d{1,9}(?=[.)]))?)([#+=.)-])", re.MULTILINE)
+_LINE_START = re.compile(r"^([^\S\n]*+(?:\d{1,9}(?=[.)]))?)([#+=.)-])", re.MULTILINE)
 _BACKTICKS = re.compile("`+")
 
 

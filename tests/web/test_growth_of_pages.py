@@ -1,0 +1,95 @@
+"""Pages that once took quadratic or cubic time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from focused.web.html.parse import parse_page
+from focused.web.html.script_redirects import script_redirect
+from focused.web.html.search_forms import SearchForm
+from focused.web.html.text_structure import PARAGRAPH, Block, render_markdown
+from focused.web.page import Fetched, Link
+from tests.support.growth import MOST_EXPONENT, growth_exponent
+
+RESULTS = "https://a.test/s?q=whale"
+SEARCH = SearchForm("https://a.test/s", "q")
+
+
+def page(body: str) -> Fetched:
+    return Fetched("https://a.test/", 200, {"content-type": "text/html"}, body.encode())
+
+
+def results(*anchors: str) -> tuple[Link, ...]:
+    return tuple(Link(f"{RESULTS}&n={n}", anchor) for n, anchor in enumerate(anchors))
+
+
+CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
+    "hidden paragraphs in nested elements": (
+        parse_page,
+        lambda n: page("<div>" * n + "<p hidden>x" * n),
+        800,
+    ),
+    "hidden elements in hidden elements": (parse_page, lambda n: page("<div hidden>x" * n), 800),
+    "attributes of many html tags": (
+        parse_page,
+        lambda n: page("".join(f"<html a{k}=x>" for k in range(n)) + "text"),
+        4_000,
+    ),
+    "attributes of many body tags": (
+        parse_page,
+        lambda n: page("<body>" + "".join(f"<BODY a{k}=x>" for k in range(n)) + "text"),
+        4_000,
+    ),
+    "a link of signs": (
+        lambda links: SEARCH.next_page(RESULTS, links),
+        lambda n: results(">" * n + "a"),
+        100,
+    ),
+    "Markdown of empty lines": (
+        render_markdown,
+        lambda n: [Block(PARAGRAPH, "a" + "\n\u00a0" * n + "b")],
+        2_000,
+    ),
+    "scripts without an end": (
+        script_redirect,
+        lambda n: b"location" + b"<script " * n,
+        4_000,
+    ),
+    "scripts within scripts": (
+        script_redirect,
+        lambda n: b"location" + b"<script>" * n,
+        4_000,
+    ),
+    "a script of blanks": (
+        script_redirect,
+        lambda n: b"<script>location" + b" " * n + b"</script>",
+        4_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_time_is_linear(case: str) -> None:
+    call, make, size = CASES[case]
+    assert growth_exponent(call, make, size) < MOST_EXPONENT
+
+
+@pytest.mark.parametrize(
+    "anchor", [">>", " next page ", "[Next]", "\u2192", "\u203a", "more\u2026"]
+)
+def test_the_link_to_the_next_page_of_results_is_a_word_or_a_sign(anchor: str) -> None:
+    assert SEARCH.next_page(RESULTS, results(anchor)) is not None
+
+
+@pytest.mark.parametrize("anchor", ["", "...", "the next whale", "a > b", ">" * 101])
+def test_other_links_are_not_the_next_page(anchor: str) -> None:
+    assert SEARCH.next_page(RESULTS, results(anchor)) is None
+
+
+def test_markup_at_the_start_of_each_line_is_escaped() -> None:
+    text = render_markdown([Block(PARAGRAPH, "a\n\n - b\n 1. c\n\u00a0# d")])
+    assert re.findall(r"\\[-.#]", text) == ["\\-", "\\.", "\\#"]
