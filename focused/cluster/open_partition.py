@@ -76,7 +76,7 @@ class PartitionStates:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
         models, number, folder = self._models, lease.partition, self._folder_of(lease.partition)
         # The leading worker keeps to the budgets of pages and bytes.
-        budget = replace(self._topic.budget, pages=None, bytes=None)
+        budget = replace(self._topic.budget, pages=None, bytes=None, min_harvest=None)
         output = replace(self._topic.output, folder=folder, parquet=False)
         topic = replace(self._topic, output=output, budget=budget)
         identity = {

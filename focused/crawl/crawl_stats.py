@@ -83,13 +83,20 @@ class Counters:
     @property
     def recent_harvest_rate(self) -> float:
         """The harvest rate of the last :data:`RECENT_PAGES` classified pages."""
-        return sum(self.recent) / len(self.recent) if self.recent else 0.0
+        recent = self.recent[-RECENT_PAGES:]
+        return sum(recent) / len(recent) if recent else 0.0
 
-    def count_classified(self, harvested: bool) -> None:
-        """Count a page that may be harvest."""
+    @property
+    def is_unproductive(self) -> bool:
+        """Whether none of the last :data:`RECENT_PAGES` classified pages was on topic."""
+        return len(self.recent) >= RECENT_PAGES and not any(self.recent[-RECENT_PAGES:])
+
+    def count_classified(self, harvested: bool, keep: int = RECENT_PAGES) -> None:
+        """Count a page that may be harvest; ``recent`` holds the last ``keep`` of them."""
         self.classified += 1
         self.on_topic += harvested
-        self.recent = [*self.recent[-(RECENT_PAGES - 1) :], harvested]
+        self.recent.append(harvested)
+        del self.recent[: -max(keep, RECENT_PAGES)]
 
     def count_failure(self, kind: str) -> None:
         """Count a URL without a page."""

@@ -206,7 +206,9 @@ class Crawl:
 
     def change_budget(self, *, pages: int | None, hours: float | None, bytes_: int | None) -> None:
         """Replace the budget until the process ends; None means no limit."""
-        self._stop_conditions.budget = Budget(pages, hours, bytes_)
+        self._stop_conditions.budget = replace(
+            self._stop_conditions.budget, pages=pages, hours=hours, bytes=bytes_
+        )
 
     @property
     def delay_s(self) -> float:

@@ -83,6 +83,9 @@ class ResponseProcessor:
         self._counters = counters
         self._enqueuer = enqueuer
         self._spam_filter = spam_filter
+        self._recent_pages = (
+            0 if topic.budget.min_harvest is None else topic.budget.min_harvest_pages
+        )
         self._training_urls = training_urls
         self._follow_links = follow_links
         self._stages = stages
@@ -293,7 +296,7 @@ class ResponseProcessor:
         counters.spam += classified.classification.spam >= SPAM_THRESHOLD
         counters.links_over_limit += classified.page.links_over_limit
         if not training and not classified.feed and not classified.is_noindex:
-            counters.count_classified(classified.counts)
+            counters.count_classified(classified.counts, self._recent_pages)
 
     def _redirected(self, queued: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
         link = self._archive_writer.with_calibrated_score(queued)

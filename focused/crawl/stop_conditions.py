@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from focused.crawl.crawl_stats import Counters
@@ -63,7 +64,7 @@ class StopConditions:
             pages=self._counters.fetched + self._leases.pages,
             bytes_=self._counters.bytes,
             active_s=self._running.so_far_s(now),
-        )
+        ) or _too_low_harvest(self.budget, self._counters.recent)
 
     def end(self, reason: str) -> Wait | Done:
         """End the crawl, once the fetches in flight have ended."""
@@ -114,6 +115,17 @@ def _reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) 
     if budget.hours is not None and active_s >= budget.hours * HOUR_S:
         return "time budget spent"
     return None
+
+
+def _too_low_harvest(budget: Budget, recent: Sequence[bool]) -> str | None:
+    """Return that the harvest fell below ``min_harvest``, or None; ``recent``: the last pages."""
+    pages = budget.min_harvest_pages
+    if budget.min_harvest is None or len(recent) < pages:
+        return None
+    on_topic = sum(recent[-pages:])
+    if on_topic >= budget.min_harvest * pages:
+        return None
+    return f"{on_topic:,} of the last {pages:,} pages on topic, below budget.min_harvest"
 
 
 def _no_host_in_time_reason(frontier: Frontier) -> str:

@@ -65,6 +65,7 @@ class CrawlReport:
     on_topic: int
     harvest_rate: float
     recent_harvest: float
+    pages_since_on_topic: int
     training: int
     redirected: int
     failures: Mapping[str, int]
@@ -142,6 +143,7 @@ def build_report(
         on_topic=int(on_topic.sum()),
         harvest_rate=metrics.harvest_rate(on_topic),
         recent_harvest=metrics.harvest_rate(on_topic[-metrics.ROLLING_WINDOW :]),
+        pages_since_on_topic=metrics.count_since_relevant(on_topic),
         training=int((pages["training"] & (pages["outcome"] == "fetched")).sum()),
         redirected=int((pages["outcome"] == "redirected").sum()),
         failures={kind: count for kind, count in failures.items() if kind != "robots"},

@@ -33,6 +33,16 @@ def harvest_rate(on_topic: ArrayLike) -> float:
     return float(flags.mean()) if flags.size else 0.0
 
 
+def count_since_relevant(on_topic: ArrayLike) -> int:
+    """Count the pages after the last one on topic; all of them if none is.
+
+    ``on_topic`` has shape (n,).
+    """
+    flags = np.asarray(on_topic, dtype=bool)
+    found = np.flatnonzero(flags)
+    return int(flags.size - 1 - found[-1]) if found.size else int(flags.size)
+
+
 def cumulative_harvest(on_topic: ArrayLike) -> NDArray[np.float64]:
     """The harvest rate after each page, shape (n,)."""
     flags = np.asarray(on_topic, dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def print_report(
     if graph is not None:
         report = replace(report, links=build_link_report(graph))
     console.print(_summary_table(report))
-    for warning in () if report.drift is None else report.drift.warnings:
+    for warning in _warnings(report):
         console.print(Text(single_line(f"Warning: {warning}")), style="bold yellow", soft_wrap=True)
     _print_tables(report, console)
     if out is None:
@@ -86,6 +86,16 @@ def print_report(
     except OSError as error:
         console.print(
             Text(escape_control_characters(f"the report could not be written into {out}: {error}"))
+        )
+
+
+def _warnings(report: CrawlReport) -> Iterator[str]:
+    if report.drift is not None:
+        yield from report.drift.warnings
+    if report.pages_since_on_topic >= metrics.ROLLING_WINDOW:
+        yield (
+            f"none of the last {report.pages_since_on_topic:,} pages was on topic; the topic may "
+            "be exhausted. budget.min_harvest in the topic file ends such crawls."
         )
 
 

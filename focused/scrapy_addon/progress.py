@@ -119,6 +119,8 @@ def progress_line(
         parts.append(f"{_format_duration(left_s)} left")
     if waiting:
         parts.append(waiting)
+    if counters.is_unproductive:
+        parts.append("is the topic exhausted?")
     return " | ".join(parts)
 
 

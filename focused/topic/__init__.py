@@ -198,11 +198,17 @@ def covers_host(names: Collection[str], host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to stop: at the first limit reached; None means no limit."""
+    """When to stop: at the first limit reached; None means no limit.
+
+    ``min_harvest``, in (0, 1], is the least share of pages on topic among the last
+    ``min_harvest_pages`` pages.
+    """
 
     pages: int | None = None
     hours: float | None = None
     bytes: int | None = None
+    min_harvest: float | None = None
+    min_harvest_pages: int = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,10 +345,13 @@ def _read_politeness(section: TomlTable) -> Politeness:
 
 
 def _read_budget(section: TomlTable) -> Budget:
+    default = Budget()
     return Budget(
         pages=section.optional_integer("pages", at_least=1),
         hours=section.optional_number("hours", zero=False),
         bytes=section.optional_integer("bytes", at_least=1),
+        min_harvest=section.share("min_harvest"),
+        min_harvest_pages=section.whole("min_harvest_pages", default.min_harvest_pages, at_least=1),
     )
 
 

@@ -403,6 +403,17 @@ BUDGET_KEYS = (
     TopicKey("pages", COUNT, NO_LIMIT, "Pages fetched."),
     TopicKey("hours", POSITIVE, NO_LIMIT, "Running time."),
     TopicKey("bytes", COUNT, NO_LIMIT, "Bytes downloaded."),
+    TopicKey(
+        "min_harvest",
+        "number above 0, at most 1",
+        NO_LIMIT,
+        "Least share of pages on topic among the last `min_harvest_pages` pages. Below it the "
+        "topic is exhausted, or was not found, and the crawl ends. From seeds off topic a crawl "
+        "may need hundreds of pages before the first one on topic. Clusters ignore it.",
+    ),
+    TopicKey(
+        "min_harvest_pages", COUNT, "500", "Number of pages over which `min_harvest` is measured."
+    ),
 )
 
 REVISIT_KEYS = (

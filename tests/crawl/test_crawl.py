@@ -283,6 +283,36 @@ class TestBudget:
         assert len(done.urls) == 2
         assert done.ended == "byte budget spent"
 
+    @pytest.mark.parametrize(
+        ("on_topic", "ended", "fetched"),
+        [
+            ("...........", "0 of the last 4 pages on topic, below budget.min_harvest", 4),
+            ("++...+.....", "1 of the last 4 pages on topic, below budget.min_harvest", 5),
+            ("++..++..++.", "frontier is empty", 11),
+        ],
+    )
+    def test_it_ends_when_too_few_of_the_last_pages_are_on_topic(
+        self, on_topic, ended, fetched, simulate, tmp_path
+    ):
+        urls = [f"http://h{n}.test/" for n in range(len(on_topic))]
+        words = {"+": "whale", ".": "toaster"}
+        web = site(
+            *(
+                page(url, *urls[n + 1 : n + 2], text=words[mark])
+                for n, (url, mark) in enumerate(zip(urls, on_topic, strict=True))
+            )
+        )
+        budget = Budget(min_harvest=0.5, min_harvest_pages=4)
+        done = simulate(topic(tmp_path, urls[0], budget=budget), web).run()
+        assert (done.ended, done.crawl.counters.classified) == (ended, fetched)
+
+    def test_the_last_pages_are_counted_over_a_restart(self, simulate, tmp_path):
+        budget = Budget(min_harvest=0.5, min_harvest_pages=300)
+        links = [f"/{n}" for n in range(400)]
+        web = site(page(A, *links), *(page(f"{A}{n}", text=f"toaster {n}") for n in range(400)))
+        crawl = simulate(topic(tmp_path, A, budget=budget), web).run(pages=200).restart().run()
+        assert crawl.crawl.counters.classified == 300
+
     def test_hours_count_while_it_runs_and_not_between_its_sessions(self, simulate, tmp_path):
         mine = topic(tmp_path, "http://h0.test/", budget=Budget(hours=0.5), delay_s=60.0)
         mine = replace(mine, politeness=replace(mine.politeness, patience=0.0))

@@ -180,6 +180,15 @@ def test_an_empty_crawl_has_a_report(tmp_path: Path) -> None:
     assert figures(text)["ended"] == ["unknown: still running, or killed"]
 
 
+@pytest.mark.parametrize(("off_topic", "warns"), [(99, False), (100, True)])
+def test_pages_without_any_on_topic_at_the_end_are_a_warning(
+    off_topic: int, warns: bool, tmp_path: Path
+) -> None:
+    rows = [good_page(A), *(page(f"{B}{n}") for n in range(off_topic))]
+    text = printed(write_crawl(tmp_path, rows, settings=SETTINGS))
+    assert ("Warning: none of the last 100 pages was on topic" in text) == warns
+
+
 def test_the_table_shows_the_main_figures(crawl: Path) -> None:
     shown = figures(printed(crawl))
     assert shown["fetched"] == ["4"]

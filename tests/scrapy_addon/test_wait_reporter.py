@@ -63,6 +63,20 @@ def test_the_progress_line_ends_with_it(tmp_path: Path) -> None:
     crawl.close()
 
 
+@pytest.mark.parametrize(("productive_pages", "asks"), [(0, True), (1, False)])
+def test_the_progress_line_asks_whether_the_topic_is_exhausted(
+    productive_pages: int, asks: bool, tmp_path: Path
+) -> None:
+    simulation = Simulation(topic(tmp_path, "http://a.test/"), {})
+    counters = simulation.crawl.counters
+    for number in range(101):
+        counters.count_classified(0 < number <= productive_pages)
+    group = SingleCrawl(simulation.crawl)
+    line = progress_line(simulation.crawl.topic, group, START, 0.0)
+    assert line.endswith("| is the topic exhausted?") == asks
+    simulation.close()
+
+
 def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path: Path) -> None:
     revisit = Revisit(continuous=True, hours=48, pages_per_day=4)
     url = "http://a.test/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -271,6 +271,8 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         pages = 10
         hours = 0.5
         bytes = 99
+        min_harvest = 0.02
+        min_harvest_pages = 50
         [output]
         folder = "out"
         warc = false
@@ -309,7 +311,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         suspend_s=60.0,
         patience=0.0,
     )
-    assert topic.budget == Budget(pages=10, hours=0.5, bytes=99)
+    assert topic.budget == Budget(10, 0.5, 99, min_harvest=0.02, min_harvest_pages=50)
     assert topic.output.folder == folder / "out"
     assert (topic.output.warc, topic.output.parquet) == ("off", False)
 
@@ -423,6 +425,10 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
         ("[budget]\nhours = 0", "budget.hours: must be more than 0, not 0"),
         ("[budget]\nhours = nan", "budget.hours: must be more than 0, not nan"),
         ("[budget]\nbytes = -5", "budget.bytes: must be 1 or more, not -5"),
+        (
+            "[budget]\nmin_harvest = 5",
+            "budget.min_harvest: must be a share of at most 1, like 0.9, not 5",
+        ),
         ('[budget]\npages = "9"', 'budget.pages: must be a whole number, not "9"'),
         ('[output]\nwarc = "fool"', 'output.warc: "fool" is unknown; did you mean full?'),
         ("[output]\nwarc = 1", "output.warc: must be a text in quotes, not 1"),
@@ -685,7 +691,7 @@ def test_a_description_of_a_topic_holds_every_section_as_json(folder: Path) -> N
     topic = replace(topic, budget=Budget(pages=5))
     loaded = json.loads(json.dumps(topic_to_json(topic)))
     assert set(loaded) - {"path"} == {*SECTIONS[""], *(name for name in SECTIONS if name)}
-    assert loaded["budget"] == {"pages": 5, "hours": None, "bytes": None}
+    assert loaded["budget"] == asdict(Budget(pages=5))
     assert loaded["training"]["directory"] == [str(folder / "samples.tsv")]
 
 

@@ -171,6 +171,7 @@
     if (live.error) return `Failed: ${live.error}`;
     if (live.end_reason) return `Ending: ${live.end_reason}`;
     if (live.is_paused) return "Paused";
+    if (stats.classified >= 100 && stats.recent_harvest_rate === 0 && !live.command) return "Running, none of the last 100 pages on topic";
     return live.command ? `Running, executes ${live.command}` : live.waiting || "Running";
   }
 
