@@ -39,6 +39,8 @@ LENGTH = struct.Struct(">I")
 
 START_S = 60.0
 """Seconds by the clock that a process may take to load its handler."""
+MAX_PROCESSES_PER_PAGE = 3
+"""Processes that may die over a page: crash, or be killed from outside, as without memory."""
 GRACE_S = 2.0
 """Seconds after which the parent kills a process that its own timers did not end."""
 
@@ -112,7 +114,17 @@ class ParsingStoppedError(Exception):
         if status in _ABORTED:
             detail = f"a library gave up ({status}), as without memory: {limits.memory_mb:g} MB"
             return cls(FailureKind.PARSE_MEMORY, detail)
-        return cls(FailureKind.INTERNAL_ERROR, f"the process that read it died: {status}")
+        return cls(FailureKind.PARSE_CRASH, f"the process that parsed it died: {_death(status)}")
+
+
+def _death(status: int) -> str:
+    """Name the signal that ended a process, or its exit status."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
 
 
 def cores() -> int:
@@ -174,19 +186,29 @@ class ParserProcess:
         """Return what the handler makes of ``message``.
 
         Raises :class:`HandlerError` where it raises an exception, and
-        :class:`ParsingStoppedError` where the message ends the process.
+        :class:`ParsingStoppedError` where the message ends the process: at once if it exceeds a
+        limit, else if the processes that try it next die, too.
         """
         with self._lock:
-            is_late = False
-            try:
-                connection = self._socket or self._start()
-                connection.settimeout(self._limits.elapsed_s + GRACE_S)
-                connection.sendall(framed(message))
-                return result_of(_received(connection))
-            except (OSError, EOFError) as error:
-                is_late = isinstance(error, TimeoutError)
-            status = self._end(kill=is_late)
-            raise ParsingStoppedError.of_status(status, self._limits, is_late=is_late)
+            for last in (False,) * (MAX_PROCESSES_PER_PAGE - 1) + (True,):
+                try:
+                    return self._ask(message)
+                except ParsingStoppedError as stopped:
+                    if last or stopped.kind is not FailureKind.PARSE_CRASH:
+                        raise
+            raise AssertionError("the last try returns or raises")
+
+    def _ask(self, message: bytes) -> bytes:
+        is_late = False
+        try:
+            connection = self._socket or self._start()
+            connection.settimeout(self._limits.elapsed_s + GRACE_S)
+            connection.sendall(framed(message))
+            return result_of(_received(connection))
+        except (OSError, EOFError) as error:
+            is_late = isinstance(error, TimeoutError)
+        status = self._end(kill=is_late)
+        raise ParsingStoppedError.of_status(status, self._limits, is_late=is_late)
 
     def close(self) -> None:
         """End the process."""

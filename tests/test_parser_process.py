@@ -6,10 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from focused.parser_process import (
+    MAX_PROCESSES_PER_PAGE,
     HandlerError,
     ParserProcess,
     ParsingLimits,
@@ -53,7 +55,7 @@ def test_it_answers_with_what_the_handler_returns(parser: ParserProcess) -> None
         (b"spin", FailureKind.PARSE_TIMEOUT, "more than 0.5 s of CPU time"),
         (b"doze", FailureKind.PARSE_TIMEOUT, "3 s by the clock"),
         (b"hoard", FailureKind.PARSE_MEMORY, "more than 1000 MB"),
-        (b"die", FailureKind.INTERNAL_ERROR, "died: -9"),
+        (b"die", FailureKind.PARSE_CRASH, "died: SIGKILL"),
     ],
 )
 def test_a_page_that_ends_the_process_is_named_and_the_next_is_answered(
@@ -64,6 +66,30 @@ def test_a_page_that_ends_the_process_is_named_and_the_next_is_answered(
     assert stopped.value.kind is kind
     assert detail in stopped.value.detail
     assert parser.ask(b"next") == b"NEXT"
+
+
+class DyingHandler:
+    """Dies over a message as often as its file has lines, removing one each time."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __call__(self, message: bytes) -> bytes:
+        deaths = self._file.read_text().splitlines()
+        if deaths:
+            self._file.write_text("\n".join(deaths[1:]))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return message.upper()
+
+
+@pytest.mark.parametrize("deaths", [1, MAX_PROCESSES_PER_PAGE - 1])
+def test_a_page_whose_process_was_killed_is_parsed_by_another_one(
+    deaths: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "deaths"
+    file.write_text("death\n" * deaths)
+    with ParserProcess(DyingHandler(file), ParsingLimits()) as parser:
+        assert parser.ask(b"page") == b"PAGE"
 
 
 def test_an_exception_of_the_handler_is_reported_and_does_not_end_the_process(

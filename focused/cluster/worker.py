@@ -34,10 +34,10 @@ from focused.cluster.partition import Partition
 from focused.cluster.worker_round import RoundPlan, RoundResult, WorkerRounds
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
-from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
 from focused.errors import CoordinationError, FocusedError
-from focused.web.page import Failed, Outcome
+from focused.web.page import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ class ClusterWorker:
         return Wait(max(until, now))
 
     def settle(
-        self, lease: int, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None = None
+        self, lease: int, outcome: Outcome, now: float, parsed: EarlyResult = None
     ) -> SettledFetch | None:
         """Process the outcome of a fetch."""
         owned = self._owned[self._partition_of_lease.pop(lease)]

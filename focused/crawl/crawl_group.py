@@ -7,9 +7,9 @@ from typing import Protocol
 
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
-from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.steps import SettledFetch, Step
-from focused.web.page import Failed, Outcome
+from focused.web.page import Outcome
 
 
 class CrawlGroup(Protocol):
@@ -33,7 +33,7 @@ class CrawlGroup(Protocol):
         """Return what to do now: fetch, wait or stop."""
 
     def settle(
-        self, lease: int, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None = None
+        self, lease: int, outcome: Outcome, now: float, parsed: EarlyResult = None
     ) -> SettledFetch | None:
         """Process the outcome of a fetch; see :meth:`Crawl.settle`."""
 

@@ -17,7 +17,7 @@ from focused.crawl.javascript import JavascriptPages, RenderCandidate
 from focused.crawl.leases import DirectRequests, Lease, Leases
 from focused.crawl.listeners import SettledEvent, SettledPageListener
 from focused.crawl.online_training import ModelHistory, OnlineTraining
-from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
 from focused.crawl.policy import load_link_order
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.collection import is_revisit
@@ -40,6 +40,7 @@ from focused.frontier.queued_link import QueuedLink
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
+from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file
 from focused.web.urls import host_of, normalize_url, robots_url
 
 logger = logging.getLogger(__name__)
@@ -337,6 +338,16 @@ class Crawl:
             return False
         return self._responses.parser.refusal(lease.offer.link, outcome) is None
 
+    def is_long_robots_file(self, lease_id: int, outcome: Outcome) -> bool:
+        """Whether the response is a robots.txt to parse in a parser process."""
+        lease = self._leases.of(lease_id)
+        is_for_robots = lease is not None and lease.purpose is FetchPurpose.ROBOTS
+        return is_for_robots and is_long_robots_file(outcome)
+
+    def charge_parsing(self, url: str, cpu_s: float) -> None:
+        """Add CPU time that a response took in a parser process to its host's next pause."""
+        self._host_policy.charge_parsing(host_of(url), cpu_s)
+
     def is_page(self, fetched: Fetched) -> bool:
         """Whether a response to a request outside the frontier can be parsed as a page."""
         return self._responses.parser.refusal(None, fetched) is None
@@ -375,18 +386,21 @@ class Crawl:
         lease_id: int,
         outcome: Outcome,
         now: float,
-        parsed: ParsedPage | Failed | None = None,
+        parsed: EarlyResult = None,
     ) -> SettledFetch | None:
         """Process the outcome of a fetch; return None unless it was for a page.
 
-        ``parsed`` is the result of the parser of :meth:`page_parser`; None parses the page here.
+        ``parsed`` is the result of the parser of :meth:`page_parser`, or a robots.txt that was
+        parsed already; None parses here.
         """
         lease = self._leases.close(lease_id)
         self._being_parsed.discard(lease_id)
         if lease.purpose is FetchPurpose.ROBOTS:
-            self.robots.settle(lease, outcome, now)
+            assert not isinstance(parsed, ParsedPage)  # see may_parse
+            self.robots.settle(lease, outcome, now, parsed)
             self._commit(now)
             return None
+        assert not isinstance(parsed, RobotsFile)
         if self._revisits is not None and isinstance(outcome, Fetched):
             self._revisits.pacer.count_bytes(len(outcome.body), now)
         if lease.purpose is FetchPurpose.MISSING_PAGE:
@@ -419,9 +433,11 @@ class Crawl:
             self.frontier.save_tries(lease.offer, lease.offer.link.tries)
         self.frontier.put_back(lease.offer, lease.offer.host.pace, now)
 
-    def record_robots(self, url: str, outcome: Outcome, now: float) -> None:
+    def record_robots(
+        self, url: str, outcome: Outcome, now: float, parsed: RobotsFile | Failed | None = None
+    ) -> None:
         """Store a robots.txt that the driver fetched for a URL outside the frontier."""
-        self.robots.learn(url, outcome, now)
+        self.robots.learn(url, outcome, now, parsed)
         self._commit(now)
 
     def due_at(self, url: str) -> float:

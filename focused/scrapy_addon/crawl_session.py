@@ -23,7 +23,7 @@ from focused.atomic_file import write_json_atomically
 from focused.crawl import Crawl, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.crawl_group import CrawlGroup, SingleCrawl
 from focused.crawl.crawl_stats import Counters
-from focused.crawl.page_parser import ParsedPage
+from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.documents.formats import document_format, needs_process
 from focused.errors import ConfigurationError, FocusedError, StateError, escape_control_characters
 from focused.orderings import Policy, PolicyInputs, find_policy
@@ -43,6 +43,7 @@ from focused.storage.state_store import StateStore
 from focused.topic import Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.html.parse import needs_parser_process
 from focused.web.page import Failed, Fetched, Outcome
+from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file, product_token
 from focused.web.warc_writer import WarcRecordBuilder
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,7 @@ class CrawlSession:
             lambda: self.group.page_parser(),
             limits=parsing_limits,
             is_idle=lambda: self._batcher.is_idle,
+            charge=self._charge_parsing,
         )
         self.models = models
         self._open_group = open_group or CrawlSession._open_single
@@ -159,6 +161,17 @@ class CrawlSession:
             crawl.begin_parsing(lease)
         return await self._parse(outcome, is_long=is_long)
 
+    async def parse_robots(self, outcome: Outcome) -> RobotsFile | Failed | None:
+        """Parse a long robots.txt in a parser process; None if it is not one."""
+        if not isinstance(outcome, Fetched) or not is_long_robots_file(outcome):
+            return None
+        token = product_token(self.topic.politeness.user_agent)
+        return await self._parser_processes.parse_robots(outcome, token)
+
+    def _charge_parsing(self, url: str, cpu_s: float) -> None:
+        if self.is_open:
+            self.crawl_of(url).charge_parsing(url, cpu_s)
+
     async def parse_and_classify(self, outcome: Outcome) -> ParsedPage | None:
         """Parse and classify a page that is not the frontier's; None if it is not a page."""
         if not self.is_open or not isinstance(outcome, Fetched):
@@ -181,16 +194,23 @@ class CrawlSession:
         parsed = await self.parse_early(lease, outcome)
         if self.rendering is not None and isinstance(outcome, Fetched) and parsed is not None:
             outcome, parsed = await self.rendering.render_if_worth(lease, outcome, parsed)
+        robots_file = await self._parse_robots_of(lease, outcome)
         if not self.is_leased(lease):
             raise IgnoreRequest("the crawl ended before its page was parsed")
-        return self.settle(lease, outcome, parsed)
+        return self.settle(lease, outcome, robots_file or parsed)
+
+    async def _parse_robots_of(self, lease: int, outcome: Outcome) -> RobotsFile | Failed | None:
+        crawl = self.group.of_lease(lease) if self.is_open else None
+        if crawl is None or not crawl.is_long_robots_file(lease, outcome):
+            return None
+        return await self.parse_robots(outcome)
 
     def is_leased(self, lease: int) -> bool:
         """Whether the crawl is open and the lease not settled."""
         return self._group is not None and self._group.of_lease(lease) is not None
 
     def settle(
-        self, lease: int, outcome: Outcome, parsed: ParsedPage | Failed | None = None
+        self, lease: int, outcome: Outcome, parsed: EarlyResult = None
     ) -> SettledFetch | None:
         """Settle a lease; an error stops the crawl."""
         try:
@@ -306,7 +326,8 @@ class CrawlSession:
 
 
 def _is_long(fetched: Fetched) -> bool:
-    return needs_process(document_format(fetched)) or needs_parser_process(fetched)
+    shown = fetched.as_shown()
+    return needs_process(document_format(shown)) or needs_parser_process(shown)
 
 
 class SessionHolder:

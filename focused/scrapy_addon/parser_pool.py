@@ -6,8 +6,9 @@ reactor.
 Parser processes start when that process is busy, or when a page comes that may take long
 (:func:`focused.web.html.parse.needs_parser_process`). Such a page is parsed only in another
 process, which can be killed. Other pages are parsed by the crawl itself if all processes are busy,
-so that no core is idle. A page that crashes its process, or exceeds a time or memory limit, fails,
-and a new process replaces the old one.
+so that no core is idle. A page that exceeds a time or memory limit fails, and a new process
+replaces the old one. If a process dies for another reason, its page is parsed again, and fails with
+the third process that dies over it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from focused.crawl.page_parser import (
+    EarlyResult,
     PageParser,
     ParsedPage,
     ParsingHandler,
     decode_reply,
     encode_request,
+    parsing_cpu_s,
 )
 from focused.parser_process import (
     GRACE_S,
     LENGTH,
+    MAX_PROCESSES_PER_PAGE,
     START_S,
     HandlerError,
     ParsingLimits,
@@ -41,6 +45,7 @@ from focused.parser_process import (
     start_process,
 )
 from focused.web.page import Failed, FailureKind, Fetched
+from focused.web.robots.robots_rules import RobotsFile
 
 BUSY_SHARE = 0.6
 """Share of a core's time from which on the crawl's process is busy."""
@@ -49,6 +54,8 @@ TICK_S = 1.0
 _START_TICKS = int(START_S)
 _SLOW_TICKS = int(GRACE_S)
 _MAX_FAILED_STARTS = 3
+START_AGAIN_S = 30.0
+"""Seconds until processes are started again after so many that ended before they were ready."""
 
 MAX_WAITING_PAGES = 32
 """Pages that wait for one process at most; with fewer it would be idle while the crawl settles."""
@@ -131,19 +138,18 @@ class _ParserProcess:
         """Whether it has been parsing one page for seconds."""
         return self.is_ready and self._ticks >= _SLOW_TICKS
 
-    async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed:
-        """Parse a page.
+    async def ask(self, request: bytes, *, is_long: bool) -> bytes:
+        """Return the handler's result for one response.
 
         Raises _PageLostError if the process ends, or keeps a page waiting that is not long.
         """
-        request = encode_request(fetched)
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
         self._pending.append(_PendingPage(answer, is_long))
         if not self._outgoing:
             loop.call_soon(self._send)
         self._outgoing += (LENGTH.pack(len(request)), request)
-        return decode_reply(result_of(await answer))
+        return result_of(await answer)
 
     def _send(self) -> None:
         """Send the requests of one turn together: each write wakes the other process."""
@@ -226,12 +232,14 @@ class ParserPool:
         *,
         limits: ParsingLimits | None = None,
         is_idle: Callable[[], bool] = lambda: False,
+        charge: Callable[[str, float], object] = lambda url, cpu_s: None,
     ) -> None:
         """Start ``processes`` processes with the first page; None: when the crawl is busy.
 
         With 0 there is one process, for pages that may take long. ``clocks`` returns wall-clock and
         CPU seconds of this process; ``limits`` are those of one page; ``is_idle`` tells whether
-        this process has no page to settle or parse.
+        this process has no page to settle or parse. ``charge`` takes a URL and the CPU seconds that
+        its response took; one that ends its process is charged the limit of CPU time.
         """
         self._start_at_once = bool(processes)
         self._offload = processes is None and cores() > 1
@@ -245,9 +253,11 @@ class ParserPool:
         self._workers: list[_ParserProcess] = []
         self._starting: asyncio.Future[None] | None = None
         self._failed_starts = 0
+        self._failed_at = 0.0
         self._is_closed = False
         self._clocks = clocks
         self._is_idle = is_idle
+        self._charge = charge
         self._checked_at = clocks()
         self.max_running = 0
         """Largest number of processes so far."""
@@ -269,7 +279,22 @@ class ParserPool:
             self._start_processes()
 
     async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
-        """Parse a response in a process; None: the crawl itself must parse it."""
+        """Parse a page in a process; None: the crawl itself must parse it."""
+        parsed = await self._parse(fetched, encode_request(fetched), is_long=is_long)
+        assert not isinstance(parsed, RobotsFile)
+        return parsed
+
+    async def parse_robots(
+        self, fetched: Fetched, product_token: str
+    ) -> RobotsFile | Failed | None:
+        """Parse a long robots.txt in a process; None if the crawl ends."""
+        request = encode_request(fetched, product_token)
+        parsed = await self._parse(fetched, request, is_long=True)
+        assert not isinstance(parsed, ParsedPage)
+        return parsed
+
+    async def _parse(self, fetched: Fetched, request: bytes, *, is_long: bool) -> EarlyResult:
+        deaths = 0
         while not self._is_closed:
             if is_long or self._start_at_once:
                 await self._start_processes()
@@ -279,10 +304,18 @@ class ParserPool:
             if worker is None or not (is_long or self._has_time(worker)):
                 return None
             try:
-                parsed = await worker.parse(fetched, is_long=is_long)
+                result = await worker.ask(request, is_long=is_long)
             except ParsingStoppedError as stopped:
-                logger.warning("%s was not parsed: %s", fetched.url, stopped.detail)
-                return Failed(fetched.url, stopped.kind, fetched.status, stopped.detail)
+                self._charge(fetched.url, self._limits.cpu_s)
+                detail = stopped.detail
+                if stopped.kind is FailureKind.PARSE_CRASH:
+                    deaths += 1
+                    if deaths < MAX_PROCESSES_PER_PAGE:
+                        logger.warning("%s is parsed again: %s", fetched.url, detail)
+                        continue
+                    detail = f"{deaths} processes died over it; {detail}"
+                logger.warning("%s was not parsed: %s", fetched.url, detail)
+                return Failed(fetched.url, stopped.kind, fetched.status, detail)
             except _PageLostError:
                 if not is_long:
                     return None
@@ -291,7 +324,10 @@ class ParserPool:
                 return _internal_error(fetched, str(error)[:200])
             else:
                 self._failed_starts = 0
-                self.parsed_count += 1
+                self._charge(fetched.url, parsing_cpu_s(result))
+                parsed = decode_reply(result)
+                if not isinstance(parsed, RobotsFile):
+                    self.parsed_count += 1
                 if isinstance(parsed, ParsedPage):
                     self.seconds += sum(parsed.seconds.values())
                 return parsed
@@ -302,7 +338,10 @@ class ParserPool:
         ended = [worker for worker in self._workers if worker.has_ended]
         if ended:
             self._workers = [worker for worker in self._workers if not worker.has_ended]
-            self._failed_starts += sum(not worker.is_ready for worker in ended)
+            failed_starts = sum(not worker.is_ready for worker in ended)
+            if failed_starts:
+                self._failed_starts += failed_starts
+                self._failed_at = time.monotonic()
         return min(self._workers, key=lambda each: (each.is_slow, each.waiting), default=None)
 
     def _has_time(self, worker: _ParserProcess) -> bool:
@@ -334,8 +373,13 @@ class ParserPool:
         return starting
 
     async def _start_missing(self) -> None:
-        if self._is_closed or self._failed_starts >= _MAX_FAILED_STARTS:
+        if self._is_closed:
             return
+        if self._failed_starts >= _MAX_FAILED_STARTS:
+            # What prevented the starts, such as a lack of memory, may be over.
+            if time.monotonic() - self._failed_at < START_AGAIN_S:
+                return
+            self._failed_starts = 0
         parser = self._parser_message()
         while len(self._workers) < self._max_processes:
             try:

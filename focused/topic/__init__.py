@@ -141,7 +141,8 @@ class Politeness:
 
     - ``patience``: how long, in delays, to wait for a clearly better link of a host that is
       not due. Higher values fetch fewer pages per second, more of them on topic.
-    - ``fetch_time_factor``: minimum pause after a response, in multiples of its fetch time.
+    - ``fetch_time_factor``: minimum pause after a response, in multiples of the time that it took
+      to fetch, and to parse in a parser process.
     - ``suspend_s``: suspension of a host that only fails; doubles each time. 0 gives the host
       up at once.
     - ``per_address``: treat hosts at one IP address as one host.

@@ -151,9 +151,9 @@ class FailureKind(StrEnum):
 
     ``NO_HOST``: the name does not exist. ``DNS``: no name server answered. ``PRIVATE_ADDRESS``: the
     URL or the name leads to a private address. ``PARSE_TIMEOUT``, ``PARSE_MEMORY``: parsing
-    exceeded a limit. ``ENCRYPTED``, ``DAMAGED``, ``SCANNED``, ``MISSING_LIBRARY``: a document
-    (:mod:`focused.documents`) has a password, is damaged or truncated, holds only images, or its
-    format's library is not installed.
+    exceeded a limit. ``PARSE_CRASH``: parser processes died over it. ``ENCRYPTED``, ``DAMAGED``,
+    ``SCANNED``, ``MISSING_LIBRARY``: a document (:mod:`focused.documents`) has a password, is
+    damaged or truncated, holds only images, or its format's library is not installed.
     """
 
     DNS = "dns"
@@ -186,6 +186,7 @@ class FailureKind(StrEnum):
     DROPPED = "dropped"
     PARSE_TIMEOUT = "parse-timeout"
     PARSE_MEMORY = "parse-memory"
+    PARSE_CRASH = "parse-crash"
     INTERNAL_ERROR = "internal-error"
     OTHER = "other"
 

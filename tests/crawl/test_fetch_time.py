@@ -43,6 +43,13 @@ class TestFetchTime:
         crawl = simulate(topic(tmp_path, A), site(rules, page(A))).run()
         assert crawl.times(A)[0] >= 40.0
 
+    def test_counts_together_with_the_time_in_a_parser_process(self, simulate, tmp_path):
+        crawl = simulate(topic(tmp_path, A), self.web(1.0))
+        crawl.crawl.charge_parsing(f"{A}a", 2.0)
+        crawl.crawl.charge_parsing(f"{A}b", 1.0)
+        assert crawl.run().times(A)[0] >= 30.0
+        assert self.pauses(crawl) == pytest.approx([10.1] * 2)
+
     def test_of_an_answer_that_was_a_failure_counts_equal(self, simulate, tmp_path):
         web = {A: Failed(A, FailureKind.SERVER_ERROR, 503, elapsed_s=4.0)}
         first, second, third = simulate(topic(tmp_path, A), web).run().times(A)

@@ -10,7 +10,8 @@ import pytest
 from focused.crawl import Wait
 from focused.crawl.hosts.robots_cache import RobotsCache
 from focused.frontier.host import Host
-from focused.web.page import FailureKind
+from focused.storage.rows import pack
+from focused.web.page import Failed, FailureKind
 from tests.support.simulated import (
     START,
     failed,
@@ -264,14 +265,42 @@ def test_large_files_push_parsed_ones_out_of_memory_and_are_read_again():
     gate = RobotsCache(hosts, "FocusedTest/0.1", obey=True)
     hosts_of = {f"h{n}.test": Host(f"h{n}.test", n) for n in range(40)}
     for name, host in hosts_of.items():
-        text = f"User-agent: *\nDisallow: /{name}\n" + "#" * 498_000 + "\n"
+        rules = "".join(f"Disallow: /{n}*\n" for n in range(6_000))
+        text = f"User-agent: *\nDisallow: /{name}\n{rules}"
         gate.learn(host, f"http://{name}/", robots(f"http://{name}/robots.txt", text), START)
     denied = [
         gate.allows(host, f"http://{name}/{name}") for name, host in reversed(hosts_of.items())
     ]
     assert denied == [False] * 40
     assert "h39.test" not in hosts.read
-    assert 20 < len(hosts.read) < 40
+    assert 0 < len(hosts.read) < 40
+
+
+def test_a_long_file_is_stored_as_the_rules_for_our_user_agent_alone():
+    hosts = FileOfHosts()
+    others = "".join(f"User-agent: a{n}\nDisallow: /{n}\n" for n in range(5_000))
+    text = f"{others}User-agent: FocusedTest\nDisallow: /x\nCrawl-delay: 7"
+    host = Host("a.test", 1)
+    RobotsCache(hosts, "FocusedTest/0.1", obey=True).learn(
+        host, "http://a.test/", robots("http://a.test/robots.txt", text), START
+    )
+    (state,) = hosts.robots(host).values()
+    assert len(pack(state)) < 300
+    again = RobotsCache(hosts, "FocusedTest/0.2", obey=True)
+    assert [again.allows(host, f"http://a.test/{path}") for path in "xy"] == [False, True]
+    assert not again.needs_fetch(host, "http://a.test/", START)
+    other = RobotsCache(hosts, "OtherTest/0.1", obey=True)
+    assert other.needs_fetch(host, "http://a.test/", START)
+    assert not other.allows(host, "http://a.test/y")
+
+
+def test_a_file_that_could_not_be_parsed_counts_as_unreachable(simulate, tmp_path):
+    crawl = simulate(topic(tmp_path, "http://a.test/"), {}).crawl
+    rules = denying("/y", "http://x.test/robots.txt")
+    stopped = Failed(rules.url, FailureKind.PARSE_TIMEOUT, 200)
+    crawl.record_robots("http://x.test/z", rules, START, stopped)
+    assert crawl.robots.may_fetch("http://x.test/z", START) is None
+    assert crawl.due_at("http://x.test/z") > START
 
 
 class TestRequestsOutsideOfTheFrontier:

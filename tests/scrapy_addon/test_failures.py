@@ -72,7 +72,7 @@ STATUSES = {
     999: FailureKind.OTHER,
 }
 OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "internal-error"}
-OF_PARSING = {FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY}
+OF_PARSING = {FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY, FailureKind.PARSE_CRASH}
 OF_DOCUMENTS = {
     FailureKind.ENCRYPTED,
     FailureKind.DAMAGED,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from focused.crawl.page_parser import UNCLASSIFIED, PageParser, ParsedPage
-from focused.parser_process import ParsingLimits
+from focused.parser_process import MAX_PROCESSES_PER_PAGE, ParsingLimits
 from focused.scrapy_addon import parser_pool
 from focused.scrapy_addon.parser_pool import (
     MAX_WAITING_PAGES,
@@ -22,6 +24,7 @@ from focused.scrapy_addon.parser_pool import (
 from focused.topic import Scope
 from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
 from focused.web.page import Failed, FailureKind, Fetched
+from focused.web.robots.robots_rules import parse_robots_body
 from tests.support.failing_classifiers import Moody, Unloadable, Unsendable
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
@@ -86,7 +89,7 @@ def test_only_the_page_that_ends_its_process_is_given_up() -> None:
 
     one, poison, two, three = asked(1, ask)
     assert isinstance(one, ParsedPage)
-    assert isinstance(poison, Failed) and poison.kind is FailureKind.INTERNAL_ERROR
+    assert isinstance(poison, Failed) and poison.kind is FailureKind.PARSE_CRASH
     assert two is None, "it is for the crawl to read"
     assert isinstance(three, ParsedPage), "another process has begun"
 
@@ -143,6 +146,74 @@ def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_proce
     one, spin, *others = asked(1, ask, limits=QUICKLY)
     assert isinstance(spin, Failed) and spin.kind is FailureKind.PARSE_TIMEOUT
     assert all(isinstance(each, ParsedPage) for each in (one, *others))
+
+
+def kill_processes(workers: ParserPool) -> None:
+    for worker in workers._workers:
+        os.kill(worker._process.pid, signal.SIGKILL)
+
+
+async def kill_when_it_parses(workers: ParserPool, times: int) -> None:
+    """Kill the processes so often, each time while a page is being parsed."""
+    killed: set[int] = set()
+    while len(killed) < times:
+        await asyncio.sleep(0.01)
+        for worker in workers._workers:
+            if worker.is_ready and worker.waiting and worker._process.pid not in killed:
+                killed.add(worker._process.pid)
+                kill_processes(workers)
+
+
+def test_a_page_whose_process_is_killed_from_outside_is_parsed_by_the_next() -> None:
+    async def ask(workers: ParserPool) -> object:
+        asking = asyncio.ensure_future(ahead(workers, padded("of whales")))
+        await kill_when_it_parses(workers, MAX_PROCESSES_PER_PAGE - 1)
+        return await asking
+
+    assert isinstance(asked(1, ask), ParsedPage)
+
+
+def test_a_page_over_which_each_process_dies_is_named() -> None:
+    async def ask(workers: ParserPool) -> tuple[object, object]:
+        return await ahead(workers, padded("poison")), await ahead(workers, padded("next"))
+
+    died, after = asked(1, ask)
+    assert isinstance(died, Failed) and died.kind is FailureKind.PARSE_CRASH
+    assert died.detail == (
+        f"{MAX_PROCESSES_PER_PAGE} processes died over it; the process that parsed it died: SIGKILL"
+    )
+    assert isinstance(after, ParsedPage)
+
+
+def test_processes_start_again_after_what_prevented_it(monkeypatch: Any) -> None:
+    monkeypatch.setattr(parser_pool, "START_AGAIN_S", 0.0)
+
+    async def ask(workers: ParserPool) -> object:
+        workers._failed_starts = 3
+        return await ahead(workers, padded("long"))
+
+    assert isinstance(asked(1, ask), ParsedPage)
+
+
+def test_the_time_of_each_page_is_charged_and_the_limit_for_one_that_ends_its_process() -> None:
+    charged: list[tuple[str, float]] = []
+
+    async def ask(workers: ParserPool) -> None:
+        await ahead(workers, replace(padded("of whales"), url=f"{A}a"))
+        await ahead(workers, replace(padded("spin"), url=f"{A}b"))
+
+    asked(1, ask, limits=QUICKLY, charge=lambda *each: charged.append(each))
+    (one, one_s), (two, two_s) = charged
+    assert (one, two, two_s) == (f"{A}a", f"{A}b", QUICKLY.cpu_s)
+    assert 0.0 < one_s < QUICKLY.cpu_s
+
+
+def test_a_long_robots_file_is_parsed_there_as_it_is_here() -> None:
+    body = b"User-agent: *\nDisallow: /*x\n" + b"Disallow: /a\n" * 10_000
+    rules = asked(
+        1, lambda workers: workers.parse_robots(Fetched(f"{A}robots.txt", 200, {}, body), "Bot")
+    )
+    assert rules == parse_robots_body(body, "Bot")
 
 
 def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) -> None:

@@ -90,7 +90,7 @@ def test_of_a_file_full_of_stars_one_rule_in_a_hundred_is_tried_at_most(
     shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = full_file(shape)
-    group = PathMatcher(rules)
+    group = PathMatcher.of(rules)
     tried: list[PathRule] = []
     matches = PathRule.matches
     monkeypatch.setattr(

@@ -103,6 +103,11 @@ FAILURE_RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.DROPPED: _url_failure("by a middleware"),
     FailureKind.PARSE_TIMEOUT: _url_failure("parsing exceeded `FOCUSED_PARSE_TIMEOUT_S`"),
     FailureKind.PARSE_MEMORY: _url_failure("parsing exceeded `FOCUSED_PARSE_MEMORY_MB`"),
+    FailureKind.PARSE_CRASH: FailureRule(
+        again=True,
+        host=HostEffect.GOES_ON,
+        meaning="three parser processes crashed, or were killed, while they parsed it",
+    ),
     FailureKind.INTERNAL_ERROR: _url_failure("our own fault; see `crawl.log`"),
     FailureKind.OTHER: FailureRule(
         again=True, host=HostEffect.GOES_ON, meaning="anything else; see `crawl.log`"

@@ -27,6 +27,7 @@ from focused.frontier.queued_link import QueuedLink
 from focused.storage.tables import Tables
 from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
+from focused.web.robots.robots_file import RobotsFile
 from focused.web.urls import directory_of, host_of, normalize_url
 
 _FAILURES_BEFORE_SUSPENSION = 8
@@ -58,6 +59,7 @@ class HostPolicy:
         self.dead_hosts = DeadHosts(tables)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._unresolved_once: set[str] = set()
+        self._parsing_s: dict[str, float] = {}
         self._suspended: dict[str, FailureKind] = {}
         self._newly_suspended: dict[str, FailureKind] = {}
 
@@ -152,7 +154,7 @@ class HostPolicy:
             failure = self._as_failure_of_host(host, outcome)
             return self._pace_after_failure(host, failure, now, _FAILURES_BEFORE_SUSPENSION)
         self._mark_answering(host)
-        return after_success(host.pace, now, self._delay_s(host), self._pause_s(outcome))
+        return after_success(host.pace, now, self._delay_s(host), self._pause_s(outcome, host))
 
     def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
         """Restart the delay of the hosts that were being requested when the last process died."""
@@ -165,8 +167,22 @@ class HostPolicy:
         pause = 0.0 if outcome is None else self._pause_s(outcome)
         host.pace = after_interruption(host.pace, now, max(self._delay_s(host), pause))
 
-    def record_robots_fetch(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
-        """Process the outcome of requesting the robots.txt of ``url``'s site."""
+    def charge_parsing(self, name: str, cpu_s: float) -> None:
+        """Add CPU time that a response of a host took in a parser process to its next pause."""
+        self._parsing_s[name] = self._parsing_s.get(name, 0.0) + cpu_s
+
+    def record_robots_fetch(
+        self,
+        host: Host,
+        url: str,
+        outcome: Outcome,
+        now: float,
+        parsed: RobotsFile | None = None,
+    ) -> None:
+        """Process the outcome of requesting the robots.txt of ``url``'s site.
+
+        ``parsed`` is the file if it was parsed already.
+        """
         self._counters.robots_fetched += 1
         if isinstance(outcome, Failed) and unreachable_reason(outcome):
             host.pace = self._pace_after_unreachable_robots(
@@ -175,9 +191,9 @@ class HostPolicy:
             self._robots.extend_until(host, url, host.pace.due_at, now)
             return
         self._mark_answering(host)
-        rules = self._robots.learn(host, url, outcome, now)
+        rules = self._robots.learn(host, url, outcome, now, parsed)
         pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
-        pace = after_success(pace, now, self._delay_s(host), self._pause_s(outcome))
+        pace = after_success(pace, now, self._delay_s(host), self._pause_s(outcome, host))
         # A fetched robots.txt doesn't end the suspension of a host whose pages fail, nor the pause
         # that the host asked for if robots.txt came from another one.
         due_at = max(pace.due_at, host.pace.due_at)
@@ -241,10 +257,16 @@ class HostPolicy:
         # Due at once: its links are settled without a request.
         return HostPace(now, 0, host.pace.crawl_delay_s)
 
-    def _pause_s(self, outcome: Outcome) -> float:
-        """The pause after a response, by its duration or by Retry-After."""
+    def _pause_s(self, outcome: Outcome, host: Host | None = None) -> float:
+        """The pause after a response, by its duration or by Retry-After.
+
+        With ``host`` the time that was charged to it counts like that of the fetch.
+        """
         asked_s = None if isinstance(outcome, Fetched) else outcome.retry_after_s
-        return pause_after(outcome.elapsed_s, self._politeness.fetch_time_factor, asked_s)
+        spent_s = outcome.elapsed_s
+        if host is not None:
+            spent_s += self._parsing_s.pop(host.name, 0.0)
+        return pause_after(spent_s, self._politeness.fetch_time_factor, asked_s)
 
     def _delay_s(self, host: Host) -> float:
         return self._politeness.delay_of(host.name)

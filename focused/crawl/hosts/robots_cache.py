@@ -12,19 +12,24 @@ from dataclasses import replace
 
 from focused.frontier.host import Host
 from focused.frontier.interface import Hosts
-from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.robots.robots_rules import (
     MAX_AGE_S,
     MIN_AGE_S,
     UNAVAILABLE,
+    RobotsFile,
     RobotsRules,
+    is_long_robots_file,
+    parse_robots_body,
+    product_token,
     rules_from_fetch,
     rules_while_unreachable,
 )
 from focused.web.urls import robots_url
 
 _MAX_CACHED_SITES = 2_000
-_MAX_CACHED_CHARS = 8_000_000  # of their files; parsed they take up to 18 times as much
+MAX_CACHED_BYTES = 64_000_000
+"""Memory for parsed rules."""
 MAX_REDIRECTS = 5
 
 
@@ -35,15 +40,15 @@ class RobotsCache:
         self._hosts = hosts
         self._user_agent = user_agent
         self._obey = obey
-        self._parsed: OrderedDict[tuple[str, str], RobotsRules] = OrderedDict()
-        self._parsed_chars = 0
+        self._parsed: OrderedDict[tuple[str, str], tuple[RobotsRules, int]] = OrderedDict()
+        self._parsed_bytes = 0
 
     def needs_fetch(self, host: Host, url: str, now: float) -> bool:
         """Whether robots.txt has to be fetched before ``url``."""
         if not self._obey:
             return False
         rules = self._rules(host, _scheme(url))
-        return rules is None or now >= rules.expires_at
+        return rules is None or now >= rules.expires_at or not rules.is_for(self._user_agent)
 
     def allows(self, host: Host, url: str) -> bool:
         """Whether the site's rules allow ``url``; True without rules."""
@@ -52,9 +57,16 @@ class RobotsCache:
         rules = self._rules(host, _scheme(url))
         return rules is None or rules.allows(url, self._user_agent)
 
-    def learn(self, host: Host, url: str, outcome: Outcome, now: float) -> RobotsRules:
-        """Store the rules that the fetched robots.txt of ``url``'s site means."""
-        rules = rules_from_fetch(outcome, now)
+    def learn(
+        self, host: Host, url: str, outcome: Outcome, now: float, parsed: RobotsFile | None = None
+    ) -> RobotsRules:
+        """Store the rules that the fetched robots.txt of ``url``'s site means.
+
+        Of long files only the rules for our user agent; ``parsed`` if they were parsed already.
+        """
+        if parsed is None and isinstance(outcome, Fetched) and is_long_robots_file(outcome):
+            parsed = parse_robots_body(outcome.body, product_token(self._user_agent))
+        rules = rules_from_fetch(outcome, now, parsed)
         self._keep(host, url, rules)
         return rules
 
@@ -101,9 +113,9 @@ class RobotsCache:
         return rules.crawl_delay_s(self._user_agent) or 0.0
 
     def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
-        rules = self._parsed.get((host.name, scheme))
-        if rules is not None:
-            return rules
+        found = self._parsed.get((host.name, scheme))
+        if found is not None:
+            return found[0]
         kept = self._hosts.robots(host).get(scheme)
         if kept is None:
             return None
@@ -116,12 +128,13 @@ class RobotsCache:
         self._remember((host.name, _scheme(url)), rules)
 
     def _remember(self, site: tuple[str, str], rules: RobotsRules) -> None:
+        size = rules.memory_bytes(self._user_agent)
         before = self._parsed.pop(site, None)
-        self._parsed_chars += len(rules.text) - (len(before.text) if before else 0)
-        self._parsed[site] = rules
-        while len(self._parsed) > _MAX_CACHED_SITES or self._parsed_chars > _MAX_CACHED_CHARS:
-            _, dropped = self._parsed.popitem(last=False)
-            self._parsed_chars -= len(dropped.text)
+        self._parsed_bytes += size - (before[1] if before else 0)
+        self._parsed[site] = rules, size
+        while len(self._parsed) > _MAX_CACHED_SITES or self._parsed_bytes > MAX_CACHED_BYTES:
+            _, (_, dropped) = self._parsed.popitem(last=False)
+            self._parsed_bytes -= dropped
 
 
 def _scheme(url: str) -> str:

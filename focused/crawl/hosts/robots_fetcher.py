@@ -13,7 +13,8 @@ from focused.crawl.leases import DirectRequests, Lease, Leases
 from focused.crawl.steps import FetchPurpose
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier
-from focused.web.page import Outcome, Redirected
+from focused.web.page import Failed, Outcome, Redirected
+from focused.web.robots.robots_file import RobotsFile
 from focused.web.urls import host_of, robots_url
 
 
@@ -63,8 +64,13 @@ class RobotsFetcher:
         )
         return min((now + wait_s for wait_s in waits), default=None)
 
-    def settle(self, lease: Lease, outcome: Outcome, now: float) -> None:
-        """Process the outcome of the crawl's own request."""
+    def settle(
+        self, lease: Lease, outcome: Outcome, now: float, parsed: RobotsFile | Failed | None = None
+    ) -> None:
+        """Process the outcome of the crawl's own request; ``parsed`` is its file if parsed already.
+
+        A file that could not be parsed counts as unreachable.
+        """
         host = lease.offer.host
         self.record(outcome, now)
         self._host_policy.answered(lease.url, outcome)
@@ -83,7 +89,7 @@ class RobotsFetcher:
             )
             self._redirected.append(onward)
             return
-        self._host_policy.record_robots_fetch(host, lease.offer.link.url, outcome, now)
+        self._record_fetch(host, lease.offer.link.url, outcome, now, parsed)
         self._frontier.put_back(lease.offer, host.pace, now)
         self._queue_sitemaps(host, lease.offer.link.url, now)
 
@@ -105,13 +111,27 @@ class RobotsFetcher:
             for lease in asked
         )
 
-    def learn(self, url: str, outcome: Outcome, now: float) -> None:
+    def learn(
+        self, url: str, outcome: Outcome, now: float, parsed: RobotsFile | Failed | None = None
+    ) -> None:
         """Store a robots.txt that the driver fetched for a URL outside the frontier."""
         host = self._frontier.hosts.get(host_of(url))
         self.record(outcome, now)
-        self._host_policy.record_robots_fetch(host, url, outcome, now)
+        self._record_fetch(host, url, outcome, now, parsed)
         self._queue_sitemaps(host, url, now)
         self._frontier.hosts.refresh(host, now)
+
+    def _record_fetch(
+        self,
+        host: Host,
+        url: str,
+        outcome: Outcome,
+        now: float,
+        parsed: RobotsFile | Failed | None,
+    ) -> None:
+        if isinstance(parsed, Failed):
+            outcome, parsed = parsed, None
+        self._host_policy.record_robots_fetch(host, url, outcome, now, parsed)
 
     def _queue_sitemaps(self, host: Host, url: str, now: float) -> None:
         for sitemap in self._host_policy.sitemaps(host, url):

@@ -95,7 +95,8 @@ class RobotsMiddleware:
                 outcome = await self._fetch_rules(crawl, site)
             finally:
                 self._asked.discard(site)
-            crawl.record_robots(url, outcome, self._session.now())
+            parsed = await self._session.parse_robots(outcome)
+            crawl.record_robots(url, outcome, self._session.now(), parsed)
             self._session.wake()
             allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         return bool(allowed)

@@ -19,7 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import msgspec
+
 MAX_ROBOTS_BYTES = 512_000  # 500 KiB, section 2.5
+MAX_QUICK_ROBOTS_BYTES = 50_000
+"""Longer files are parsed in a parser process."""
 MAX_SITEMAPS = 1_000
 # 12 h: rules are refreshed after a day.
 MAX_DELAY_S = 43_200.0
@@ -35,32 +39,30 @@ _FIELD = re.compile(
 )
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _SECONDS = re.compile(
-    r"((?:\d+\.?\d*|\.\d+)(?:e\d+)?)\s*(?:s|secs?|seconds?)?", re.ASCII | re.IGNORECASE
+    r"((?:\d++(?:\.\d*+)?+|\.\d++)(?:e\d++)?+)\s*+(?:s|secs?|seconds?)?", re.ASCII | re.IGNORECASE
 )
+_LINE_BREAKS = re.compile(r"[\r\n]+")
 _ALL_ROBOTS = re.compile(r"\*(?!\S)")
 _FALSE_MARKS = re.compile(rb"\A(?:\xff\xfe|\xfe\xff)*")
 _BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
 _ESCAPED_OCTET = re.compile("[\udc80-\udcff]")
 
 
-@dataclass(slots=True)
-class RobotsGroup:
-    """The rules for one product token or ``*``, all its groups merged."""
+class RobotsFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a file means for one product token; ``sitemaps`` unresolved, 1,000 at most.
 
-    rules: list[PathRule] = field(default_factory=list)
-    delay_s: float | None = None
+    The rules are those of all groups that name the token, else of all groups for ``*``.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class RobotsFile:
-    """``groups`` by lower-case product token; ``sitemaps`` unresolved, 1,000 at most."""
-
-    groups: dict[str, RobotsGroup]
+    product_token: str
+    matcher: PathMatcher
+    delay_s: float | None
     sitemaps: tuple[str, ...]
 
-    def group_of(self, product_token: str) -> RobotsGroup:
-        """Return the group that a crawler must obey; an empty one if none applies."""
-        return self.groups.get(product_token.lower()) or self.groups.get("*") or RobotsGroup()
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory this takes."""
+        return self.matcher.memory_bytes + sum(100 + len(url) for url in self.sitemaps)
 
 
 def decode_robots(body: bytes) -> str:
@@ -86,34 +88,53 @@ def cut_to_whole_lines(body: bytes) -> bytes:
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
-def parse_robots(text: str) -> RobotsFile:
-    """Parse a file's lines; never raises. Unknown lines are ignored."""
-    groups: dict[str, RobotsGroup] = {}
+def parse_robots(text: str, product_token: str) -> RobotsFile:
+    """Parse a file's lines for one crawler; never raises. Unknown lines are ignored.
+
+    Only the groups of the token and of ``*`` are read, so that a file of many agents costs no more
+    than its lines.
+    """
+    own = _Group()
+    others = _Group()
+    groups = {product_token.lower(): own, "*": others}
+    is_named = False
     sitemaps: dict[str, None] = {}
-    current: dict[str, RobotsGroup] = {}
+    current: list[_Group] = []
     has_rules = False
-    for line in re.split(r"[\r\n]+", text):
+    for line in _LINE_BREAKS.split(text):
         match = _FIELD.fullmatch(line.partition("#")[0])
         if match is None:
             continue
         value = (match["value"] or match["word"] or "").strip()
         if match["agent"]:
             if has_rules:
-                current, has_rules = {}, False
-            if token := _token(value):
-                current[token] = groups.setdefault(token, RobotsGroup())
+                current, has_rules = [], False
+            token = _token(value)
+            group = groups.get(token) if token else None
+            is_named = is_named or group is own
+            if group is not None and group not in current:
+                current.append(group)
         elif match["allow"] or match["disallow"]:
             has_rules = True
-            if value and current:
-                rule = PathRule.of(value, allow=bool(match["allow"]))
-                for group in current.values():
-                    group.rules.append(rule)
+            for group in current:
+                if value:
+                    group.lines[value, bool(match["allow"])] = None
         elif match["delay"]:
-            for group in current.values():
+            for group in current:
                 group.delay_s = _seconds(value) if group.delay_s is None else group.delay_s
         elif len(sitemaps) < MAX_SITEMAPS:
             sitemaps[value] = None
-    return RobotsFile(groups, tuple(sitemaps))
+    group = own if is_named else others
+    rules = (PathRule.of(value, allow=allow) for value, allow in group.lines)
+    return RobotsFile(product_token, PathMatcher.of(rules), group.delay_s, tuple(sitemaps))
+
+
+@dataclass(eq=False, slots=True)
+class _Group:
+    """The values of allow and disallow lines, each once, and the delay."""
+
+    lines: dict[tuple[str, bool], None] = field(default_factory=dict)
+    delay_s: float | None = None
 
 
 def _token(value: str) -> str:
@@ -140,8 +161,7 @@ _MARK_CHARS = 8
 _PATH_OF = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*([^#]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class PathRule:
+class PathRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One allow or disallow line.
 
     ``pieces`` are the parts between its stars, normalised; consecutive stars count as one.
@@ -200,19 +220,41 @@ class PathRule:
         return path.find(others[-1], at) >= 0
 
 
-class PathMatcher:
+class PathMatcher(msgspec.Struct, array_like=True):
     """The rules of one group.
 
     A file may have tens of thousands of rules. Plain prefixes are looked up by length, other rules
     by a substring that a matching path must contain.
     """
 
-    def __init__(self, rules: Iterable[PathRule]) -> None:
+    prefixes: dict[str, bool]
+    """Whether a plain prefix is allowed."""
+    patterns: dict[str, tuple[PathRule, ...]]
+    """Rules with special characters, by a substring."""
+    prefix_lengths: tuple[int, ...]
+    """Descending."""
+    mark_lengths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rules: Iterable[PathRule]) -> PathMatcher:
+        """Index the rules; of equal ones that allow and disallow, allow applies."""
         ordered = sorted(set(rules), key=lambda rule: rule.rank)
-        self._prefixes = {rule.pieces[0]: rule for rule in ordered if rule.is_prefix}
-        self._lengths = sorted(set(map(len, self._prefixes)), reverse=True)
-        self._patterns = _by_rarest_mark([rule for rule in ordered if not rule.is_prefix])
-        self._mark_lengths = sorted(set(map(len, self._patterns)))
+        prefixes = {rule.pieces[0]: rule.allow for rule in ordered if rule.is_prefix}
+        patterns = _by_rarest_mark([rule for rule in ordered if not rule.is_prefix])
+        return cls(
+            prefixes,
+            patterns,
+            tuple(sorted(set(map(len, prefixes)), reverse=True)),
+            tuple(sorted(set(map(len, patterns)))),
+        )
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory this takes."""
+        chars = sum(map(len, self.prefixes))
+        rules = [rule for filed in self.patterns.values() for rule in filed]
+        pieces = sum(60 + len(piece) for rule in rules for piece in rule.pieces)
+        return 160 * len(self.prefixes) + chars + 360 * len(rules) + pieces
 
     def allow(self, url: str) -> bool:
         """Whether an absolute URL, or a path with its query, may be requested.
@@ -235,34 +277,35 @@ class PathMatcher:
 
     def _decide(self, spellings: Sequence[str]) -> bool:
         prefix = self._longest_prefix(spellings)
-        least = (0, False) if prefix is None else prefix.rank
+        least = (0, False) if prefix is None else prefix
         for rule in sorted(self._candidates(spellings), key=lambda each: each.rank, reverse=True):
             if rule.rank <= least:
                 break
             if any(map(rule.matches, spellings)):
                 return rule.allow
-        return prefix is None or prefix.allow
+        return prefix is None or prefix[1]
 
     def _candidates(self, spellings: Sequence[str]) -> list[PathRule]:
         """Return the rules with special characters whose substring occurs in a path."""
         found = {
             path[at : at + length]
-            for length in self._mark_lengths
+            for length in self.mark_lengths
             for path in spellings
             for at in range(len(path) - length + 1)
         }
-        return [rule for mark in found & self._patterns.keys() for rule in self._patterns[mark]]
+        return [rule for mark in found & self.patterns.keys() for rule in self.patterns[mark]]
 
-    def _longest_prefix(self, spellings: Sequence[str]) -> PathRule | None:
-        for length in self._lengths:
+    def _longest_prefix(self, spellings: Sequence[str]) -> tuple[int, bool] | None:
+        """Return the rank of the longest plain prefix of a path."""
+        for length in self.prefix_lengths:
             for path in spellings:
-                rule = self._prefixes.get(path[:length])
-                if rule is not None:
-                    return rule
+                allow = self.prefixes.get(path[:length])
+                if allow is not None:
+                    return length, allow
         return None
 
 
-def _by_rarest_mark(rules: Sequence[PathRule]) -> dict[str, list[PathRule]]:
+def _by_rarest_mark(rules: Sequence[PathRule]) -> dict[str, tuple[PathRule, ...]]:
     """Index each rule by its rarest substring."""
     often = Counter(mark for rule in rules for mark in rule.marks())
     filed: dict[str, list[PathRule]] = {}
@@ -270,7 +313,7 @@ def _by_rarest_mark(rules: Sequence[PathRule]) -> dict[str, list[PathRule]]:
         # Ties: the longest, which occurs in fewer paths.
         mark = min(rule.marks(), key=lambda each: (often[each], -len(each)))
         filed.setdefault(mark, []).append(rule)
-    return filed
+    return {mark: tuple(filed[mark]) for mark in filed}
 
 
 def _normalise_octets(text: str, *, in_query: bool = False) -> str:

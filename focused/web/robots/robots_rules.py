@@ -14,14 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from functools import cached_property
+
+import msgspec
 
 from focused.durations import DAY_S, HOUR_S
 from focused.errors import StateError
 from focused.web.page import FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_file import (
+    MAX_QUICK_ROBOTS_BYTES,
     MAX_ROBOTS_BYTES,
-    PathMatcher,
     RobotsFile,
     decode_robots,
     parse_robots,
@@ -29,8 +30,10 @@ from focused.web.robots.robots_file import (
 from focused.web.urls import normalize_url
 
 __all__ = [
-    "MAX_AGE_S", "MAX_ROBOTS_BYTES", "MIN_AGE_S", "RETRY_S", "UNAVAILABLE", "UNREACHABLE_LONG_S",
-    "RobotsAccess", "RobotsRules", "product_token", "rules_from_fetch", "rules_while_unreachable",
+    "MAX_AGE_S", "MAX_QUICK_ROBOTS_BYTES", "MAX_ROBOTS_BYTES", "MIN_AGE_S", "RETRY_S",
+    "UNAVAILABLE", "UNREACHABLE_LONG_S", "RobotsAccess", "RobotsFile", "RobotsRules",
+    "is_long_robots_file", "parse_robots_body", "product_token", "rules_from_fetch",
+    "rules_while_unreachable",
 ]  # fmt: skip
 
 RETRY_S = 300.0  # retry interval for an unreachable robots.txt
@@ -72,28 +75,34 @@ class RobotsRules:
     """One site's rules until ``expires_at``.
 
     ``unreachable_since`` is the time of the first failed fetch, None if the last fetch succeeded.
-    Both in seconds since the epoch.
+    Both in seconds since the epoch. ``parsed`` replaces the ``text`` of a long file: its rules for
+    one product token, which was parsed once, in a parser process.
     """
 
     access: RobotsAccess
     expires_at: float
     text: str = ""
     unreachable_since: float | None = None
-    _matchers: dict[str, PathMatcher] = field(default_factory=dict, repr=False, compare=False)
+    parsed: RobotsFile | None = None
+    _files: dict[str, RobotsFile] = field(default_factory=dict, repr=False, compare=False)
 
     def allows(self, url: str, user_agent: str) -> bool:
         """Whether ``user_agent`` (header or product token) may fetch a URL of this site."""
         if self.access is not RobotsAccess.RULES:
             return self.access is RobotsAccess.ALLOW_ALL
-        matcher = self._matchers.get(user_agent)
-        if matcher is None:
-            group = self._file.group_of(product_token(user_agent))
-            matcher = self._matchers[user_agent] = PathMatcher(group.rules)
-        return matcher.allow(url)
+        return self.is_for(user_agent) and self._file_for(user_agent).matcher.allow(url)
+
+    def is_for(self, user_agent: str) -> bool:
+        """Whether the rules of this user agent are known; others must fetch a long file again."""
+        return self.parsed is None or self.parsed.product_token == product_token(user_agent)
+
+    def memory_bytes(self, user_agent: str) -> int:
+        """About how much memory the rules for a user agent take."""
+        return 1_000 + len(self.text) + self._file_for(user_agent).memory_bytes
 
     def crawl_delay_s(self, user_agent: str) -> float | None:
         """Return the crawl delay in seconds, 12 h at most; None if there is none."""
-        return self._file.group_of(product_token(user_agent)).delay_s
+        return self._file_for(user_agent).delay_s
 
     @property
     def came_from_server(self) -> bool:
@@ -102,16 +111,17 @@ class RobotsRules:
 
     def sitemaps(self, robots_url: str) -> tuple[str, ...]:
         """Return the named sitemaps, normalised, each once; ``robots_url`` is the file's URL."""
-        urls = (normalize_url(named, robots_url) for named in self._file.sitemaps if named)
+        urls = (normalize_url(named, robots_url) for named in self._file_for("").sitemaps if named)
         return tuple(dict.fromkeys(url for url in urls if url))
 
-    def to_state(self) -> dict[str, str | float | None]:
-        """Return the state to persist, as JSON data."""
+    def to_state(self) -> dict[str, str | float | bytes | None]:
+        """Return the state to persist."""
         return {
             "access": self.access.value,
             "expires_at": self.expires_at,
             "text": self.text,
             "unreachable_since": self.unreachable_since,
+            "parsed": None if self.parsed is None else msgspec.msgpack.encode(self.parsed),
         }
 
     @classmethod
@@ -124,15 +134,26 @@ class RobotsRules:
                 raise TypeError(type(expires_at), type(text))
             if not isinstance(since, int | float | None):
                 raise TypeError(type(since))
-            return cls(RobotsAccess(str(state["access"])), float(expires_at), text, since)
+            raw = state.get("parsed")
+            if not isinstance(raw, bytes | None):
+                raise TypeError(type(raw))
+            parsed = None if raw is None else _decode_file(raw)
+            return cls(RobotsAccess(str(state["access"])), float(expires_at), text, since, parsed)
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(
                 f"stored robots.txt rules are damaged ({error!r}); delete them to fetch them again"
             ) from error
 
-    @cached_property
-    def _file(self) -> RobotsFile:
-        return parse_robots(self.text)
+    def _file_for(self, user_agent: str) -> RobotsFile:
+        if self.parsed is not None:
+            return self.parsed
+        file = self._files.get(user_agent)
+        if file is None:
+            file = self._files[user_agent] = parse_robots(self.text, product_token(user_agent))
+        return file
+
+
+_decode_file = msgspec.msgpack.Decoder(RobotsFile).decode
 
 
 def product_token(user_agent: str) -> str:
@@ -154,16 +175,28 @@ def product_token(user_agent: str) -> str:
     return own[-1] if own else match[0]
 
 
-def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
+def is_long_robots_file(outcome: Outcome) -> bool:
+    """Whether a response is a robots.txt that may take long to parse."""
+    if not isinstance(outcome, Fetched) or outcome.status >= 300:
+        return False
+    return len(outcome.body) > MAX_QUICK_ROBOTS_BYTES
+
+
+def parse_robots_body(body: bytes, token: str) -> RobotsFile:
+    """Return the rules of a file for one product token. Never raises."""
+    return parse_robots(decode_robots(body), token)
+
+
+def rules_from_fetch(outcome: Outcome, now: float, parsed: RobotsFile | None = None) -> RobotsRules:
     """Return the rules that follow from the outcome of fetching robots.txt.
 
     "Unavailable" (4xx, too many redirects; section 2.3.1.3) allows all. "Unreachable" (5xx, network
     errors, also 429; section 2.3.1.4) disallows all and expires after five minutes or Retry-After.
     Other rules expire by Cache-Control and Expires, after ten minutes at least and a day at most.
-    Never raises.
+    ``parsed`` is the file if it was parsed already. Never raises.
     """
     if isinstance(outcome, Fetched):
-        return _from_response(outcome, now)
+        return _from_response(outcome, now, parsed)
     if isinstance(outcome, Redirected | NotModified) or outcome.kind in UNAVAILABLE:
         return RobotsRules(RobotsAccess.ALLOW_ALL, now + MAX_AGE_S)
     retry_s = outcome.retry_after_s
@@ -189,13 +222,14 @@ def rules_while_unreachable(known: RobotsRules | None, now: float) -> RobotsRule
     return RobotsRules(RobotsAccess.DISALLOW_ALL, now, unreachable_since=since)
 
 
-def _from_response(fetched: Fetched, now: float) -> RobotsRules:
+def _from_response(fetched: Fetched, now: float, parsed: RobotsFile | None) -> RobotsRules:
     if fetched.status == 429 or fetched.status >= 500:
         return RobotsRules(RobotsAccess.DISALLOW_ALL, now + RETRY_S)
     expires_at = now + max_age_s(fetched.headers)
     if fetched.status >= 300:
         return RobotsRules(RobotsAccess.ALLOW_ALL, expires_at)
-    return RobotsRules(RobotsAccess.RULES, expires_at, decode_robots(fetched.body))
+    text = decode_robots(fetched.body) if parsed is None else ""
+    return RobotsRules(RobotsAccess.RULES, expires_at, text, parsed=parsed)
 
 
 MAX_AGE_S = DAY_S  # RFC 9309, section 2.4

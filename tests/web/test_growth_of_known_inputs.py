@@ -1,4 +1,4 @@
-"""Pages that once took quadratic or cubic time."""
+"""Pages and files that once took quadratic or cubic time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from focused.web.html.script_redirects import script_redirect
 from focused.web.html.search_forms import SearchForm
 from focused.web.html.text_structure import PARAGRAPH, Block, render_markdown
 from focused.web.page import Fetched, Link
+from focused.web.robots.robots_rules import parse_robots_body
 from tests.support.growth import MOST_EXPONENT, growth_exponent
 
 RESULTS = "https://a.test/s?q=whale"
@@ -25,6 +26,10 @@ def page(body: str) -> Fetched:
 
 def results(*anchors: str) -> tuple[Link, ...]:
     return tuple(Link(f"{RESULTS}&n={n}", anchor) for n, anchor in enumerate(anchors))
+
+
+def parse_robots_file(text: str) -> object:
+    return parse_robots_body(text.encode(), "WhaleBot")
 
 
 CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
@@ -43,6 +48,21 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         parse_page,
         lambda n: page("<body>" + "".join(f"<BODY a{k}=x>" for k in range(n)) + "text"),
         4_000,
+    ),
+    "an unreadable crawl-delay": (
+        parse_robots_file,
+        lambda n: "User-agent: *\nCrawl-delay: " + "1" * n + "x",
+        4_000,
+    ),
+    "an unreadable crawl-delay of many agents": (
+        parse_robots_file,
+        lambda n: "".join(f"User-agent: a{k}\n" for k in range(n)) + f"Crawl-delay: {'1' * n}x",
+        1_000,
+    ),
+    "rules of many agents": (
+        parse_robots_file,
+        lambda n: "".join(f"User-agent: a{k}\n" for k in range(n)) + "Allow: /a\n" * n,
+        1_000,
     ),
     "a link of signs": (
         lambda links: SEARCH.next_page(RESULTS, links),
