@@ -203,6 +203,7 @@ def build_crawl(
             state.leases,
             robots,
             state.timer,
+            traps.stats,
             None if revisits is None else revisits.pacer,
         ),
         listeners,

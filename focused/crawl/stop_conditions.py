@@ -10,6 +10,7 @@ from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
 from focused.crawl.revisits.pacing import RevisitPacer
 from focused.crawl.steps import Done, Wait
+from focused.crawl.traps.trap_filter import TrapStats
 from focused.durations import HOUR_S
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, Hosts
@@ -27,6 +28,7 @@ class StopConditions:
         leases: Leases,
         robots: RobotsFetcher,
         running: RunTimer,
+        traps: TrapStats,
         pacer: RevisitPacer | None = None,
     ) -> None:
         """With ``pacer`` the crawl is continuous: the topic's budget is that of its harvest."""
@@ -38,6 +40,7 @@ class StopConditions:
         self._leases = leases
         self._robots = robots
         self._running = running
+        self._traps = traps
 
     def limit_pages(self, pages: int) -> None:
         """Replace the topic's budget of pages."""
@@ -76,7 +79,7 @@ class StopConditions:
             due_at = self._pacer.next_release_at(now)
             if due_at is not None:
                 return Wait(due_at)
-        return self.end(_no_link_left_reason(self._frontier))
+        return self.end(_no_link_left_reason(self._frontier, self._traps))
 
     def wait(self, until: float | None, now: float) -> Wait | Done:
         """The step to take when no link is available before ``until``."""
@@ -135,11 +138,15 @@ def _no_host_in_time_reason(frontier: Frontier) -> str:
     return f"only hosts are left that are not due before the time budget is spent: {left}"
 
 
-def _no_link_left_reason(frontier: Frontier) -> str:
+def _no_link_left_reason(frontier: Frontier, traps: TrapStats) -> str:
     """Why nothing is left: no links, or only links of hosts with a spent budget."""
     links = len(frontier)
     if not links:
-        return "frontier is empty"
+        trap = traps.most_refused()
+        if trap is None:
+            return "frontier is empty"
+        refused = _format_count(trap.links, "link")
+        return f"frontier is empty; {refused} to {trap.site} refused ({trap.kind})"
     hosts = sum(1 for _ in frontier.hosts.full())
     left = f"{_format_count(hosts, 'host')}, {_format_count(links, 'link')}"
     return f"only hosts are left whose budget is spent: {left}"

@@ -11,9 +11,11 @@ from focused.crawl.traps.trap_detector import (
     PAGES_PER_GOOD_PAGE,
     PATTERN_BUDGETS,
 )
+from focused.crawl.traps.trap_filter import DOUBTFUL_RELEVANCE
 from focused.topic import Scope
-from focused.web.page import FailureKind
+from focused.web.page import Classification, FailureKind
 from focused.web.url_patterns import UrlPatternKind
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import Simulation, failed, page, site, topic
 from tests.support.trap_server import GOOD_PAGES, KINDS, SEED, TrapWeb
 
@@ -70,8 +72,32 @@ def trapped(request, tmp_path_factory):
 
 def test_a_crawl_among_traps_ends_with_every_good_page(trapped):
     crawl, web = trapped
-    assert crawl.ended == "frontier is empty"
+    assert crawl.ended.startswith("frontier is empty")
     assert web.good <= fetched(crawl)
+
+
+def test_the_reason_for_the_end_names_the_trap_with_most_refused_links(simulate, tmp_path):
+    crawl = simulate(topic(tmp_path, SEED, delay_s=0.0), TrapWeb("calendar")).run()
+    (refused,) = [line.links for line in crawl.crawl.traps.stats.lines()]
+    assert crawl.ended == (
+        f"frontier is empty; {refused} links to calendar.test refused (trap: calendar)"
+    )
+
+
+class DoubtfulClassifier(WhaleClassifier):
+    """Every page is off topic, but not surely."""
+
+    def classify(self, page):
+        return Classification(DOUBTFUL_RELEVANCE, on_topic=False)
+
+
+@pytest.mark.parametrize("kind", ["paths", "everything"])
+def test_a_host_of_doubtful_pages_is_not_closed(kind, simulate, tmp_path):
+    mine = topic(tmp_path, SEED, delay_s=0.0)
+    crawl = simulate(mine, TrapWeb(kind), classifier=DoubtfulClassifier())
+    crawl.run(most_steps=4_000, pages=1_200)
+    assert not crawl.ended
+    assert len(fetched(crawl)) > PATTERN_BUDGETS[UrlPatternKind.HOST].unproductive + OF_GOOD_PAGES
 
 
 def test_each_kind_costs_no_more_pages_than_its_bound(trapped):

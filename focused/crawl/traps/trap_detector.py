@@ -34,6 +34,7 @@ class PageVerdict(Enum):
     """What a fetched page means for its URL patterns."""
 
     GOOD = "good"
+    DOUBTFUL = "doubtful"  # off topic, but perhaps wrongly
     UNPRODUCTIVE = "unproductive"
     DUPLICATE = "copy"
 
@@ -59,6 +60,8 @@ PATTERN_BUDGETS: Mapping[UrlPatternKind, PatternBudget] = {
     UrlPatternKind.DOMAIN: PatternBudget(2_000, 60),
 }
 """A seed's patterns are allowed ten times as many unproductive pages."""
+_WIDE_KINDS = frozenset({UrlPatternKind.DIRECTORY, UrlPatternKind.HOST, UrlPatternKind.DOMAIN})
+"""They hold pages of all kinds, so that the relevance of their pages decides."""
 _SMALLEST_BUDGET = min(
     MAX_UNPRODUCTIVE_HOSTS,
     *(min(each.unproductive, each.copies) for each in PATTERN_BUDGETS.values()),
@@ -79,6 +82,8 @@ SPAM_SITE = "trap: spam site"
 NO_NEW_CONTENT = "trap: no new content"
 _SITE_REASONS = frozenset({SPAM_SITE, NO_NEW_CONTENT})
 """Why all hosts of a domain are refused, productive ones too."""
+CLOSED_REASONS = _SITE_REASONS | {REPEATED_PAGE, *_REASONS.values()}
+"""Why links to closed patterns are refused: their pages were not fetched under another URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +114,13 @@ class _PatternCounts:
     hosts: int = 0
     good_hosts: int = 0
 
-    def take(self, verdict: PageVerdict) -> None:
+    def take(self, verdict: PageVerdict, *, is_wide: bool) -> None:
+        """Count a page; a doubtful one says nothing of a wide pattern."""
         self.pages += 1
         if verdict is PageVerdict.GOOD:
             self.good += 1
             self.unproductive = 0
-        else:
+        elif verdict is not PageVerdict.DOUBTFUL or not is_wide:
             self.unproductive += 1
             self.copies += verdict is PageVerdict.DUPLICATE
 
@@ -187,8 +193,8 @@ class TrapDetector:
         domain = all_counts[-1]
         domain.hosts += new_host
         domain.good_hosts += newly_good
-        for counts in all_counts:
-            counts.take(verdict)
+        for pattern, counts in zip(patterns, all_counts, strict=True):
+            counts.take(verdict, is_wide=pattern.kind in _WIDE_KINDS)
         closed = []
         # A good page closes nothing.
         for number, key in enumerate(keys if verdict is not PageVerdict.GOOD else ()):

@@ -22,7 +22,7 @@ from focused.crawl.dedup.ignorable_url_parts import IgnorableUrlParts
 from focused.crawl.dedup.signatures import ContentSignature, load_signature
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.steps import SettledFetch
-from focused.crawl.traps.trap_detector import PageVerdict, TrapDetector
+from focused.crawl.traps.trap_detector import CLOSED_REASONS, PageVerdict, TrapDetector
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
@@ -37,6 +37,8 @@ from focused.web.urls import host_of
 MIN_PAGES_PER_FRAME = 4
 """From this many pages of a site with one template on, they count as duplicates."""
 MIN_FRAME_SHARE = 0.5
+DOUBTFUL_RELEVANCE = 0.2
+"""From this relevance on, one in five pages off topic may be on topic after all."""
 REDIRECT_LOOP = "trap: redirect loop"
 _URL_FAILURES = frozenset(
     {
@@ -160,7 +162,10 @@ class TrapFilter:
         if share is not None:
             # Pages of a list differ in their links, so they weigh less than duplicates.
             return PageVerdict.DUPLICATE if share >= MIN_FRAME_SHARE else PageVerdict.UNPRODUCTIVE
-        return PageVerdict.GOOD if settled.classification.on_topic else PageVerdict.UNPRODUCTIVE
+        if settled.classification.on_topic:
+            return PageVerdict.GOOD
+        is_doubtful = settled.classification.relevance >= DOUBTFUL_RELEVANCE
+        return PageVerdict.DOUBTFUL if is_doubtful else PageVerdict.UNPRODUCTIVE
 
     def _take(self, settled: SettledFetch, page: Page) -> None:
         """Learn which URL brought the page.
@@ -261,6 +266,11 @@ class TrapStats:
     def lines(self) -> list[TrapCount]:
         """Return all rows, most pages first."""
         return sorted(self._lines.values(), key=lambda line: (-line.pages, -line.links, line.site))
+
+    def most_refused(self) -> TrapCount | None:
+        """Return the row of closed patterns with most links refused, None if none was."""
+        rows = [row for row in self._lines.values() if row.links and row.kind in CLOSED_REASONS]
+        return max(rows, key=lambda row: (row.links, row.site), default=None)
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return all rows as JSON data."""
