@@ -54,6 +54,52 @@ def test_permalinks_and_line_numbers_are_no_text() -> None:
     assert texts(found, CODE) == ["a = 1\nb = 2"]
 
 
+DATA = (
+    "<table><tr><th>whale</th><th>length</th></tr><tr><td><p>blue</p><p>whale</p></td>"
+    "<td>3<sub>0</sub> m</td></tr><tr><td></td><td>15 m</td></tr></table>"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<p>{WHALES * 3}</p>{DATA}",
+        f"<div>{WHALES * 3}{DATA}</div>",
+        f"<p>{WHALES * 3}</p><ul><li>Lengths {DATA} of whales</li></ul>",
+        f"<p>{WHALES * 3}</p><dl><dt>Length</dt><dd>{DATA}</dd></dl>",
+        f"<p>{WHALES * 3}</p><blockquote><p>{WHALES}</p>{DATA}</blockquote>",
+        f"<p>{WHALES * 3}</p><table><tr><td>{DATA}</td></tr></table>",
+    ],
+)
+def test_tables_keep_their_rows_wherever_they_are(body: str) -> None:
+    found = document(f"<main><h1>Whales</h1>{body}<p>{WHALES * 3}</p></main>")
+    assert texts(found, TABLE) == ["whale\tlength\nblue whale\t30 m\n\t15 m"]
+
+
+def test_code_in_a_list_keeps_its_lines() -> None:
+    code = "<pre><code>def f():\n    return 1\n</code></pre>"
+    found = document(f"<main><p>{WHALES * 3}</p><ul><li>whale {code} song</li></ul></main>")
+    assert texts(found, CODE) == ["def f():\n    return 1"]
+
+
+def test_emphasis_in_a_teaser_does_not_hide_the_article() -> None:
+    article = "".join(f"<p>{number}. {WHALES * 3}</p>" for number in range(10))
+    teaser = f"<p>{WHALES * 3}</p> On <em>songs</em> and <em>whales</em>."
+    found = document(f'<div class="post-body">{teaser}</div><article>{article}</article>')
+    assert all(f"{number}. " in render_text(found.blocks) for number in range(10))
+
+
+@pytest.mark.parametrize("invisible", ["\xad", "\u200b", "\u2060", "&shy;", "&#8203;"])
+def test_invisible_characters_do_not_divide_words(invisible: str) -> None:
+    found = document(f"<main><p>{WHALES * 3} hump{invisible}back</p></main>")
+    assert "humpback" in render_text(found.blocks)
+
+
+def test_letters_and_their_accents_are_one_character() -> None:
+    found = document(f"<main><p>{WHALES * 3} Me\u0301duse</p></main>")
+    assert "M\xe9duse" in render_text(found.blocks)
+
+
 def test_a_plain_text_has_its_paragraphs() -> None:
     fetched = Fetched("http://a.test/t", 200, {"content-type": "text/plain"}, b"a\nb\n\n\n c \n")
     assert texts(extract_document(fetched), PARAGRAPH) == ["a\nb", " c"]

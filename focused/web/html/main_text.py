@@ -2,7 +2,9 @@
 
 trafilatura finds the main text (decision 0055) and returns a tree of its own elements: ``head``,
 ``p``, ``list``, ``item``, ``table``, ``row``, ``cell``, ``code``, ``quote``. It keeps code blocks
-as they are only if each is a single text, so that they are prepared before.
+as they are only if each is a single text, so that they are prepared before. It drops the rows of
+tables in lists and quotes, which are therefore passed through it as code. In some texts it leaves
+HTML's own elements.
 
 trafilatura is the extra ``corpus`` and slow to import.
 """
@@ -11,9 +13,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
+from unicodedata import normalize
 
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
@@ -32,6 +35,8 @@ from focused.web.html.text_structure import (
 MAX_TEXT_CHARS = 1_000_000
 """Characters of main text; the rest of a page is left out."""
 
+_SHORT_CHARS = 1_000
+_MAX_GROWTH = 3
 _MAX_LANGUAGE_CHARS = 20
 _MAX_DEPTH = 100
 # lxml refuses to write these into a tree.
@@ -49,7 +54,15 @@ _CODE_LANGUAGE = re.compile(
 )
 _UNKNOWN_LANGUAGES = frozenset({"default", "none", "text", "plain", "plaintext", "source", "block"})
 _LEVEL = re.compile("h([1-6])")
-_BLOCK_TAGS = frozenset({"p", "head", "list", "table", "quote", "item", "div", "body", "fw"})
+_BLOCK_TAGS = frozenset(
+    {"p", "head", "list", "table", "row", "cell", "quote", "item", "div", "body", "fw"}
+    | {"article", "section"}
+)
+_HTML_NAMES = {"tr": "row", "td": "cell", "th": "cell", "li": "item"}
+_TABLES_WITHOUT_ROWS = etree.XPath(
+    "//table[ancestor::li or ancestor::dd or ancestor::blockquote][.//tr[2]]"
+    "[not(.//table or .//pre or .//ul or .//ol or .//dl)]"
+)
 
 
 def parse_tree(html: str) -> HtmlElement | None:
@@ -74,31 +87,47 @@ def plain_text_blocks(text: str) -> tuple[Block, ...]:
 
 
 def main_text_blocks(tree: HtmlElement) -> tuple[Block, ...]:
-    """Return the blocks of the main text of a page; empty if it has none. Changes ``tree``."""
-    _prepare(tree)
-    found = _extract(tree)
+    """Return the blocks of the main text of a page; empty if it has none. Changes ``tree``.
+
+    trafilatura's default mode compares its own result with those of readability and jusText. It
+    finds more on pages of unusual layout, but now and then takes a whole page for its main text.
+    """
+    tables = _prepare(tree)
+    own = _extract(tree, tables, fast=True)
+    compared = _extract(tree, tables, fast=False)
+    if _chars(own) < _SHORT_CHARS or _chars(compared) < _MAX_GROWTH * _chars(own):
+        return compared
+    return own
+
+
+def _chars(blocks: Iterable[Block]) -> int:
+    return sum(len(block.text) for block in blocks)
+
+
+def _extract(tree: HtmlElement, tables: Mapping[str, str], *, fast: bool) -> tuple[Block, ...]:
+    found = _trafilatura().bare_extraction(
+        tree,
+        fast=fast,
+        include_comments=False,
+        include_tables=True,
+        include_formatting=False,  # with it, some pages lose most of their text
+        include_links=False,
+        include_images=False,
+    )
     if found is None or found.body is None:
         return ()
+    for element in found.body.iter(*_HTML_NAMES):
+        element.tag = _HTML_NAMES[element.tag]
     blocks: list[Block] = []
     chars = 0
     for block in _blocks_of(found.body, 0, _MAX_DEPTH):
+        if block.kind == CODE and (table := tables.get(block.text.strip())):
+            block = Block(TABLE, table, block.level)
         chars += len(block.text)
         if chars > MAX_TEXT_CHARS:
             break
         blocks.append(block)
     return tuple(blocks)
-
-
-def _extract(tree: HtmlElement) -> Any:
-    return _trafilatura().bare_extraction(
-        tree,
-        fast=True,
-        include_comments=False,
-        include_tables=True,
-        include_formatting=True,
-        include_links=False,
-        include_images=False,
-    )
 
 
 @cache
@@ -110,8 +139,11 @@ def _trafilatura() -> Any:
     return trafilatura
 
 
-def _prepare(tree: HtmlElement) -> None:
-    """Remove permalinks and line numbers; make one text of each code block."""
+def _prepare(tree: HtmlElement) -> dict[str, str]:
+    """Remove permalinks and line numbers; make one text of each code block and nested table.
+
+    Returns the texts of the tables that became code, by their form without outer white space.
+    """
     for table in _NUMBERED_CODE(tree):
         # The numbers are in a pre before that of the code; a table in a replaced one has none.
         code = next(reversed(list(table.iter("pre"))), None)
@@ -141,6 +173,33 @@ def _prepare(tree: HtmlElement) -> None:
             tail = code.tail
             code.clear()
             code.text, code.tail = " ".join(text.split()), tail
+    tables = {}
+    for table in _TABLES_WITHOUT_ROWS(tree):
+        for element in table.iter("br", "p", "div"):
+            element.tail = f" {element.tail or ''}"
+        rows = _rows(table, "tr", ("td", "th"))
+        if _is_table(rows):
+            tail = table.tail
+            table.clear()
+            table.tag, table.tail = "pre", tail
+            text = "\n".join(map("\t".join, rows))
+            etree.SubElement(table, "code").text = f"\n{text}\n"
+            tables[text.strip()] = text
+    return tables
+
+
+def _rows(table: Any, row_tag: str, cell_tags: tuple[str, ...]) -> list[list[str]]:
+    """Return the texts of the cells of a table, without its empty rows."""
+    rows = (
+        [" ".join(_composed("".join(cell.itertext())).split()) for cell in row.iter(*cell_tags)]
+        for row in table.iter(row_tag)
+    )
+    return [row for row in rows if any(row)]
+
+
+def _is_table(rows: list[list[str]]) -> bool:
+    """Whether rows are more than the layout of a text: there are several rows and columns."""
+    return len(rows) > 1 and max(map(len, rows)) > 1
 
 
 def _code_language(block: HtmlElement) -> str:
@@ -155,6 +214,11 @@ def _code_language(block: HtmlElement) -> str:
     return ""
 
 
+def _composed(text: str) -> str:
+    """Return clean text in the normalization form C of Unicode, which searches expect."""
+    return normalize("NFC", clean_text(text))
+
+
 class _Inline:
     """Collects a run of inline text and its code."""
 
@@ -163,7 +227,7 @@ class _Inline:
 
     def add(self, text: str | None, *, is_code: bool = False) -> None:
         if text:
-            self._pieces.append((clean_text(text), is_code))
+            self._pieces.append((_composed(text), is_code))
 
     def take(self) -> tuple[str, tuple[tuple[int, int], ...]]:
         """Return the text, white space collapsed except line breaks of ``add``, and empty it."""
@@ -210,12 +274,12 @@ def _blocks_of(
         if tag == "code" and _is_block(child):
             yield from text_block()
             yield from _code_block(child, depth)
-        elif tag in _BLOCK_TAGS and rest > 0:
+        elif rest > 0 and (tag in _BLOCK_TAGS or _holds_blocks(child)):
             yield from text_block()
             if tag == "head":
                 yield from _heading(child)
             elif tag == "table":
-                yield from _table_block(child, depth)
+                yield from _table_block(child, depth, rest - 1)
             elif tag == "list":
                 yield from _items(child, depth, rest - 1)
             else:
@@ -229,19 +293,24 @@ def _blocks_of(
     yield from text_block()
 
 
+def _holds_blocks(element: Any) -> bool:
+    return any(each.tag != "code" or _is_block(each) for each in element.iter(*_BLOCK_TAGS, "code"))
+
+
 def _add_inline(inline: _Inline, element: Any) -> None:
-    if element.tag == "lb":
-        inline.add("\n")
-    elif element.tag == "code":
-        inline.add("".join(element.itertext()), is_code=True)
-    elif element.tag != "graphic":
-        inline.add(element.text)
-        for child in element:
-            if child.tag == "lb":
-                inline.add("\n")
-            else:
-                inline.add("".join(child.itertext()), is_code=child.tag == "code")
-            inline.add(child.tail)
+    walk = etree.iterwalk(element, events=("start", "end"))
+    for event, each in walk:
+        if event == "end":
+            inline.add(each.tail if each is not element else None)
+        elif each.tag == "lb":
+            inline.add("\n")
+        elif each.tag == "code":
+            inline.add("".join(each.itertext()), is_code=True)
+            walk.skip_subtree()
+        elif each.tag == "graphic":
+            walk.skip_subtree()
+        else:
+            inline.add(each.text)
 
 
 def _heading(element: Any) -> Iterator[Block]:
@@ -259,6 +328,8 @@ def _is_block(code: Any) -> bool:
 
 
 def _code_block(element: Any, depth: int) -> Iterator[Block]:
+    lines = clean_text("".join(element.itertext())).split("\n")
+    code = "\n".join(map(str.rstrip, lines)).strip("\n")
     language = next(
         (
             found[1]
@@ -267,26 +338,23 @@ def _code_block(element: Any, depth: int) -> Iterator[Block]:
         ),
         "",
     )
-    lines = clean_text("".join(element.itertext())).split("\n")
-    code = "\n".join(map(str.rstrip, lines)).strip("\n")
     if code.strip():
         yield Block(CODE, code, depth, 0, language[:_MAX_LANGUAGE_CHARS])
 
 
-def _table_block(table: Any, depth: int) -> Iterator[Block]:
+def _table_block(table: Any, depth: int, rest: int) -> Iterator[Block]:
     """Yield a table of several rows and columns; the text of others, which are for layout."""
-    rows = [
-        [" ".join(clean_text(" ".join(cell.itertext())).split()) for cell in row]
-        for row in table.iter("row")
-    ]
-    rows = [row for row in rows if any(row)]
-    code = list(table.iter("code"))
-    has_blocks = any(map(_is_block, code)) or next(table.iter("list", "head"), None) is not None
-    if len(rows) > 1 and max(map(len, rows)) > 1 and not has_blocks:
-        yield Block(TABLE, "\n".join("\t".join(row) for row in rows), depth)
-        return
-    for cell in table.iter("cell"):
-        yield from _blocks_of(cell, depth, _MAX_DEPTH // 4)
+    is_plain = all(row.tag == "row" and all(cell.tag == "cell" for cell in row) for row in table)
+    has_blocks = next(table.iterdescendants("table", "list", "head"), None) is not None
+    has_blocks = has_blocks or any(map(_is_block, table.iter("code")))
+    if is_plain and not has_blocks:
+        for element in table.iter("p", "lb"):
+            element.text, element.tail = f" {element.text or ''}", f" {element.tail or ''}"
+        rows = _rows(table, "row", ("cell",))
+        if _is_table(rows):
+            yield Block(TABLE, "\n".join(map("\t".join, rows)), depth)
+            return
+    yield from _blocks_of(table, depth, rest)
 
 
 def _items(parent: Any, depth: int, rest: int) -> Iterator[Block]:

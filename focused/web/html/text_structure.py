@@ -43,16 +43,17 @@ class Block(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 # Terminals act on control characters; bidirectional overrides let text read otherwise than it is
-# (CVE-2021-42574); noncharacters and surrogates are no text.
+# (CVE-2021-42574); noncharacters and surrogates are no text. Soft hyphens, zero-width spaces and
+# word joiners tell where a line may end, and searches don't find words with them.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff"
-    "\ud800-\udfff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef"
+    "\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 _LINE_BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 
 
 def clean_text(text: str) -> str:
-    """Remove control characters, bidirectional overrides and noncharacters; keep tab and newline.
+    """Remove characters without a glyph and bidirectional overrides; keep tab and newline.
 
     All line breaks become newlines.
     """
