@@ -63,6 +63,7 @@ def _export_options(
     validation: float,
     seed: int,
     graph: Path | None,
+    guess_dates: bool,
     **conditions: Any,
 ) -> ExportOptions:
     """Return the checked options. Raises ConfigurationError."""
@@ -76,6 +77,7 @@ def _export_options(
         seed=seed,
         compression=compression,
         graph=None if graph is None else str(graph.resolve()),
+        guess_dates=guess_dates,
     )
 
 

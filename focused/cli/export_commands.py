@@ -48,6 +48,12 @@ from focused.cli.selection_options import chunk_option, processes_option, select
 )
 @selection_options
 @click.option(
+    "--guess-dates",
+    is_flag=True,
+    help="Search the texts of pages that declare no day of publication for one: finds more days, "
+    "and wrong ones.",
+)
+@click.option(
     "--graph",
     type=FOLDER,
     help="The crawl's link graph ('focused graph build'): fills the columns authority and hub.",

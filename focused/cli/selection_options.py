@@ -44,11 +44,9 @@ _OPTIONS = (
     click.option("--fetched-until", help="Only pages fetched before."),
     click.option(
         "--published-since",
-        help="Only pages that declare to be published from that day on (2026-01-31).",
+        help="Only pages published from that day on (2026-01-31).",
     ),
-    click.option(
-        "--published-until", help="Only pages that declare to be published before that day."
-    ),
+    click.option("--published-until", help="Only pages published before that day."),
     click.option(
         "--min-words",
         type=click.IntRange(min=1),

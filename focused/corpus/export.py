@@ -98,7 +98,7 @@ def export_corpus(
         select_pages(crawl, selection_file, options.pages, now)
     with open_selection(selection_file) as selection:
         result = ExportResult(resumed_at=repair_spool(spool))
-        _extract(crawl, selection, spool, result.resumed_at, processes, progress)
+        _extract(crawl, selection, spool, result.resumed_at, processes, progress, options)
         counts = _write(crawl, selection, spool, folder, options, result, progress)
         settings = read_json(crawl / "settings.json")
         card = data_card(settings, options, selection.totals, counts)
@@ -149,6 +149,7 @@ def _extract(
     start: int,
     processes: int,
     progress: ProgressCallback,
+    options: ExportOptions,
 ) -> None:
     total, done = selection.totals.selected, start
     progress("extracting", done, total)
@@ -162,7 +163,11 @@ def _extract(
         progress("extracting", done, total)
 
     documents = extract_documents(
-        crawl, selection.pages(start), processes=processes, limits=EXTRACTION_LIMITS
+        crawl,
+        selection.pages(start),
+        processes=processes,
+        limits=EXTRACTION_LIMITS,
+        guess_dates=options.guess_dates,
     )
     append_documents(spool, documents, advance)
 

@@ -13,7 +13,8 @@ class ExportOptions(msgspec.Struct, frozen=True):
 
     ``chunk_chars`` None writes pages whole. ``validation`` in [0, 1) is the share of registered
     domains that go to the validation split, by a hash seeded with ``seed``. ``graph`` is the folder
-    of the crawl's link graph, which gives the columns ``authority`` and ``hub``.
+    of the crawl's link graph, which gives the columns ``authority`` and ``hub``. ``guess_dates``
+    searches the texts of pages for days of publication.
     """
 
     form: str
@@ -23,6 +24,7 @@ class ExportOptions(msgspec.Struct, frozen=True):
     seed: int = 0
     compression: str = "none"
     graph: str | None = None
+    guess_dates: bool = False
 
     @property
     def splits(self) -> tuple[str, ...]:

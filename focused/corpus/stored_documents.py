@@ -52,6 +52,7 @@ class _Request(msgspec.Struct, frozen=True, array_like=True):
     path: str
     offset: int
     url: str
+    guess_dates: bool
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -72,7 +73,8 @@ def extract_stored(message: bytes) -> bytes:
     found = read_response(Path(request.path), request.offset)
     if found is None:
         return _encode(None)
-    return _encode(extract_any(Fetched(request.url, found.status, found.headers, found.body)))
+    fetched = Fetched(request.url, found.status, found.headers, found.body)
+    return _encode(extract_any(fetched, guess_dates=request.guess_dates))
 
 
 def extract_documents(
@@ -81,13 +83,15 @@ def extract_documents(
     *,
     processes: int,
     limits: ParsingLimits,
+    guess_dates: bool = False,
 ) -> Iterator[StoredDocument]:
     """Yield the documents of pages of a crawl, in order; each within ``limits``.
 
-    Raises ModuleNotFoundError without the extra ``corpus``, at the call.
+    ``guess_dates`` searches the texts of pages for days of publication. Raises ModuleNotFoundError
+    without the extra ``corpus``, at the call.
     """
     require_extraction()
-    return _extract_all(crawl, pages, processes, limits)
+    return _extract_all(crawl, pages, processes, limits, guess_dates)
 
 
 def _extract_all(
@@ -95,6 +99,7 @@ def _extract_all(
     pages: Iterable[tuple[int, SelectedPage]],
     processes: int,
     limits: ParsingLimits,
+    guess_dates: bool,
 ) -> Iterator[StoredDocument]:
     waiting: deque[Future[StoredDocument]] = deque()
     with ExitStack() as stack:
@@ -103,7 +108,7 @@ def _extract_all(
             idle.put(stack.enter_context(ParserProcess(extract_stored, limits)))
         pool = stack.enter_context(ThreadPoolExecutor(processes))
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        extract = partial(_extract, crawl, idle)
+        extract = partial(_extract, crawl, guess_dates, idle)
         for position, page in pages:
             waiting.append(pool.submit(extract, position, page))
             if len(waiting) >= processes * _WAITING_PER_PROCESS:
@@ -113,9 +118,15 @@ def _extract_all(
 
 
 def _extract(
-    crawl: Path, idle: SimpleQueue[ParserProcess], position: int, page: SelectedPage
+    crawl: Path,
+    guess_dates: bool,
+    idle: SimpleQueue[ParserProcess],
+    position: int,
+    page: SelectedPage,
 ) -> StoredDocument:
-    request = _Request(str(warc_path(crawl, page.warc_file)), page.warc_offset, page.url)
+    request = _Request(
+        str(warc_path(crawl, page.warc_file)), page.warc_offset, page.url, guess_dates
+    )
     process = idle.get()
     try:
         document = _decode_document(process.ask(_encode(request)))

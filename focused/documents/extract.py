@@ -36,17 +36,18 @@ _LISTS = frozenset({"ul", "ol"})
 _SKIPPED = frozenset({"head", "script", "style"})
 
 
-def extract_any(fetched: Fetched) -> Document:
+def extract_any(fetched: Fetched, *, guess_dates: bool = False) -> Document:
     """Return the document of a response of any format; without blocks if it cannot be converted.
 
-    All text of a PDF, office file or other document is its main text. Needs the extra ``corpus``
-    for pages of HTML.
+    ``guess_dates`` is that of :func:`~focused.web.html.document.extract_document`. All text of a
+    PDF, office file or other document is its main text. Needs the extra ``corpus`` for pages of
+    HTML.
     """
     converted = to_html(fetched)
     if isinstance(converted, Failed):
         return Document()
     if converted is fetched:
-        return extract_document(fetched)
+        return extract_document(fetched, guess_dates=guess_dates)
     tree = parse_tree(converted.body[:MAX_PARSED_BYTES].decode("utf-8", "ignore"))
     metadata = declared_metadata(tree, converted.url, converted.headers)
     return Document(() if tree is None else tuple(structured_blocks(tree)), metadata)

@@ -150,7 +150,7 @@ def test_json_ld_tells_author_dates_and_licence() -> None:
     )
     found = document("<p>whale</p>", script).metadata
     assert found.authors == ("Ada", "Bo")
-    assert (found.published, found.modified) == ("2024-01-03", "2024-02-03")
+    assert (found.published, found.modified) == ("2024-01-02", "2024-02-03")
     assert found.licences == ("https://l.test/by",)
 
 
@@ -194,14 +194,46 @@ def test_broken_json_ld_declares_nothing(script: str) -> None:
     [
         ("2024-05-01", "2024-05-01"),
         ("2024/5/1", "2024-05-01"),
-        ("2024-05-01T23:30:00-05:00", "2024-05-02"),
+        ("2024-05-01T23:30:00-05:00", "2024-05-01"),
+        ("2020-10-14T05:50:00+08:00", "2020-10-14"),
         ("Wed, 01 May 2024 10:00:00 GMT", "2024-05-01"),
         ("2024-13-01", ""),
         ("May 2024", ""),
         ("0001-01-01T00:00:00+14:00", ""),
         ("9999-12-31T23:59:59-14:00", ""),
+        ("Tue, 13 Oct 2020 23:50:00 -0800", "2020-10-13"),
         ("", ""),
     ],
 )
 def test_dates_are_read_to_the_day_or_not_at_all(text: str, day: str) -> None:
     assert parse_date(text) == day
+
+
+@pytest.mark.parametrize(
+    ("body", "head", "day"),
+    [
+        ('<p class="post-date">31 January 2024</p>', "", "2024-01-31"),
+        ("<time>2024-01-31</time>", "", "2024-01-31"),
+        ("", '<meta name="sailthru.date" content="2024-01-31">', "2024-01-31"),
+        ("", '<link rel="canonical" href="http://a.test/2024/01/31/whales">', "2024-01-31"),
+        ("<p>On 31 January 2024, whales were counted.</p>", "", ""),
+    ],
+)
+def test_the_day_of_publication_is_in_the_url_or_in_elements_for_dates(
+    body: str, head: str, day: str
+) -> None:
+    assert document(f"<main><p>{WHALES * 3}</p>{body}</main>", head).metadata.published == day
+
+
+def test_the_text_is_searched_for_a_day_on_request() -> None:
+    html = f"<html><body><p>{WHALES * 3}</p><p>Posted on 31 January 2024 by Ada</p></body></html>"
+    fetched = Fetched("http://a.test/x", 200, {"content-type": "text/html"}, html.encode())
+    assert extract_document(fetched).metadata.published == ""
+    assert extract_document(fetched, guess_dates=True).metadata.published == "2024-01-31"
+
+
+def test_the_day_in_the_url_is_that_of_the_site_where_a_time_is_in_utc() -> None:
+    head = '<meta property="article:published_time" content="2024-02-01T05:00:00Z">'
+    page = f"<html><head>{head}</head><body><p>whale</p></body></html>"
+    fetched = Fetched("http://a.test/2024/01/31/whale", 200, {}, page.encode())
+    assert extract_document(fetched).metadata.published == "2024-01-31"

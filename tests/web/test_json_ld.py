@@ -130,6 +130,87 @@ def test_microdata_names_authors_where_no_meta_element_does(
     assert metadata(html).authors == authors
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<time itemprop=datePublished datetime=2026-01-31>yesterday</time>",
+        "<span itemprop=datePublished content=2026-01-31>yesterday</span>",
+        "<span itemprop=datePublished>2026-01-31</span>",
+        "<article itemscope><div><b itemprop=datepublished>2026-01-31</b></div></article>",
+    ],
+)
+def test_microdata_names_the_day_in_attributes_or_text(html: str) -> None:
+    assert metadata(html).published == "2026-01-31"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div itemprop=comment itemscope>{}</div>",
+        "<div itemprop=review itemscope itemtype=https://schema.org/Review><p>{}</p></div>",
+        "<div itemscope itemtype=http://schema.org/Comment>{}</div>",
+        "<figure itemscope itemtype=https://schema.org/ImageObject>{}</figure>",
+    ],
+)
+def test_microdata_of_comments_reviews_and_images_is_not_the_pages(html: str) -> None:
+    properties = (
+        "<b itemprop=author>Bob</b><time itemprop=datePublished datetime=2026-01-31></time>"
+        "<a itemprop=license href=/by>CC</a>"
+    )
+    page = f"<div itemscope itemtype=https://schema.org/Article>{html.format(properties)}"
+    assert metadata(page) == DeclaredMetadata()
+    assert metadata(f"{page}<i itemprop=author>Ada</i></div>").authors == ("Ada",)
+
+
+def test_the_licence_of_a_figure_is_not_the_pages() -> None:
+    link = "<a rel=license href=https://a.test/{}>licence</a>"
+    html = f"<figure>{link.format('image')}</figure><p>{link.format('page')}</p>"
+    assert metadata(html).licences == ("https://a.test/page",)
+
+
+OTHERS = {
+    "author": {"name": "Bob"},
+    "datePublished": "2020-01-01",
+    "license": "https://a.test/other",
+}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"@type": "Product", "review": OTHERS},
+        {"@type": "Article", "comment": [OTHERS], "image": OTHERS},
+        {"@graph": [{"@type": "WebPage"}, {"@type": "ImageObject", **OTHERS}]},
+        [{"@type": "Product"}, {"@type": ["Review"], **OTHERS}],
+    ],
+)
+def test_json_ld_of_reviews_comments_and_images_is_not_the_pages(data: object) -> None:
+    assert metadata(script(data)) == DeclaredMetadata()
+
+
+def test_the_author_of_a_page_that_is_a_review_is_its_own() -> None:
+    data = [{"@type": "BreadcrumbList"}, {"@type": "Review", **OTHERS}]
+    assert metadata(script(data)).authors == ("Bob",)
+
+
+def test_references_in_json_ld_are_resolved() -> None:
+    article = {"@type": "Article", "author": [{"@id": "#ada"}], "license": {"@id": "/by"}}
+    person = {"@type": "Person", "@id": "#ada", "name": "Ada"}
+    found = metadata(script({"@graph": [article, person]}))
+    assert (found.authors, found.licences) == (("Ada",), ("/by",))
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    ["application/ld+json; charset=utf-8", "APPLICATION/LD+JSON", " application/ld+json"],
+)
+def test_the_type_of_a_json_ld_script_may_have_parameters_and_capitals(media_type: str) -> None:
+    data = json.dumps({"@type": "Article", "author": {"name": "Ada"}, "headline": "Whales"})
+    html = f'<script type="{media_type}">{data}</script><p>text'
+    assert metadata(html).authors == ("Ada",)
+    assert parsed(html).title == "Whales"
+
+
 def test_microdata_names_dates_and_licences() -> None:
     found = metadata(
         "<time itemprop=datePublished datetime=2026-01-31></time>"

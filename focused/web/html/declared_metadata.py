@@ -1,13 +1,14 @@
 """What a page declares about itself: authors, dates, licences, and what robots may do with it.
 
-Nothing is guessed from the text. All values are untrusted: they are cleaned and limited.
+Nothing is guessed from the text (:mod:`focused.web.html.dates` does), and nothing is taken from
+reviews, comments and images on the page. All values are untrusted: they are cleaned and limited.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -15,13 +16,14 @@ import msgspec
 from lxml import etree
 from lxml.html import HtmlElement
 
-from focused.web.html.json_ld import json_ld_nodes
+from focused.web.html.json_ld import is_json_ld, is_part, page_nodes
 from focused.web.html.text_structure import clean_line
 from focused.web.robots.robots_tags import robots_words
 from focused.web.urls import make_resolver
 
 MAX_VALUES = 10
 MAX_VALUE_CHARS = 300
+_MAX_URL_CHARS = 2_000
 
 _AUTHOR_NAMES = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author")
 _PUBLISHED_NAMES = (
@@ -47,12 +49,14 @@ _MODIFIED_NAMES = (
 _LICENCE_NAMES = ("dcterms.license", "dc.rights", "dcterms.rights", "dc.rights.license", "license")
 _RESERVATION = "tdm-reservation"
 
-_TIMES = etree.XPath("//time[@datetime][@pubdate or contains(@itemprop, 'date')]")
-_JSON_LD = etree.XPath("//script[@type='application/ld+json']")
-_MICRODATA_AUTHORS = etree.XPath("//*[contains(concat(' ', @itemprop, ' '), ' author ')]")
+_CANONICAL = etree.XPath("//link[@rel='canonical']/@href")
+_SCRIPTS = etree.XPath("//script[@type]")
+_PUBLISHED_TIMES = etree.XPath("//time[@datetime][@pubdate]")
 _MICRODATA_NAMES = etree.XPath(".//*[contains(concat(' ', @itemprop, ' '), ' name ')]")
-_LICENCE_LINKS = etree.XPath("//*[self::a or self::link or self::area][@rel or @itemprop][@href]")
+_LICENCE_LINKS = etree.XPath("//*[self::a or self::link or self::area][@rel][@href]")
 _DATE = re.compile(r"\s*(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_ITEMS_OF_PAGE = frozenset({"mainentity", "mainentityofpage", "blogpost", "blogposts"})
+_URL_DAY = re.compile(r"/(\d{4})[/-](\d{1,2})[/-](\d{1,2})(?=[/-]|$)")
 _YEARS = range(1900, 2101)
 _LINK_VALUE = re.compile(r"<([^<>]{1,2000})>([^<>]{0,500})")
 _REL_LICENCE = re.compile(r"rel\s*=\s*\"?[^\";]*\blicense\b", re.I)
@@ -79,22 +83,30 @@ def declared_metadata(
 ) -> DeclaredMetadata:
     """Return what the page at ``url`` declares; ``headers`` have lower-case names. Never raises."""
     metas = {} if tree is None else _metas(tree)
-    described = (
-        [] if tree is None else list(json_ld_nodes(script.text or "" for script in _JSON_LD(tree)))
+    scripts = (
+        [] if tree is None else [each for each in _SCRIPTS(tree) if is_json_ld(each.get("type"))]
     )
-    licences = [*_licence_links(tree, url), *_header_licences(headers, url)]
+    described = page_nodes(script.text or "" for script in scripts)
+    properties = {} if tree is None else _microdata(tree)
+    licences = [*_licence_links(tree, properties, url), *_header_licences(headers, url)]
     licences += _values(metas, _LICENCE_NAMES)
     licences += _names(described, "license", ("url", "@id", "name"))
     authors = _values(metas, _AUTHOR_NAMES)
     if not authors:
         authors = _names(described, "author", ("name",))
-    if not authors and tree is not None:
-        authors = [_microdata_name(each) for each in _MICRODATA_AUTHORS(tree)[:MAX_VALUES]]
-    published = [*_values(metas, _PUBLISHED_NAMES), *_names(described, "datePublished", ())]
-    modified = [*_values(metas, _MODIFIED_NAMES), *_names(described, "dateModified", ())]
-    for time in () if tree is None else _TIMES(tree):
-        kind = modified if "modified" in (time.get("itemprop") or "").lower() else published
-        kind.append(time.get("datetime"))
+    if not authors:
+        authors = [_microdata_name(each) for each in properties.get("author", ())]
+    dates = {
+        key: [
+            *_names(described, key, ("@value",)),
+            *map(_microdata_text, properties.get(key.lower(), ())),
+        ]
+        for key in ("datePublished", "dateCreated", "dateModified")
+    }
+    published = [*_url_days(tree, url), *_values(metas, _PUBLISHED_NAMES), *dates["datePublished"]]
+    published += () if tree is None else (each.get("datetime") for each in _PUBLISHED_TIMES(tree))
+    published += dates["dateCreated"]
+    modified = [*_values(metas, _MODIFIED_NAMES), *dates["dateModified"]]
     return DeclaredMetadata(
         # The URL of a profile is no name.
         _unique(name for name in authors if "://" not in name),
@@ -135,20 +147,61 @@ def _names(objects: Iterable[dict[str, Any]], key: str, inner: tuple[str, ...]) 
     return found
 
 
+def _url_days(tree: HtmlElement | None, url: str) -> Iterator[str]:
+    """Yield the days in the page's URLs, which are local where declared times are often UTC."""
+    canonical = () if tree is None else _CANONICAL(tree)
+    for each in (url, *canonical):
+        if found := _URL_DAY.search(each[:_MAX_URL_CHARS].partition("?")[0]):
+            yield "-".join(found.groups())
+
+
+def _microdata(tree: HtmlElement) -> dict[str, list[HtmlElement]]:
+    """Return the elements with microdata properties of the page's own items, by lower-case name."""
+    found: dict[str, list[HtmlElement]] = {}
+    of_page = [True]  # of each open item: whether it describes the page or what the page is about
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        is_item = element.get("itemscope") is not None
+        if event == "end":
+            if is_item:
+                of_page.pop()
+            continue
+        names = (element.get("itemprop") or "").lower().split()
+        for name in dict.fromkeys(names) if of_page[-1] else ():
+            values = found.setdefault(name, [])
+            if len(values) < MAX_VALUES:
+                values.append(element)
+        if is_item:
+            is_own = _ITEMS_OF_PAGE.issuperset(names)
+            is_own = is_own and not is_part(*(element.get("itemtype") or "").split())
+            of_page.append(of_page[-1] and is_own)
+    return found
+
+
+def _microdata_text(element: HtmlElement) -> str:
+    value = element.get("content") or element.get("datetime")
+    return str(value or "".join(element.itertext())[:MAX_VALUE_CHARS])
+
+
 def _microdata_name(author: HtmlElement) -> str:
     """Return the name of a microdata author: an item with a name, or the element's own text."""
     named = _MICRODATA_NAMES(author)
-    element = named[0] if named and author.get("itemscope") is not None else author
-    return str(element.get("content") or "".join(element.itertext())[:MAX_VALUE_CHARS])
+    return _microdata_text(named[0] if named and author.get("itemscope") is not None else author)
 
 
-def _licence_links(tree: HtmlElement | None, url: str) -> Iterator[str]:
+def _licence_links(
+    tree: HtmlElement | None, properties: Mapping[str, list[HtmlElement]], url: str
+) -> Iterator[str]:
     if tree is None:
         return
     resolve = make_resolver(url)
-    for link in _LICENCE_LINKS(tree):
-        named = f"{link.get('rel') or ''} {link.get('itemprop') or ''}".lower().split()
-        if "license" in named and (target := resolve(link.get("href"))):
+    links = [
+        link
+        for link in _LICENCE_LINKS(tree)
+        if "license" in link.get("rel").lower().split()
+        and next(link.iterancestors("figure"), None) is None
+    ]
+    for link in [*links, *properties.get("license", ())]:
+        if target := resolve(link.get("href") or ""):
             yield target
 
 
@@ -169,17 +222,13 @@ def _first_date(texts: Iterable[str]) -> str:
 
 
 def parse_date(text: str) -> str:
-    """Return the date (UTC) that a text begins with or is, in ISO 8601; ``""`` without one."""
+    """Return the day that a text begins with or is, as it is written, in ISO 8601; or ``""``."""
     text = text[:100].strip()
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             when = read(text)
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
-        try:
-            when = when.astimezone(UTC) if when.tzinfo else when
-        except OverflowError:
-            return ""
         return when.date().isoformat() if when.year in _YEARS else ""
     found = _DATE.match(text)
     if found is None or int(found[1]) not in _YEARS:

@@ -11,6 +11,7 @@ from focused.web.decoding import (
     limit_markup,
     media_type_of,
 )
+from focused.web.html.dates import find_day
 from focused.web.html.declared_metadata import DeclaredMetadata, declared_metadata
 from focused.web.html.main_text import main_text_blocks, parse_tree, plain_text_blocks
 from focused.web.html.text_structure import Block
@@ -24,11 +25,13 @@ class Document(msgspec.Struct, frozen=True, array_like=True, gc=False):
     metadata: DeclaredMetadata = DeclaredMetadata()
 
 
-def extract_document(fetched: Fetched) -> Document:
+def extract_document(fetched: Fetched, *, guess_dates: bool = False) -> Document:
     """Return the document that a response holds.
 
-    Uses the first 2,000,000 bytes. Needs the extra ``corpus``. Extraction may take seconds or much
-    memory for hostile pages: run it in a :mod:`focused.parser_process`.
+    A page that declares no day of publication has the one in elements for dates, with
+    ``guess_dates`` that in its text. Uses the first 2,000,000 bytes. Needs the extra ``corpus``.
+    Extraction may take seconds or much memory for hostile pages: run it in a
+    :mod:`focused.parser_process`.
     """
     html, _ = decode(fetched.body[:MAX_PARSED_BYTES], fetched.headers)
     media_type = media_type_of(fetched.headers)
@@ -39,4 +42,7 @@ def extract_document(fetched: Fetched) -> Document:
         return Document(plain_text_blocks(html), metadata)
     tree = parse_tree(limit_markup(html))
     metadata = declared_metadata(tree, fetched.url, fetched.headers)
+    if tree is not None and not metadata.published:
+        day = find_day(tree, in_text=guess_dates)
+        metadata = msgspec.structs.replace(metadata, published=day)
     return Document(() if tree is None else main_text_blocks(tree), metadata)

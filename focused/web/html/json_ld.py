@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from html import unescape
+from itertools import islice
 from typing import Any, NamedTuple
 
-MARKER = "ld+json"
-"""A page without this text has no JSON-LD."""
+MARKERS = ("ld+json", "LD+JSON")
+"""A page without any of these texts has no JSON-LD."""
 
-SELECTOR = 'script[type="application/ld+json"]'
-"""CSS selector of the scripts."""
+_MEDIA_TYPE = "application/ld+json"
 
 MAX_LINKS = 1_000
 
@@ -28,6 +29,15 @@ _LINK_KEYS = (
     *("itemListElement", "hasPart", "isPartOf", "citation", "relatedLink", "significantLink"),
     *("dataset", "subjectOf", "workExample", "exampleOfWork"),
 )
+_PAGE_KEYS = ("@graph", "mainEntity", "mainEntityOfPage")
+_PARTS = frozenset(
+    {"answer", "comment", "usercomments", "review", "userreview", "rating", "aggregaterating"}
+    | {"imageobject", "audioobject", "mediaobject", "imagegallery", "quotation"}
+)
+_SITES = frozenset(
+    {"website", "organization", "newsmediaorganization", "corporation", "person", "breadcrumblist"}
+    | {"sitenavigationelement", "searchaction"}
+)
 _TARGET = re.compile(r"https?://|/", re.IGNORECASE)
 
 
@@ -38,25 +48,78 @@ class NamedUrl(NamedTuple):
     name: str
 
 
+def is_json_ld(script_type: str | None) -> bool:
+    """Return whether a script with this ``type``, parameters included, is JSON-LD."""
+    return (script_type or "").partition(";")[0].strip().lower() == _MEDIA_TYPE
+
+
 def json_ld_nodes(scripts: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects of JSON-LD scripts, breadth first; never raises."""
-    for number, text in enumerate(scripts):
-        if number >= _MAX_JSON_SCRIPTS:
-            return
-        if len(text) > _MAX_JSON_CHARS:
-            continue
-        try:
-            waiting = [json.loads(text, strict=False)]
-        except (ValueError, RecursionError):
-            continue
-        for node in waiting:
-            if isinstance(node, dict):
-                yield node
-                inner: Iterable[Any] = node.values()
-            else:
-                inner = node if isinstance(node, list) else ()
-            room = _MAX_JSON_NODES - len(waiting)
-            waiting += [each for each in inner if isinstance(each, dict | list)][: max(room, 0)]
+    for data in _read(scripts):
+        yield from _nodes(data, lambda node: node.values())
+
+
+def page_nodes(scripts: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the objects of JSON-LD scripts that describe the page itself; never raises.
+
+    Leaves out what the page shows: reviews, comments, images and the like, and the things that
+    properties name. References to other objects (``{"@id": …}``) in their properties are resolved.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
+    for data in _read(scripts):
+        for node in _nodes(data, lambda node: node.values()):
+            if isinstance(name := node.get("@id"), str) and len(node) > 1:
+                known.setdefault(name, node)
+        found += _nodes(data, lambda node: (node.get(key) for key in _PAGE_KEYS))
+    own = [node for node in found if not is_part(*_types(node))]
+    return [
+        {key: _resolved(value, known) for key, value in node.items()}
+        for node in (own if any(not _is_site(node) for node in own) else found)
+    ]
+
+
+def is_part(*types: str) -> bool:
+    """Return whether types of schema.org are of things that a page shows besides its subject."""
+    return any(name.rpartition("/")[2].lower() in _PARTS for name in types)
+
+
+def _is_site(node: dict[str, Any]) -> bool:
+    return any(name.rpartition("/")[2].lower() in _SITES for name in _types(node))
+
+
+def _types(node: dict[str, Any]) -> list[str]:
+    types = node.get("@type")
+    return [each for each in (types if isinstance(types, list) else [types]) if type(each) is str]
+
+
+def _resolved(value: Any, known: dict[str, dict[str, Any]]) -> Any:
+    if isinstance(value, list):
+        return [_resolved(each, known) for each in value if not isinstance(each, list)]
+    if isinstance(value, dict) and isinstance(name := value.get("@id"), str):
+        return known.get(name, value) | value
+    return value
+
+
+def _read(scripts: Iterable[str]) -> Iterator[Any]:
+    for text in islice(scripts, _MAX_JSON_SCRIPTS):
+        if len(text) <= _MAX_JSON_CHARS:
+            with suppress(ValueError, RecursionError):
+                yield json.loads(text, strict=False)
+
+
+def _nodes(
+    data: Any, inner_of: Callable[[dict[str, Any]], Iterable[Any]]
+) -> Iterator[dict[str, Any]]:
+    waiting = [data]
+    for node in waiting:
+        if isinstance(node, dict):
+            yield node
+            inner = inner_of(node)
+        else:
+            inner = node if isinstance(node, list) else ()
+        room = _MAX_JSON_NODES - len(waiting)
+        waiting += [each for each in inner if isinstance(each, dict | list)][: max(room, 0)]
 
 
 def headline(nodes: Iterable[dict[str, Any]]) -> str:

@@ -25,10 +25,10 @@ from focused.web.decoding import (
 from focused.web.feeds import is_feed, parse_feed
 from focused.web.html.hidden_text import hides_text
 from focused.web.html.json_ld import (
-    MARKER,
+    MARKERS,
     MAX_LINKS,
-    SELECTOR,
     headline,
+    is_json_ld,
     json_ld_nodes,
     named_urls,
 )
@@ -121,8 +121,9 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
     described = ""
-    if MARKER in html:
-        nodes = list(json_ld_nodes(script.text() for script in tree.css(SELECTOR)))
+    if any(marker in html for marker in MARKERS):
+        scripts = (each for each in tree.css("script") if is_json_ld(each.attributes.get("type")))
+        nodes = list(json_ld_nodes(script.text() for script in scripts))
         described = headline(nodes)
         for url, name in islice(named_urls(nodes), MAX_LINKS):
             walk.add_declared_link(url, name)

@@ -1,0 +1,80 @@
+"""The day on which a page was published, found by htmldate where the page declares none.
+
+htmldate is an extra (``corpus``) and slow to import.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from lxml.html import HtmlElement, document_fromstring
+
+MAX_DATED_ELEMENTS = 200
+MAX_DATED_CHARS = 200
+
+_DATED_TAGS = frozenset({"time", "abbr"})
+_DATED_NAME = re.compile(
+    "date|time|publi|posted|byline|meta|stamp|author|info|created|datum|fecha", re.IGNORECASE
+)
+_NAMES = ("class", "id", "itemprop")
+# htmldate would take the present day, and an export give another result each day.
+_LAST_DAY = "2100-12-31"
+
+
+def find_day(tree: HtmlElement, *, in_text: bool) -> str:
+    """Return the day of publication in ISO 8601, or ``""``.
+
+    Reads the meta elements, and short elements whose tag or name tells that they hold a date; with
+    ``in_text`` the whole page, which finds a wrong day on most pages that show none.
+    """
+    try:
+        # A tree, because htmldate fetches a text that is a URL.
+        day = _find_date()(
+            tree if in_text else _dated_elements(tree),
+            extensive_search=in_text,
+            original_date=True,
+            max_date=_LAST_DAY,
+        )
+    except Exception:  # a library that fails over a date must not cost the document
+        return ""
+    return day or ""
+
+
+def _dated_elements(tree: HtmlElement) -> HtmlElement:
+    """Return a page with only the meta elements and those that may hold a date."""
+    page = document_fromstring("<html><head></head><body></body></html>")
+    head, body = page
+    head.extend(deepcopy(each) for each in tree.iter("meta"))
+    for element in tree.iter():
+        if len(body) == MAX_DATED_ELEMENTS:
+            break
+        if _is_dated(element):
+            body.append(deepcopy(element))
+            body[-1].tail = None
+    return page
+
+
+def _is_dated(element: HtmlElement) -> bool:
+    if element.tag in ("meta", "script", "style"):
+        return False
+    names = " ".join(element.get(each) or "" for each in _NAMES)
+    if element.tag not in _DATED_TAGS and not _DATED_NAME.search(names):
+        return False
+    chars = 0
+    for text in element.itertext():
+        chars += len(text)
+        if chars > MAX_DATED_CHARS:
+            return False
+    return True
+
+
+@cache
+def _find_date() -> Any:
+    from htmldate import find_date  # slow, and an extra
+
+    logging.getLogger("htmldate").setLevel(logging.CRITICAL)
+    return find_date
