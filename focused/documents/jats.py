@@ -11,11 +11,24 @@ from focused.documents.markup import DocumentMetadata, MarkupWriter, Run
 from focused.documents.packages import parse_xml
 
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
-_BLOCKS = frozenset(
-    {"p", "title", "caption", "disp-formula", "tr", "verse-line", "preformat", "term"}
-)
+_BLOCKS = frozenset({"p", "title", "caption", "disp-formula", "verse-line", "preformat", "term"})
 _REFERENCES = frozenset({"mixed-citation", "element-citation", "citation", "nlm-citation"})
-_SKIPPED = frozenset({"tex-math", "object-id", "issn", "graphic", "label", "alternatives"})
+_SKIPPED = frozenset({"tex-math", "object-id", "issn", "graphic", "label"})
+_DISPLAYED = frozenset(
+    {
+        "fig",
+        "fig-group",
+        "table-wrap",
+        "table-wrap-group",
+        "table",
+        "list",
+        "def-list",
+        "boxed-text",
+    }
+    | {"disp-quote", "disp-formula", "supplementary-material", "media", "preformat"}
+)
+_CELLS = frozenset({"td", "th", "entry"})
+_PARTS = ("body", "floats-group", "floats-wrap", "back")
 _LINKS = frozenset({"ext-link", "uri", "self-uri"})
 _LICENCE = "{http://www.niso.org/schemas/ali/1.0/}license_ref"
 
@@ -31,8 +44,9 @@ def convert_jats(body: bytes) -> bytes:
     writer.text_block("h1", metadata.title)
     for abstract in () if meta is None else meta.iter("{*}abstract"):
         _write(abstract, writer, 1)
-    for part in article.findall("{*}body") + article.findall("{*}back"):
-        _write(part, writer, 1)
+    for name in _PARTS:
+        for part in article.findall(f"{{*}}{name}"):
+            _write(part, writer, 1)
     return writer.html(metadata)
 
 
@@ -43,32 +57,100 @@ def _local(element: etree._Element) -> str:
 
 def _write(parent: etree._Element, writer: MarkupWriter, level: int) -> None:
     for element in parent:
-        kind = _local(element)
-        if kind == "title":
-            writer.block(f"h{min(max(level, 2), 6)}", _runs(element))
-        elif kind in _REFERENCES:
-            runs = list(_runs(element))
-            writer.block("li", [*runs, *_identifier_runs(element)])
-        elif kind in _BLOCKS:
-            tag = {"preformat": "pre", "p": "li" if _local(parent) == "list-item" else "p"}
-            writer.block(tag.get(kind, "p"), _runs(element))
-        elif kind not in _SKIPPED:
-            _write(element, writer, level + (kind == "sec"))
+        _write_element(element, writer, level, in_item=_local(parent) == "list-item")
+
+
+def _write_element(
+    element: etree._Element, writer: MarkupWriter, level: int, *, in_item: bool = False
+) -> None:
+    kind = _local(element)
+    if kind == "alternatives":
+        chosen = _chosen(element)
+        if chosen is not None:
+            _write_element(chosen, writer, level)
+    elif kind == "title":
+        writer.block(f"h{min(max(level, 2), 6)}", _runs(element))
+    elif kind == "table":
+        _write_table(element, writer)
+    elif kind in _REFERENCES:
+        writer.block("li", [*_runs(element), *_identifier_runs(element)])
+    elif kind == "p":
+        _write_paragraph(element, writer, level, "li" if in_item else "p")
+    elif kind in _BLOCKS:
+        writer.block("pre" if kind == "preformat" else "p", _runs(element))
+    elif kind not in _SKIPPED:
+        _write(element, writer, level + (kind == "sec"))
+
+
+def _write_paragraph(element: etree._Element, writer: MarkupWriter, level: int, tag: str) -> None:
+    """Write a paragraph; figures, tables and lists in it are blocks of their own."""
+    runs: list[Run] = [(element.text or "", None)]
+    for child in element:
+        if _local(child) in _DISPLAYED:
+            writer.block(tag, runs)
+            runs = []
+            _write_element(child, writer, level)
+            runs.append((child.tail or "", None))
+        else:
+            runs += _child_runs(child, None)
+    writer.block(tag, runs)
+
+
+def _write_table(table: etree._Element, writer: MarkupWriter) -> None:
+    writer.raw("<table>\n")
+    for row in _rows(table):
+        writer.raw("<tr>")
+        for cell in row:
+            if _local(cell) in _CELLS:
+                tag, runs = ("th" if _local(cell) == "th" else "td"), list(_runs(cell))
+                if any(text.strip() for text, _ in runs):
+                    writer.block(tag, runs)
+                else:
+                    writer.raw(f"<{tag}></{tag}>")
+        writer.raw("</tr>\n")
+    writer.raw("</table>\n")
+
+
+def _rows(table: etree._Element) -> Iterator[etree._Element]:
+    for child in table:
+        if _local(child) in ("tr", "row"):
+            yield child
+        elif _local(child) in ("thead", "tbody", "tfoot", "tgroup"):
+            yield from _rows(child)
+
+
+def _chosen(alternatives: etree._Element) -> etree._Element | None:
+    """Return the first of several forms of one thing that has a text."""
+    return next(
+        (
+            each
+            for each in alternatives
+            if _local(each) not in _SKIPPED and any(map(str.strip, each.itertext()))
+        ),
+        None,
+    )
 
 
 def _runs(element: etree._Element, link: str | None = None) -> Iterator[Run]:
     yield element.text or "", link
     for child in element:
-        kind = _local(child)
-        if not kind:  # an entity that is not expanded: HTML's have a known character
-            text = html.unescape(child.text or "") if isinstance(child, etree._Entity) else ""
-            yield "" if text.startswith("&") else text, link
-        elif kind not in _SKIPPED:
-            target = child.get(_XLINK_HREF) or child.text if kind in _LINKS else None
-            yield from _runs(child, target or link)
-            if kind in _BLOCKS or kind in ("td", "th", "person-group", "name", "string-name"):
-                yield " ", None
-        yield child.tail or "", link
+        yield from _child_runs(child, link)
+
+
+def _child_runs(child: etree._Element, link: str | None) -> Iterator[Run]:
+    kind = _local(child)
+    if not kind:  # an entity that is not expanded: HTML's have a known character
+        text = html.unescape(child.text or "") if isinstance(child, etree._Entity) else ""
+        yield "" if text.startswith("&") else text, link
+    elif kind == "alternatives":
+        chosen = _chosen(child)
+        yield from () if chosen is None else _runs(chosen, link)
+    elif kind not in _SKIPPED:
+        target = child.get(_XLINK_HREF) or child.text if kind in _LINKS else None
+        yield from _runs(child, target or link)
+        if kind in _BLOCKS or kind in ("td", "th", "person-group", "name", "string-name"):
+            yield " ", None
+    yield child.tail or "", link
 
 
 def _identifier_runs(reference: etree._Element) -> Iterator[Run]:

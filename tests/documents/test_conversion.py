@@ -238,6 +238,58 @@ def test_an_article_has_text_links_and_metadata() -> None:
     assert (metadata.published, metadata.licences) == ("2020-02-03", ("http://cc.test/by/",))
 
 
+def jats_blocks(body: str, after: str = "") -> list[tuple[str, str]]:
+    article = f"<article><front/><body><sec>{body}</sec></body>{after}</article>"
+    headers = {"content-type": "application/jats+xml"}
+    found = extract_any(Fetched(URL, 200, headers, article.encode()))
+    return [(block.kind, block.text) for block in found.blocks]
+
+
+ROWS = (
+    "<table><thead><tr><th>whale</th><th>length</th></tr></thead><tbody><tr><td>blue</td><td/></tr>"
+    "<tr><td>grey</td><td>15 <bold>m</bold></td></tr></tbody></table>"
+)
+WHALE_TABLE = (TABLE, "whale\tlength\nblue\t\ngrey\t15 m")
+FIGURE = "<fig><label>1</label><caption><title>Whales.</title><p>At sea.</p></caption></fig>"
+CAPTION = (PARAGRAPH, "Whales. At sea.")
+
+
+@pytest.mark.parametrize(
+    ("body", "blocks"),
+    [
+        (ROWS, [WHALE_TABLE]),
+        (
+            f"<table-wrap><alternatives><graphic/>{ROWS}</alternatives></table-wrap>",
+            [WHALE_TABLE],
+        ),
+        (
+            f"<p>before <table-wrap>{ROWS}</table-wrap> after</p>",
+            [(PARAGRAPH, "before"), WHALE_TABLE, (PARAGRAPH, "after")],
+        ),
+        (
+            f"<p>before {FIGURE}<fig-group>{FIGURE}</fig-group></p>",
+            [(PARAGRAPH, "before"), CAPTION, CAPTION],
+        ),
+        (
+            "<p>area <inline-formula><alternatives><tex-math>a^2</tex-math><math><mi>a</mi>"
+            "<mn>2</mn></math></alternatives></inline-formula>.</p>",
+            [(PARAGRAPH, "area a2.")],
+        ),
+        ("<p>one<alternatives><graphic/></alternatives></p>", [(PARAGRAPH, "one")]),
+    ],
+)
+def test_tables_figures_and_alternatives_of_an_article_are_read(
+    body: str, blocks: list[tuple[str, str]]
+) -> None:
+    assert jats_blocks(body) == blocks
+
+
+def test_an_articles_floats_follow_its_text() -> None:
+    floats = f"<back><p>end</p></back><floats-group>{FIGURE}{ROWS}</floats-group>"
+    expected = [(PARAGRAPH, "text"), CAPTION, WHALE_TABLE, (PARAGRAPH, "end")]
+    assert jats_blocks("<p>text</p>", floats) == expected
+
+
 def test_latex_has_text_links_and_metadata() -> None:
     found = page(LATEX, "application/x-tex")
     assert (
