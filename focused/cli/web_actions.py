@@ -108,10 +108,7 @@ def serve_web(
     def ready(port: int) -> None:
         options = [f"FOCUSED_REPLAY={host}:{port}", *(f"FOCUSED_CLOCK={each}" for each in clocks)]
         settings = "".join(f" -s {option}" for option in options)
-        echo(
-            f"serving {folder} on {host}:{port}; "
-            f"crawl it with: scrapy crawl topic -a topic=FILE{settings}"
-        )
+        echo(f"serving {folder} on {host}:{port}; crawl it with: focused crawl FILE{settings}")
 
     serve_forever(
         folder,

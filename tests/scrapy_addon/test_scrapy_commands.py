@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.own_project import scrapy, write_project
+from tests.support.crawling import ROOT, write_topic
+from tests.support.own_project import Ran, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SPIDER = """
@@ -59,3 +60,35 @@ def test_the_replay_holds_for_commands_too(tmp_path: Path) -> None:
             project, "fetch", "http://other.test/", "-s", f"FOCUSED_REPLAY={site.address}"
         )
     assert "CannotResolveHostError" in done.output or "NoSuchHostError" in done.output
+
+
+def documented(language: str) -> str:
+    """The first code block of a language in the reference of ``scrapy crawl topic``."""
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("\n## scrapy crawl topic")
+    return section.partition(f"```{language}\n")[2].partition("```")[0]
+
+
+def crawl_topic(folder: Path) -> Ran:
+    write_topic(folder, "http://a.test/")
+    with served(web()) as site:
+        settings = (
+            f"FOCUSED_REPLAY={site.address}",
+            "FOCUSED_MODELS=tests.support.keyword_guide.guide",
+        )
+        options = [word for setting in settings for word in ("-s", setting)]
+        return scrapy(folder, "crawl", "topic", "-a", "topic=whales.toml", *options)
+
+
+def test_the_topic_spider_runs_in_a_folder_with_the_documented_file(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text(documented("ini"))
+    done = crawl_topic(tmp_path)
+    assert (done.status, done.stats["fetched"]) == (0, 1), done.output
+
+
+def test_the_topic_spider_runs_in_a_project_with_the_documented_settings(tmp_path: Path) -> None:
+    project = write_project(tmp_path, SPIDER, "http://a.test/")
+    settings = project / "mine" / "settings.py"
+    settings.write_text(f'SPIDER_MODULES = ["mine.spiders"]\n{documented("python")}')
+    done = crawl_topic(project)
+    assert (done.status, done.stats["fetched"]) == (0, 1), done.output
