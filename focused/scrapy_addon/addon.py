@@ -81,6 +81,7 @@ class FocusedAddon(SessionHolder):
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._spider_name = crawler.spidercls.name
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> FocusedAddon:
@@ -143,7 +144,7 @@ class FocusedAddon(SessionHolder):
         is_worker = bool(settings["FOCUSED_CLUSTER"])
         if not is_worker:
             # Check now: Scrapy would print a traceback if the scheduler failed to open the folder.
-            check_state(topic, policy, replayed=replayed)
+            check_state(topic, policy, replayed=replayed, spider=self._spider_name)
         if settings["FOCUSED_MODELS"]:
             models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
         else:
@@ -160,6 +161,7 @@ class FocusedAddon(SessionHolder):
             models,
             follow_links=follow_links,
             replayed=replayed,
+            spider=self._spider_name,
             parser_processes=parser_processes(settings),
             parsing_limits=parsing_limits(settings),
             clock=replay_clock(settings),

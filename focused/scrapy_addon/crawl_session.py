@@ -69,12 +69,13 @@ class CrawlSession:
         *,
         follow_links: bool,
         replayed: bool,
+        spider: str = "topic",
         parser_processes: int | None = None,
         parsing_limits: ParsingLimits | None = None,
         clock: Clock | None = None,
         open_group: Callable[[CrawlSession], CrawlGroup] | None = None,
     ) -> None:
-        """``open_group`` opens what the session crawls, by default the crawl of the topic.
+        """``spider`` is the spider's name, which belongs to the folder. ``open_group`` opens what the session crawls, by default the crawl of the topic.
 
         ``parser_processes`` and ``parsing_limits`` as for :class:`ParserPool`.
 
@@ -89,6 +90,7 @@ class CrawlSession:
         self.topic = adapt_to_recorded_web(topic) if replayed else topic
         self.replayed = replayed
         self.policy = policy
+        self._spider = spider
         self.follow_links = follow_links
         self.now: Clock = clock or CrawlClock()
         self.end_reason = ""
@@ -267,7 +269,7 @@ class CrawlSession:
         return group
 
     def _open_single(self) -> CrawlGroup:
-        store = open_state(self.topic, self.policy, replayed=self.replayed)
+        store = open_state(self.topic, self.policy, replayed=self.replayed, spider=self._spider)
         return SingleCrawl(
             build_crawl(
                 self.topic,
@@ -443,28 +445,29 @@ _CRAWL_FILES = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "s
 """Files that a crawl writes beside its state."""
 
 
-def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
+def open_state(topic: Topic, policy: str, *, replayed: bool, spider: str) -> StateStore:
     """Open the state in the topic's folder; raises StateError.
 
-    A folder belongs to one topic, one policy and one web: robots.txt rules and links of a replayed
-    web must not reach a live crawl. A folder with a crawl's files but no state is refused, because
+    A folder belongs to one topic, one policy, one web and one spider: robots.txt rules and links of
+    a replayed web must not reach a live crawl, and requests name callbacks of their spider. A folder with a crawl's files but no state is refused, because
     the files would be overwritten.
     """
     identity = {
         "topic": topic.name,
         "policy": policy,
         "web": "a recorded one" if replayed else "the live one",
+        "spider": spider,
     }
     folder = topic.output.folder
     _refuse_to_overwrite(folder)
     return StateStore.open(folder / "state", identity)
 
 
-def check_state(topic: Topic, policy: str, *, replayed: bool) -> None:
+def check_state(topic: Topic, policy: str, *, replayed: bool, spider: str) -> None:
     """Raise StateError if :func:`open_state` would; create no folder."""
     folder = topic.output.folder
     if (folder / "state").exists():
-        open_state(topic, policy, replayed=replayed).close()
+        open_state(topic, policy, replayed=replayed, spider=spider).close()
         return
     _refuse_to_overwrite(folder)
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())

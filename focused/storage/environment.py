@@ -125,11 +125,14 @@ def check_identity(env: lmdb.Environment, folder: Path, identity: Mapping[str, A
 def compare_identity(
     found: Mapping[str, Any] | None, folder: Path, identity: Mapping[str, Any]
 ) -> None:
-    """Raise StateError when ``found`` is not ``identity``."""
+    """Raise StateError when ``found`` is not ``identity``.
+
+    A key that ``found`` lacks was not stored yet when the folder was made.
+    """
     if found is None:
         raise damaged_error(folder, ValueError("it holds another program's tables"))
     for key, value in identity.items():
-        if found.get(key) != value:
+        if found.get(key, value) != value:
             raise StateError(
                 f"{folder} holds another crawl: its {key} is {found.get(key)!r}, "
                 f"not {value!r}. Choose another output.folder, or move this one away."

@@ -208,3 +208,31 @@ def test_a_second_process_on_a_folder_ends_with_one_line_and_another_status(
     assert done.status == 2
     (line,) = done.output.splitlines()
     assert f"is in use by another crawl (process {os.getpid()})" in line
+
+
+OTHER_SPIDER = """
+import scrapy
+
+class Other(scrapy.Spider):
+    name = "other"
+    start_urls = ["http://a.test/blue"]
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+def test_another_spider_of_the_project_is_refused_in_the_folder_and_needs_its_own(
+    tmp_path: Path,
+) -> None:
+    project = write_project(tmp_path, SPIDER + OTHER_SPIDER)
+    with served(web()) as site:
+        replay = ("-s", f"FOCUSED_REPLAY={site.address}")
+        first = crawl_own(project, *replay, "-s", "CLOSESPIDER_ITEMCOUNT=1")
+        refused = scrapy(project, "crawl", "other", "--nolog", *replay)
+        done = scrapy(project, "crawl", "other", *replay, "-s", "FOCUSED_FOLDER=other")
+    assert first.status == 0, first.output
+    assert refused.status == 2
+    (line,) = refused.output.splitlines()
+    assert "holds another crawl: its spider is 'mine', not 'other'. Choose another" in line
+    assert done.status == 0, done.output

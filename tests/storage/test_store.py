@@ -137,3 +137,8 @@ def test_a_disk_that_becomes_read_only_stops_the_crawl_and_loses_nothing(
     assert store.tables.count("content") == 1
     store.close()
     assert check_state(folder, lambda table, key, value: None).damaged == []
+
+
+def test_a_folder_made_before_a_part_of_the_identity_was_stored_is_opened(tmp_path: Path) -> None:
+    StateStore.open(tmp_path, {"topic": "whales"}).close()
+    StateStore.open(tmp_path, {"topic": "whales", "spider": "mine"}).close()
