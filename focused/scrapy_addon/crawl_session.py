@@ -75,7 +75,9 @@ class CrawlSession:
         clock: Clock | None = None,
         open_group: Callable[[CrawlSession], CrawlGroup] | None = None,
     ) -> None:
-        """``spider`` is the spider's name, which belongs to the folder. ``open_group`` opens what the session crawls, by default the crawl of the topic.
+        """``spider`` is the name of the spider that the folder belongs to.
+
+        ``open_group`` opens what the session crawls, by default the crawl of the topic.
 
         ``parser_processes`` and ``parsing_limits`` as for :class:`ParserPool`.
 
@@ -449,8 +451,8 @@ def open_state(topic: Topic, policy: str, *, replayed: bool, spider: str) -> Sta
     """Open the state in the topic's folder; raises StateError.
 
     A folder belongs to one topic, one policy, one web and one spider: robots.txt rules and links of
-    a replayed web must not reach a live crawl, and requests name callbacks of their spider. A folder with a crawl's files but no state is refused, because
-    the files would be overwritten.
+    a replayed web must not reach a live crawl, and requests name callbacks of their spider. A
+    folder with a crawl's files but no state is refused, because the files would be overwritten.
     """
     identity = {
         "topic": topic.name,
