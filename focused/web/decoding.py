@@ -293,7 +293,8 @@ _XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,1000}>")
 _XML_ENCODING = re.compile(
     rb"encoding[\x00-\x20]*+=[\x00-\x20]*+(?:\"([^\"\x00-\x20]*+)\"|'([^'\x00-\x20]*+)')"
 )
-_PARAMETER = re.compile(r"(?:^|[;,\s])charset\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,]++))", re.IGNORECASE)
+# The closing quote is missing now and then.
+_PARAMETER = re.compile(r"(?:^|[;,\s])charset\s*+=\s*+\"?+\s*+([^\s;,\"]++)", re.IGNORECASE)
 _ATTRIBUTE = (
     rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
     rb"(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|(?=>)|([^\t\n\f\r >\"'][^\t\n\f\r >]*+)))?+"
@@ -327,8 +328,8 @@ def encoding_of_label(label: str) -> str | None:
 
 def encoding_in_content_type(value: str) -> str | None:
     """Return the encoding of the first known ``charset`` of a Content-Type header."""
-    for quoted, bare in _PARAMETER.findall(value):
-        if encoding := encoding_of_label(quoted or bare.strip("'")):
+    for label in _PARAMETER.findall(value):
+        if encoding := encoding_of_label(label.strip("'")):
             return encoding
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -188,6 +189,7 @@ _MAX_OPEN = 100  # containers and entries; broken feeds nest entries
 
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
+_XHTML_BODY = "{http://www.w3.org/1999/xhtml}body"
 _DC_DATE = "{http://purl.org/dc/elements/1.1/}date"
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _PARENTS_OF_ENTRIES = {
@@ -196,7 +198,7 @@ _PARENTS_OF_ENTRIES = {
     "item": frozenset({"channel", "RDF", "rss", "item"}),  # broken feeds leave items open
     "entry": frozenset({"feed", "entry"}),
 }
-_SUMMARIES = frozenset({"description", "summary", "content", "encoded"})
+_SUMMARIES = frozenset({"description", "summary", "content", "encoded", "body"})
 _DATES = frozenset({"lastmod", "pubDate", "updated", "published", "modified", "date"})
 _ENTRY_TAGS = _SUMMARIES | _DATES | {"loc", "link", "guid", "title", "changefreq"}
 _CHANNEL_TAGS = frozenset({"title", "description", "subtitle", "tagline"})
@@ -264,8 +266,8 @@ def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
     """Yield the entries in order; text outside of them goes to ``channel``.
 
     ``xml`` begins at the root; ``url`` is the document's own. Only children in the entry's own
-    namespace are read. Never raises: truncated XML gives the entries before the break, the last one
-    if its URL is complete.
+    namespace or none are read. Never raises: truncated XML gives the entries before the break, the
+    last one if its URL is complete.
     """
     reader = _EntryReader(channel, url)
     parser = make_stream_parser(reader)
@@ -338,8 +340,8 @@ class _EntryReader:
             self._begin(namespace, name, attributes, FeedEntry())
         elif name == "channel" and parent.name in ("rss", "RDF"):
             self._begin(namespace, name, attributes, self._channel)
-        elif tag in (_ENCODED, _DC_DATE) or (
-            namespace == parent.namespace
+        elif tag in (_ENCODED, _XHTML_BODY, _DC_DATE) or (
+            namespace in (parent.namespace, "")
             and name in (_CHANNEL_TAGS if parent.entry is self._channel else _ENTRY_TAGS)
         ):
             self._name, self._attributes = name, attributes
@@ -350,7 +352,7 @@ class _EntryReader:
 
     def _is_entry(self, name: str, namespace: str, parent: _OpenElement) -> bool:
         return parent.name in _PARENTS_OF_ENTRIES.get(name, ()) and (
-            namespace == parent.namespace or parent.namespace == _RDF
+            namespace in (parent.namespace, "") or parent.namespace == _RDF
         )
 
     def _begin(
@@ -440,16 +442,25 @@ class _EntryReader:
     def _text(self, text: str, parent: _OpenElement) -> str:
         """Return a title or summary as plain text."""
         if parent.name in _ATOM:
-            kind = self._attributes.get("type", "text").partition(";")[0].strip().lower()
+            kind = self._attributes.get("type", "").partition(";")[0].strip().lower() or "text"
             is_xml = kind.endswith("xml") or kind == "xhtml"
-            # Atom 0.3 has a mode attribute: content that is not escaped is XML.
-            if self._attributes.get("mode") == "base64" or (
-                kind not in ("text", "html") and not kind.startswith("text/") and not is_xml
-            ):
+            if kind not in ("text", "html") and not kind.startswith("text/") and not is_xml:
                 return ""
+            # Atom 0.3 has a mode attribute: content that is not escaped is XML.
+            if self._attributes.get("mode") == "base64":
+                text = _decode_base64(text)
             if kind not in ("html", "text/html") or self._attributes.get("mode") == "xml":
                 return " ".join(text[: 2 * SUMMARY_CHARS].split())[:SUMMARY_CHARS]
         return _strip_markup(text)
+
+
+def _decode_base64(text: str) -> str:
+    """Return the text in Base64, which may break off; ``""`` if it is none."""
+    letters = "".join(text.split())
+    try:
+        return b64decode(letters[: len(letters) // 4 * 4], validate=True).decode("utf-8", "replace")
+    except ValueError:
+        return ""
 
 
 def _strip_markup(html: str) -> str:

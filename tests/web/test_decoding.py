@@ -62,6 +62,8 @@ def test_labels_are_those_of_the_encoding_standard(label: str, encoding: str | N
         ("text/html; x-charset=koi8-u; charset=koi8-r", "koi8-r"),
         ("text/html; charset=no-such, text/html; charset=koi8-r", "koi8-r"),
         ("text/html; charset='koi8-r'", "koi8-r"),
+        ('text/html; charset="koi8-r', "koi8-r"),
+        ('text/html; charset="koi8-r; x=y', "koi8-r"),
         ("text/html; charset=", None),
         ("text/html; xcharset=koi8-r", None),
         ("text/html", None),

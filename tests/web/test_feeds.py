@@ -572,3 +572,38 @@ def test_the_number_of_entries_is_limited() -> None:
     parsed = parse_feed_entries(response(URLSET), max_entries=1)
     assert parsed is not None
     assert len(parsed[1]) == 1
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '<url xmlns=""><loc>https://example.org/a</loc></url>',
+        '<url><loc xmlns="">https://example.org/a</loc></url>',
+    ],
+)
+def test_elements_of_a_sitemap_without_namespace_are_read(entry: str) -> None:
+    sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entry}</urlset>'
+    assert [link.url for link in feed(sitemap).links] == ["https://example.org/a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('<content type="">A &lt;b</content>', "A <b"),
+        ('<content type="text/html" mode="base64">PGI+QTwv\nYj4gYg==</content>', "A b"),
+        ('<content type="text/plain" mode="base64">QSA8IGI=</content>', "A < b"),
+        ('<content type="text/plain" mode="base64">not Base64, but a text!</content>', ""),
+        ('<content type="image/png">QSA8IGI=</content>', ""),
+    ],
+)
+def test_the_type_and_mode_of_an_atom_content_are_read_as_written(content: str, text: str) -> None:
+    entry = f'<entry><link href="/1"/>{content}</entry>'
+    (link,) = feed(f'<feed xmlns="http://www.w3.org/2005/Atom">{entry}</feed>').links
+    assert link.context == text
+
+
+def test_the_xhtml_body_of_an_rss_item_is_a_summary() -> None:
+    body = '<x:body xmlns:x="http://www.w3.org/1999/xhtml"><x:p>One</x:p><x:p>two</x:p></x:body>'
+    item = f"<item><link>https://example.org/1</link>{body}</item>"
+    (link,) = feed(f"<rss><channel>{item}</channel></rss>").links
+    assert link.context == "One two"
