@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -21,11 +22,15 @@ Download = Callable[[Request], Awaitable[Response]]
 MAX_LOGIN_REDIRECTS = 10
 
 _SECRET_INPUT = 'input[translate(@type, "PASWORD", "pasword") = "password"]'  # noqa: S105  # XPath
-_NAME_INPUTS = (
-    './/input[@name and (not(@type) or contains("text email", '
-    'translate(@type, "AEILMTX", "aeilmtx")))]'
-    f"[following::{_SECRET_INPUT}]"
+_NAME_TYPES = frozenset({"", "text", "email"})
+_USER_NAME = re.compile(
+    r"user|login|log_?on|e?-?mail|account|nick|(?:^|\W)(?:name|id|uid)(?:$|\W)", re.I
 )
+# Fields that people do not see catch programs.
+_HIDDEN = """ancestor-or-self::*[ancestor::form][
+    @hidden or @aria-hidden = "true" or self::input[@tabindex = "-1"]
+    or contains(translate(@style, " ", ""), "display:none")
+    or contains(translate(@style, " ", ""), "visibility:hidden")]"""
 
 
 class LoginError(Exception):
@@ -96,7 +101,7 @@ def _fill_in(session: LoginSession, page: Response) -> Request:
         raise LoginRejectedError(f"{session.login.url} has no form with a password field")
     login = session.login
     password_field = login.password_field or _name_of(form.xpath(f".//{_SECRET_INPUT}[@name]"))
-    username_field = login.username_field or _name_of(form.xpath(_NAME_INPUTS)[-1:])
+    username_field = login.username_field or _username_field(form)
     if not password_field or not username_field:
         raise LoginRejectedError(
             "the fields of the form are not recognised; set username_field and password_field"
@@ -138,7 +143,33 @@ def _find_form(session: LoginSession, page: Response) -> Selector | None:
             found = page.xpath(f"//form[.//{_SECRET_INPUT}]")
     except ValueError:  # a page without text, or an invalid selector
         return None
-    return found[0] if found else None
+    return min(found, key=_is_for_new_passwords, default=None)
+
+
+def _is_for_new_passwords(form: Selector) -> bool:
+    """Whether a form registers somebody or changes a password, instead of logging in."""
+    secrets = form.xpath(f".//{_SECRET_INPUT}")
+    return len(secrets) != 1 or secrets[0].attrib.get("autocomplete", "").lower() == "new-password"
+
+
+def _username_field(form: Selector) -> str:
+    """Return the name of the field before the password that is likeliest for the user's name."""
+    found, best = "", (False, False, False)
+    for field in form.xpath(".//input"):
+        attributes = field.attrib
+        kind = attributes.get("type", "").strip().lower()
+        if kind == "password":
+            break
+        if kind in _NAME_TYPES and attributes.get("name"):
+            completion = attributes.get("autocomplete", "").lower().split()
+            rating = (
+                not field.xpath(_HIDDEN),
+                bool({"username", "email"} & set(completion)),
+                bool(_USER_NAME.search(f"{attributes['name']} {attributes.get('id', '')}")),
+            )
+            if rating >= best:
+                found, best = attributes["name"], rating
+    return found
 
 
 def _name_of(inputs: SelectorList[Selector]) -> str:

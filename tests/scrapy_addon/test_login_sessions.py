@@ -217,6 +217,47 @@ def test_the_form_is_filled_in_with_its_hidden_fields() -> None:
     }
 
 
+REGISTRATION = "<input name=user><input type=password name=new>"
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        f"{REGISTRATION}<input type=password name=again>",
+        REGISTRATION.replace("name=new", "name=new autocomplete=new-password"),
+    ],
+)
+def test_of_several_forms_that_which_registers_nobody_is_filled_in(inside: str) -> None:
+    forms = f"<form method=post>{inside}</form><form method=post>{FIELDS}</form>"
+    _, sent = log_in(response(URL, body=forms), WELCOME)
+    assert parse_qs(sent[1].body.decode()).keys() == {"user", "secret"}
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "<input name=website>",
+        "<input name=email style='display: none'>",
+        "<div hidden><input name=username></div>",
+        "<p aria-hidden=true><input name=login></p>",
+        "<input name=mail tabindex=-1>",
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_trap_for_programs_stays_empty(trap: str, is_first: bool) -> None:
+    user, secret = "<input name=user>", "<input type=password name=secret>"
+    inside = f"{trap}{user}{secret}" if is_first else f"{user}{trap}{secret}"
+    _, sent = log_in(form(inside), WELCOME)
+    filled = parse_qs(sent[1].body.decode())
+    assert filled == {"user": ["ishmael"], "secret": ["call-me+whale"]}
+
+
+def test_a_form_that_a_script_shows_is_filled_in() -> None:
+    page = response(URL, body=f"<div hidden><form method=post hidden>{FIELDS}</form></div>")
+    _, sent = log_in(page, WELCOME)
+    assert parse_qs(sent[1].body.decode())["user"] == ["ishmael"]
+
+
 def test_fields_can_be_named() -> None:
     login = Login(
         (HOST,),

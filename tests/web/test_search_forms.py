@@ -36,6 +36,21 @@ def forms(html: str, headers: str = "text/html") -> tuple[SearchForm, ...]:
             ),
         ),
         (
+            "<form action=/search><input type=hidden name=controller value=search><input "
+            "type=hidden name=orderby value=position><input type=hidden name=orderway value=desc>"
+            "<input class='form-control border-0' name=search_query></form>",
+            SearchForm(
+                "https://a.test/search",
+                "search_query",
+                (("controller", "search"), ("orderby", "position"), ("orderway", "desc")),
+            ),
+        ),
+        (
+            "<form action=/find><input name=searchword><select name=ordering><option>newest"
+            "</select></form>",
+            SearchForm("https://a.test/find", "searchword", (("ordering", "newest"),)),
+        ),
+        (
             "<base href=//b.test/x/><form action=go><input name=query></form>",
             SearchForm("https://b.test/x/go", "query"),
         ),
@@ -58,6 +73,8 @@ def test_a_search_form_sends_one_text_and_its_defaults(html: str, expected: Sear
         "<form action=/find><input name=q><button>Subscribe</button></form>",
         "<form action=/search><input name=q><input type=hidden name=action value=x>"
         "<input type=submit name=delete value=go></form>",
+        "<form action=/search><input name=q><button name=reorder>Go</button></form>",
+        "<form action=/search><input name=q><button>Place order</button></form>",
         "<form><textarea name=q></textarea></form>",
         "<form><input name=zip></form>",
         "<form><input type=search></form>",

@@ -28,7 +28,9 @@ _SEARCH_WORDS = re.compile(
     re.IGNORECASE,
 )
 _SIDE_EFFECTS = re.compile(
-    r"log-?[io]n|sign-?(?:in|up)|regist|subscri|newsletter|comment|contact|feedback|order|cart|buy"
+    r"log-?[io]n|sign-?(?:in|up)|regist|subscri|newsletter|comment|contact|feedback|cart|buy"
+    # not "orderby", "ordering" and "border"
+    r"|(?<!\bb)(?<!_b)order(?![-_ ]?(?:by|way|dir)|ing)"
     r"|checkout|pay|donat|vote|delete|remove|edit|upload|e-?mail|unsubscri|captcha|logout",
     re.IGNORECASE,
 )
