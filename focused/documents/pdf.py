@@ -13,6 +13,7 @@ import ctypes
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
@@ -41,6 +42,9 @@ _MIN_SIZE_RATIO = 1.15
 _SAME_SIZE = 0.95
 _IMAGE_PAGES = 20
 _MIN_REPEATS = 3
+_MAX_MARGIN_LINES = 2
+_MIN_ROW_NUMBERS = 2
+_MAX_UNIT_LETTERS = 3
 _SHORT_LINE = 0.8
 _LINK_INSET = 0.25
 _MAX_TRIED_PLACES = 20
@@ -53,6 +57,8 @@ _LEADERS = re.compile(r"(?:\s?\.){4,}")
 _PAGE_NUMBER = re.compile(
     r"\W*(?:page\s*)?(?:\d{1,5}|[ivxlc]{1,7})(?:\s*(?:/|of)\s*\d{1,5})?\W*", re.I
 )
+_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"[^\w\s]{0,2}\d[\d.,:/%\u2012-\u2015\u2212-]*[^\w\s]{0,2}")
 _SECTION_NUMBER = re.compile(
     r"(?:(?:chapter|appendix|section)\s+)?(?:[A-Z]?[\d.]*\d|[A-Z]\b)?[.:)]?\s*", re.I
 )
@@ -269,9 +275,9 @@ def _write(
 ) -> None:
     title_key = _heading_key(title)
     headings = outline | {title_key}
-    repeated = _repeated_margins(pages)
-    for page in pages:
-        kept = _without_margins(page.lines, repeated, outline)
+    margins = _Margins(_repeated_margins(pages), _page_offsets(pages), len(pages))
+    for position, page in enumerate(pages):
+        kept = _without_margins(page.lines, position, margins, outline)
         blocks = list(_paragraphs(kept, headings))
         urls = frozenset(link.url for link in page.links)
         runs, lost = _with_links([text for _, text in blocks], page.links)
@@ -293,31 +299,87 @@ def _margin_key(line: str) -> str:
 
 
 def _repeated_margins(pages: Sequence[_PdfPage]) -> frozenset[str]:
-    """Return what the first and last lines of several pages have in common."""
+    """Return what the first and last lines of several pages have in common, besides numbers."""
     seen: Counter[str] = Counter()
     for page in pages:
         if len(page.lines) > 1:
             seen.update({_margin_key(page.lines[0]), _margin_key(page.lines[-1])})
-    return frozenset(key for key, count in seen.items() if count >= _MIN_REPEATS and key.strip())
+    return frozenset(
+        key for key, count in seen.items() if count >= _MIN_REPEATS and any(map(str.isalpha, key))
+    )
+
+
+def _page_number(line: str) -> int | None:
+    """Return the number in a line that may be a page number; None for Roman numerals."""
+    number = _DIGITS.search(line) if _PAGE_NUMBER.fullmatch(line) else None
+    return int(number[0]) if number else None
+
+
+def _page_offsets(pages: Sequence[_PdfPage]) -> frozenset[int]:
+    """Return what page numbers add to the position of their page, where several pages agree."""
+    seen: Counter[int] = Counter()
+    for position, page in enumerate(pages):
+        numbers = map(_page_number, (*page.lines[:2], *page.lines[-2:]))
+        seen.update({number - position for number in numbers if number is not None})
+    return frozenset(offset for offset, count in seen.items() if count >= _MIN_REPEATS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Margins:
+    """What the headers and footers of a document have in common."""
+
+    repeated: frozenset[str]
+    offsets: frozenset[int]
+    pages: int
+
+    def lines_at_start(self, lines: Sequence[str], position: int) -> int:
+        """Return how many of a page's lines, in order from its edge, are header or footer.
+
+        A column of numbers is no page number, nor is a number that breaks the sequence.
+        """
+        repeats = numbers = 0
+        for line, inner in zip(lines, (*lines[1:], ""), strict=True):
+            if repeats < _MAX_MARGIN_LINES and _margin_key(line) in self.repeated:
+                repeats += 1
+            elif not numbers and self._is_page_number(line, inner, position):
+                numbers += 1
+            else:
+                break
+        return repeats + numbers
+
+    def _is_page_number(self, line: str, inner: str, position: int) -> bool:
+        if not _PAGE_NUMBER.fullmatch(line):
+            return False
+        number = _page_number(line)
+        if number is None or "page" in line.lower():
+            return True
+        if self.offsets:
+            return number - position in self.offsets
+        return self.pages < 2 * _MIN_REPEATS and not _is_value(inner)
 
 
 def _without_margins(
-    lines: list[str], repeated: frozenset[str], outline: frozenset[str]
+    lines: list[str], position: int, margins: _Margins, outline: frozenset[str]
 ) -> list[str]:
     """Return the lines of a page without header, footer and page number."""
-    start, end = 0, len(lines)
-    while end > start and _is_margin(lines[end - 1], repeated):
-        end -= 1
-    while start < end and _is_margin(lines[start], repeated):
-        start += 1
+    end = len(lines) - margins.lines_at_start(lines[::-1], position)
+    start = min(margins.lines_at_start(lines, position), end)
     if start < end and _heading_key(_HEADER_NUMBER.sub("", lines[start])) in outline:
         # A heading beside a page number is a header.
         start += _HEADER_NUMBER.search(lines[start]) is not None
     return lines[start:end]
 
 
-def _is_margin(line: str, repeated: frozenset[str]) -> bool:
-    return _PAGE_NUMBER.fullmatch(line) is not None or _margin_key(line) in repeated
+def _is_value(line: str) -> bool:
+    """Whether a line is a number, perhaps with a unit."""
+    return any(map(str.isdigit, line)) and sum(map(str.isalpha, line)) <= _MAX_UNIT_LETTERS
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table of numbers: most of its words are numbers."""
+    words = line.split()
+    numbers = sum(_NUMBER.fullmatch(word) is not None for word in words)
+    return numbers >= _MIN_ROW_NUMBERS and 2 * numbers >= len(words)
 
 
 def _paragraphs(lines: Sequence[str], outline: frozenset[str]) -> Iterator[tuple[bool, str]]:
@@ -325,8 +387,9 @@ def _paragraphs(lines: Sequence[str], outline: frozenset[str]) -> Iterator[tuple
     lengths = sorted(map(len, lines))
     width = lengths[len(lengths) * 9 // 10] if lengths else 0
     gathered = ""
-    was_short = False
+    was_short = was_row = False
     for line in lines:
+        is_row = _is_row(line)
         if (key := _heading_key(line)) and key in outline:
             if gathered:
                 yield False, gathered
@@ -334,12 +397,12 @@ def _paragraphs(lines: Sequence[str], outline: frozenset[str]) -> Iterator[tuple
             gathered = ""
             continue
         ends = was_short and (_SENTENCE_END.search(gathered) or not line[:1].islower())
-        if gathered and (ends or _BULLET.match(line)):
+        if gathered and (ends or is_row or was_row or _BULLET.match(line)):
             yield False, gathered
             gathered = ""
         glue = "" if _NO_SPACE.search(f"{gathered[-_URI_BYTES:]}\n{line[:1]}") else " "
         gathered = f"{gathered}{glue}{line}"
-        was_short = len(line) < _SHORT_LINE * width
+        was_short, was_row = len(line) < _SHORT_LINE * width, is_row
     if gathered:
         yield False, gathered
 

@@ -225,6 +225,29 @@ def test_headers_and_footers_of_a_pdf_are_left_out() -> None:
     assert words(page(pdf(*pages))) == expected
 
 
+def pdf_blocks(*pages: list[str]) -> list[str]:
+    return [block.text for block in extract_any(fetched(pdf(*pages), "application/pdf")).blocks]
+
+
+def test_rows_of_numbers_at_the_ends_of_pages_are_kept_as_rows() -> None:
+    rows = [[f"{page}.5 {row}.25 7.5" for row in range(4)] for page in range(5)]
+    assert pdf_blocks(*rows) == [row for page in rows for row in page]
+
+
+@pytest.mark.parametrize("pages", [1, 8])
+def test_the_values_of_a_chart_at_the_end_of_a_page_are_kept(pages: int) -> None:
+    axis = ["Krill eaten by whales at sea", "0 t", "10", "20", "30"]
+    found = " ".join(pdf_blocks(*[axis] * pages))
+    assert found.split().count("30") == pages
+
+
+def test_page_numbers_are_those_in_a_sequence() -> None:
+    pages = [[f"Words of page {word}", str(number)] for number, word in enumerate("abcdef", 41)]
+    pages.append(["The number of whales", "1907"])
+    text = " ".join(pdf_blocks(*pages))
+    assert "1907" in text and not any(str(number) in text for number in range(41, 47))
+
+
 def test_an_article_has_text_links_and_metadata() -> None:
     found = page(ARTICLE, "application/xml")
     assert (found.title, found.language) == ("Whales at sea", "en")
