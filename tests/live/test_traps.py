@@ -34,7 +34,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, TrapWeb
 def test_it_ends_by_itself_with_every_good_page(crawled) -> None:
     finished, web, _ = crawled
     stats = json.loads((finished.folder / "stats.json").read_text())
-    assert stats["end_reason"] == "frontier is empty"
+    assert stats["end_reason"].startswith("frontier is empty; ")
+    assert "refused (trap: " in stats["end_reason"]
     assert web.good <= set(finished.fetched())
 
 

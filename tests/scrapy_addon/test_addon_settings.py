@@ -25,7 +25,8 @@ def topic(tmp_path: Path) -> Path:
 
 def refused(capsys: pytest.CaptureFixture[str], **values: Any) -> str:
     """The messages about settings that are refused."""
-    crawler = cast(Crawler, SimpleNamespace(spider=Spider("own")))
+    spider = Spider("own")
+    crawler = cast(Crawler, SimpleNamespace(spider=spider, spidercls=spider))
     with pytest.raises(SystemExit) as ended:
         FocusedAddon(crawler).update_settings(Settings(values))
     assert ended.value.code == 2

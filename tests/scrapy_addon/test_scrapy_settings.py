@@ -43,7 +43,8 @@ def warnings(topic: Path, **values: Any) -> list[str]:
 
 
 def updated(topic: Path, **values: Any) -> Settings:
-    crawler = cast(Crawler, SimpleNamespace(spider=Spider("own")))
+    spider = Spider("own")
+    crawler = cast(Crawler, SimpleNamespace(spider=spider, spidercls=spider))
     settings = set_by(topic, FOCUSED_MODELS=GUIDE, **values)
     FocusedAddon(crawler).update_settings(settings)
     return settings
