@@ -320,6 +320,18 @@ class _BoundedHeadProtocol(ResponseHandler):
         if self._body is not None and not self._body.is_eof():
             self._body.set_exception(aiohttp.ClientPayloadError(str(exc) or repr(exc)))
 
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """See aiohttp, which tells the body's reader of the missing bytes, not why they miss."""
+        body = self._body
+        if exc is None or body is None or body.is_eof():
+            super().connection_lost(exc)
+            return
+        error = aiohttp.ClientPayloadError(str(exc) or repr(exc))
+        error.__cause__ = exc
+        body.set_exception(error)  # wakes a waiting reader
+        super().connection_lost(exc)
+        body.set_exception(error)  # in place of aiohttp's
+
     def data_received(self, data: bytes) -> None:
         """See aiohttp."""
         while self._in_head:

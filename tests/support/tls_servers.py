@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import ssl
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -104,13 +105,24 @@ async def half_a_page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         writer.transport.abort()
 
 
-async def broken_record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A page that goes on, past TLS, in a record that the client cannot read."""
-    if not await _no_rules(reader, writer):
-        writer.write(_HEAD + b"Content-Length: 900\r\n\r\n" + _PAGE % 1)
-        await writer.drain()
-        os.write(writer.get_extra_info("socket").fileno(), _RECORD)
-        await reader.read()
+def broken_record(*, after_s: float) -> Serve:
+    """A page that goes on, past TLS, in a record that the client cannot read.
+
+    The record comes with the page's last segment, or later, when the client waits for it.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not await _no_rules(reader, writer):
+            connection = writer.get_extra_info("socket")
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, not after_s)
+            writer.write(_HEAD + b"Content-Length: 900\r\n\r\n" + _PAGE % 1)
+            await writer.drain()
+            await asyncio.sleep(after_s)
+            os.write(connection.fileno(), _RECORD)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, False)
+            await reader.read()
+
+    return serve
 
 
 @contextmanager
