@@ -307,6 +307,19 @@ class Route:
 
     def points(self) -> list[Point]:
         """Train all models, then measure them on pages that none has seen."""
+        first = self.begin()
+        crawl = first
+        for before, labels in pairwise(self.labels):
+            self._keep(labels, self.label(crawl, labels - before))
+            model = self.model()
+            if labels == self.labels[1] and model is not None:
+                crawl = self.crawl(model, NEXT_PAGES, training_urls(self.topic))
+                rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
+                self.harvest = float(rows["url"].isin(self.good).mean())
+        return self._measure()
+
+    def begin(self) -> SimulatedRun:
+        """Write the topic, crawl around two seeds and train the first model; return the crawl."""
         seeds = self._seeds()
         (self.folder / "seeds.txt").write_text("\n".join(seeds) + "\n", encoding="utf-8")
         idea = NewTopicOptions(
@@ -321,19 +334,10 @@ class Route:
                 idea.topic_file.write_text(text, "utf-8")
             self.topic = load_topic(idea.topic_file)
             classifier = KeywordClassifier(self.wanted.keywords)
-            first = self._crawl(classifier, FIRST_PAGES)
+            first = self.crawl(classifier, FIRST_PAGES)
             message = self._teach(first)
         self._keep(0, message)
-        crawl = first
-        for before, labels in pairwise(self.labels):
-            self._label(crawl, labels - before)
-            self._keep(labels, self._retrain())
-            model = self._model()
-            if labels == self.labels[1] and model is not None:
-                crawl = self._crawl(model, NEXT_PAGES, training_urls(self.topic))
-                rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
-                self.harvest = float(rows["url"].isin(self.good).mean())
-        return self._measure()
+        return first
 
     def _seeds(self) -> list[str]:
         """Two on-topic pages with one of the keywords, as a search would find."""
@@ -349,9 +353,10 @@ class Route:
                 break
         return found
 
-    def _crawl(
+    def crawl(
         self, classifier: TopicClassifier, pages: int, known: frozenset[str] = frozenset()
     ) -> SimulatedRun:
+        """Simulate a crawl of the topic; pages of ``known`` are no harvest."""
         scorer = Apprentice(
             classifier, load_link_prior(f"without-{self.wanted.web.partition('-')[0]}")
         )
@@ -391,7 +396,8 @@ class Route:
             return str(error)
         return "the old model stays" if status else ""
 
-    def _label(self, crawl: SimulatedRun, count: int) -> None:
+    def label(self, crawl: SimulatedRun, count: int) -> str:
+        """Label pages of a crawl and retrain; return why no new model came, or nothing."""
         subject = find_labelling_task(self.topic.path, self.topic.training.labels)
         crawled = self._crawled(crawl)
         assert self.topic.training.labels is not None
@@ -404,6 +410,7 @@ class Route:
                     break
                 verdict: Verdict = "yes" if shown.page.url in self.good else "no"
                 session.answer(shown.page.url, verdict, "", float(number))
+        return self._retrain()
 
     def _crawled(self, crawl: SimulatedRun) -> Simulated:
         rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
@@ -424,7 +431,8 @@ class Route:
                 )
         return Simulated(self.folder, pages, 0, self.opened.web)
 
-    def _model(self) -> LinearTopicClassifier | None:
+    def model(self) -> LinearTopicClassifier | None:
+        """Return the topic's current model, None without one."""
         path = self.topic.training.model
         return load_model(path).classifier if path.exists() else None
 
@@ -432,7 +440,7 @@ class Route:
         given = load_topic_labels(self.topic.training)
         self.used.update(label.url for label in given)
         yes = sum(label.verdict == "yes" for label in given)
-        self.models.append((labels, yes, self._model(), message))
+        self.models.append((labels, yes, self.model(), message))
 
     def _measure(self) -> list[Point]:
         listed = [

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,13 +63,27 @@ class KeywordClassifier:
         text, head = page_words(page)
         if len(text) + len(head) < MIN_CLASSIFIED_WORDS:
             return Classification(0.0, on_topic=False, known=False)
+        relevance = self._relevance(text, head, ())
+        return Classification(relevance, relevance >= self.threshold)
+
+    def relevance_without_links(self, page: Page) -> float:
+        """Return the relevance in [0, 1] by the keywords outside of the page's links.
+
+        An index has its keywords in its links: it leads to the topic and is not about it.
+        """
+        text, head = page_words(page)
+        if len(text) + len(head) < MIN_CLASSIFIED_WORDS:
+            return 0.0
+        return self._relevance(text, head, [tokenize(link.anchor) for link in page.links])
+
+    def _relevance(self, text: list[str], head: list[str], left_out: Sequence[list[str]]) -> float:
         scale = min(1.0, _WORDS_PER_HIT / max(len(text), 1))
         score = 0.0
         for phrase, rarity in zip(self._phrases, self._rarity, strict=True):
-            hits = scale * phrase.count(text) + _HEAD_FACTOR * phrase.count(head)
+            in_text = max(phrase.count(text) - sum(map(phrase.count, left_out)), 0)
+            hits = scale * in_text + _HEAD_FACTOR * phrase.count(head)
             score += rarity * hits / (hits + _HALF_SATURATION)
-        relevance = min(score / min(sum(self._rarity), _FULL_RARITY), 1.0)
-        return Classification(relevance, relevance >= self.threshold)
+        return min(score / min(sum(self._rarity), _FULL_RARITY), 1.0)
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return log-odds of short texts, shape (n,): up to two per keyword in the text."""
@@ -231,36 +246,50 @@ _MAX_OTHER_RELEVANCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ProposedSamples:
-    """Proposed pages with the keywords' relevance in [0, 1], most informative first.
+    """Proposed pages, most informative first.
 
     ``seeds`` are those that contain a keyword; seeds without are probably hubs.
     """
 
     seeds: tuple[Page, ...]
-    good: tuple[tuple[Page, float], ...]
-    other: tuple[tuple[Page, float], ...]
+    good: tuple[Page, ...]
+    other: tuple[Page, ...]
+
+
+class RatedPage(NamedTuple):
+    """A page with the keywords' relevance in [0, 1]; ``own`` is that without its links."""
+
+    page: Page
+    relevance: float
+    own: float
 
 
 def propose_samples(
-    classified: Iterable[tuple[Page, float]], seeds: Collection[str], threshold: float
+    rated: Iterable[RatedPage], seeds: Collection[str], threshold: float
 ) -> ProposedSamples:
     """Propose the best pages from ``threshold`` on as good, the worst as others.
 
+    The best are those with keywords outside of their links: indexes are not about the topic.
     ``seeds`` are URLs. Pages around a good seed nearly all contain a keyword; those with the
     fewest still become others, so that the classifier learns to separate the topic from its
     neighbours. Pages reserved for evaluation are not proposed.
     """
-    ranked = sorted(classified, key=lambda each: (-each[1], each[0].url))
+    ranked = sorted(rated, key=lambda each: (-each.relevance, each.page.url))
     found = [
-        each for each in ranked if each[0].url not in seeds and role_of(each[0].url) == "training"
+        each
+        for each in ranked
+        if each.page.url not in seeds and role_of(each.page.url) == "training"
     ]
-    most_good = max(ceil(_GOOD_SHARE * len(found)), _MIN_GOOD)
-    most_other = ceil(_OTHER_SHARE * len(found))
-    good = [each for each in found if each[1] >= threshold][:most_good]
-    rest = found[len(good) :]
-    other = [each for each in reversed(rest) if each[1] < _MAX_OTHER_RELEVANCE][:most_other]
+    most_good = min(max(ceil(_GOOD_SHARE * len(found)), _MIN_GOOD), MAX_PROPOSED_GOOD)
+    most_other = min(ceil(_OTHER_SHARE * len(found)), MAX_PROPOSED_OTHER)
+    # Stable: of equals the more relevant comes first.
+    best = sorted((each for each in found if each.own >= threshold), key=lambda each: -each.own)
+    good = tuple(each.page for each in best[:most_good])
+    chosen = {page.url for page in good}
+    rest = [each for each in found if each.page.url not in chosen]
+    other = [each.page for each in reversed(rest) if each.relevance < _MAX_OTHER_RELEVANCE]
     return ProposedSamples(
-        seeds=tuple(page for page, relevance in ranked if page.url in seeds and relevance > 0.0),
-        good=tuple(good[:MAX_PROPOSED_GOOD]),
-        other=tuple(other[:MAX_PROPOSED_OTHER]),
+        seeds=tuple(each.page for each in ranked if each.page.url in seeds and each.relevance),
+        good=good,
+        other=tuple(other[:most_other]),
     )

@@ -24,6 +24,7 @@ from focused.atomic_file import write_atomically
 from focused.classifier.keyword_classifier import (
     KeywordClassifier,
     ProposedSamples,
+    RatedPage,
     propose_samples,
 )
 from focused.classifier.model_versions import lock_model, replace_model, train_model
@@ -58,10 +59,13 @@ def new_topic(
     topic = load_topic(path)
     echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
     _crawl_around_seeds(path, start, pages=pages, web=web, delay_s=delay_s)
-    found = _crawled_pages(start, {normalize_url(url) or url for url in topic.seeds.urls})
+    seeds = {normalize_url(url) or url for url in topic.seeds.urls}
+    found, failed = _crawled_pages(start, seeds)
+    for seed, reason in failed.items():
+        echo(f"Seed {seed}: {reason}. It is left out; correct or delete it in {path}.")
     training = train_first_classifier(topic, found)
     _store_sample_pages(topic, start, training.listed)
-    _print_summary(topic, start, web, training)
+    _print_summary(topic, start, web, training, failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,9 @@ class FirstTraining:
     @property
     def listed(self) -> frozenset[str]:
         """URLs of all samples."""
-        found = (page for page, _ in (*self.proposals.good, *self.proposals.other))
-        return frozenset(page.url for page in (*self.proposals.seeds, *found))
+        proposals = self.proposals
+        listed = (*proposals.seeds, *proposals.good, *proposals.other)
+        return frozenset(page.url for page in listed)
 
 
 def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTraining:
@@ -89,8 +94,13 @@ def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTrai
     seed_urls = [normalize_url(url) or url for url in topic.seeds.urls]
     seeds = {found[url].url for url in seed_urls if url in found}
     pages_by_url = {page.url: page for page in found.values()}
-    classified = [(page, classifier.classify(page).relevance) for page in pages_by_url.values()]
-    proposals = propose_samples(classified, seeds, classifier.threshold)
+    rated = [
+        RatedPage(
+            page, classifier.classify(page).relevance, classifier.relevance_without_links(page)
+        )
+        for page in pages_by_url.values()
+    ]
+    proposals = propose_samples(rated, seeds, classifier.threshold)
     _require_samples(topic, proposals, len(pages_by_url))
     _write_directory(topic, proposals)
     model = topic.training.model
@@ -123,21 +133,28 @@ def _crawl_around_seeds(
         raise StateError("stopped before all pages were fetched; the same command resumes")
 
 
-def _crawled_pages(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
-    """Return pages by URL and by redirecting URLs; of duplicates, the first and
-    seeds.
+def _crawled_pages(folder: Path, seeds: Collection[str]) -> tuple[dict[str, Page], dict[str, str]]:
+    """Return pages by URL and by redirecting URLs, and why seeds failed.
+
+    Of duplicates, the first and seeds are returned.
     """
     store = StateStore.reopen(folder / "state")
     try:
         found = load_crawled_pages(store.tables, folder)
-        fetched = {
-            row["url"]
-            for row in page_rows(store.tables)
-            if row["outcome"] == "fetched" and (not row["duplicate_of"] or row["url"] in seeds)
-        }
+        rows = list(page_rows(store.tables))
     finally:
         store.close()
-    return {url: page for url, page in found.items() if page.url in fetched}
+    fetched = {
+        row["url"]
+        for row in rows
+        if row["outcome"] == "fetched" and (not row["duplicate_of"] or row["url"] in seeds)
+    }
+    failed = {
+        row["url"]: f"HTTP status {row['status']}" if row["status"] else str(row["failure"])
+        for row in rows
+        if row["outcome"] == "failed" and row["url"] in seeds
+    }
+    return {url: page for url, page in found.items() if page.url in fetched}, failed
 
 
 def _store_sample_pages(topic: Topic, folder: Path, urls: Collection[str]) -> None:
@@ -168,9 +185,9 @@ def _write_directory(topic: Topic, proposals: ProposedSamples) -> None:
         "# Your seeds that have a keyword; delete those that are not on topic:\n",
         *(_directory_line(good, page) for page in proposals.seeds),
         "# Near them, with most of the keywords; delete those that are not on topic:\n",
-        *(_directory_line(good, page) for page, _ in proposals.good),
+        *(_directory_line(good, page) for page in proposals.good),
         "# Near them, with the fewest keywords; delete those that are on topic:\n",
-        *(_directory_line(other, page) for page, _ in proposals.other),
+        *(_directory_line(other, page) for page in proposals.other),
     ]
     write_atomically(topic.training.directory[0], "".join(blocks).encode())
 
@@ -180,24 +197,31 @@ def _directory_line(category: str, page: Page) -> str:
     return f"{category}\t{page.url}\t{title}\n"
 
 
-def _print_summary(topic: Topic, start: Path, web: Path | None, training: FirstTraining) -> None:
+def _print_summary(
+    topic: Topic,
+    start: Path,
+    web: Path | None,
+    training: FirstTraining,
+    failed_seeds: Collection[str],
+) -> None:
     classifier, proposals = training.model.classifier, training.proposals
     relevance = {url: classifier.classify(page).relevance for url, page in training.pages.items()}
     on_topic_count = sum(value >= classifier.threshold for value in relevance.values())
     good = len(proposals.seeds) + len(proposals.good)
     words = ", ".join(word for word, _ in training.model.report.top_words[:12])
     for seed in training.unlisted_seeds:
-        echo(
-            f"Seed without a keyword, or not fetched: {seed}\n  It is no sample. If it is on "
-            f"topic, add it to {topic.training.directory[0]} under {topic.training.good[0]}."
-        )
+        if seed not in failed_seeds:
+            echo(
+                f"Seed without a keyword, or not fetched: {seed}\n  It is no sample. If it is on "
+                f"topic, add it to {topic.training.directory[0]} under {topic.training.good[0]}."
+            )
     echo(
         f"\n{len(training.pages)} pages fetched. Listed in {topic.training.directory[0]}: "
         f"{good} as "
         f"on topic ({len(proposals.seeds)} seeds), {len(proposals.other)} as others. Look "
         "through the first: a line that is wrong is best deleted now."
     )
-    for page, _ in proposals.good[:_MAX_SHOWN]:
+    for page in proposals.good[:_MAX_SHOWN]:
         echo(f"  {single_line(page.title) or '(no title)'}  {page.url}")
     echo(
         f"\nThe first classifier calls {on_topic_count} of {len(training.pages)} pages "

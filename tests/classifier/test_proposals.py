@@ -7,10 +7,12 @@ from itertools import count, islice
 from focused.classifier.keyword_classifier import (
     MAX_PROPOSED_GOOD,
     MAX_PROPOSED_OTHER,
+    KeywordClassifier,
+    RatedPage,
     propose_samples,
 )
 from focused.labels.label_file import role_of
-from focused.web.page import Page
+from focused.web.page import Link, Page
 
 
 def urls(role: str, number: int) -> list[str]:
@@ -22,14 +24,15 @@ def urls(role: str, number: int) -> list[str]:
     return list(islice(found, number))
 
 
-def pages(*relevance: float, role: str = "training") -> list[tuple[Page, float]]:
+def pages(*relevance: float, role: str = "training") -> list[RatedPage]:
     return [
-        (Page(url), each) for url, each in zip(urls(role, len(relevance)), relevance, strict=True)
+        RatedPage(Page(url), each, each)
+        for url, each in zip(urls(role, len(relevance)), relevance, strict=True)
     ]
 
 
 def numbers(found) -> list[int]:
-    return [int(page.url.rpartition("/")[2]) for page, _ in found]
+    return [int(page.url.rpartition("/")[2]) for page in found]
 
 
 def test_the_best_fifth_from_the_threshold_on_is_good_the_best_first():
@@ -79,3 +82,25 @@ def test_a_seed_is_a_sample_even_if_its_hash_is_for_evaluation():
     [reserved] = urls("evaluation", 1)
     found = propose_samples(pages(0.9, role="evaluation"), {reserved}, 0.25)
     assert [page.url for page in found.seeds] == [reserved]
+
+
+def test_an_index_whose_links_alone_have_the_keywords_is_not_good():
+    first, second = urls("training", 2)
+    titles = "brie from Meaux, gouda from Holland, and rennet for all of them"
+    links = tuple(
+        Link(f"http://a.test/{n}", anchor=title) for n, title in enumerate(titles.split(", "))
+    )
+    index = Page(first, "Contents", text=f"all pages of this site {titles}", links=links)
+    article = Page(second, "How it is made", text=f"milk and rennet make gouda and brie {titles}")
+    keywords = KeywordClassifier(["rennet", "gouda", "brie"])
+    rated = [
+        RatedPage(page, keywords.classify(page).relevance, keywords.relevance_without_links(page))
+        for page in (index, article)
+    ]
+    found = propose_samples(rated, frozenset(), keywords.threshold)
+    assert rated[0].relevance >= keywords.threshold
+    assert found.good == (article,)
+
+
+def test_a_page_without_words_has_no_relevance_without_its_links():
+    assert KeywordClassifier(["brie"]).relevance_without_links(Page("http://a.test/")) == 0.0

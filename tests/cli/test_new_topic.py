@@ -117,6 +117,16 @@ def test_the_same_command_with_other_keywords_begins_anew_after_none_was_found(i
     assert (idea / "topics" / "barges.toml.1").is_file()
 
 
+def test_a_seed_that_does_not_exist_is_named_with_its_status_and_is_no_sample(idea):
+    typo = f"{BASE}chese/1.html"
+    (idea / "typo.txt").write_text(f"{BASE}\n{typo}\n")
+    done = begin(idea, "typos", "rennet, gouda, brie, rind", "--seeds", "typo.txt")
+    assert done.returncode == 0, done.stderr
+    assert f"Seed {typo}: HTTP status 404." in done.stdout
+    assert "Seed without a keyword, or not fetched: " + typo not in done.stdout
+    assert typo not in (idea / "topics" / "typos.tsv").read_text(encoding="utf-8")
+
+
 def test_a_user_agent_without_a_contact_leaves_nothing_behind(idea):
     done = begin(idea, "ships", "rind", "--user-agent", "me")
     assert done.returncode == 2
