@@ -17,13 +17,23 @@ Invariants: robots.txt is fetched before a host's first page; each lease is sett
 
 from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
-from focused.crawl.steps import Done, Fetch, FetchPurpose, RefusedRequest, SettledFetch, Step, Wait
+from focused.crawl.steps import (
+    ROBOTS,
+    Done,
+    Fetch,
+    RefusedRequest,
+    SettledFetch,
+    Step,
+    Wait,
+)
+from focused.frontier.queued_link import PAGE
 
 __all__ = [
+    "PAGE",
+    "ROBOTS",
     "Crawl",
     "Done",
     "Fetch",
-    "FetchPurpose",
     "RefusedRequest",
     "SettledFetch",
     "Step",

@@ -7,42 +7,29 @@ from collections.abc import Callable, Iterator
 from focused.archive.archive import Archive
 from focused.archive.warc_files import PAGES_PREFIX, WarcFiles, warcinfo_fields
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
+from focused.crawl.crawl_state import CrawlState
 from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.dedup.duplicates import SharedContents
 from focused.crawl.dedup.mirrors import MirrorFilter
-from focused.crawl.deep_web.form_prober import FormProber
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
+from focused.crawl.features import CrawlCore, connect_features
 from focused.crawl.hosts.host_policy import HostPolicy, host_limits
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
-from focused.crawl.javascript import JavascriptPages
 from focused.crawl.leases import DirectRequests, Leases
-from focused.crawl.listeners import FrontierUpdater, QueueReprioritiser, SettledPageListener
-from focused.crawl.loop import Crawl, CrawlState, HostAccess, Learning
+from focused.crawl.listeners import FrontierUpdater, Listeners, QueueReprioritiser
+from focused.crawl.loop import Crawl, Learning
 from focused.crawl.online_training import ModelHistory, OnlineTraining, ShareExample
 from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy, link_order_of, save_link_order
+from focused.crawl.purposes import HostAccess, PageRequests, RobotsRequests
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
-from focused.crawl.revisits.announcements import Announcements
-from focused.crawl.revisits.collection import Collection, RevisitQueue, WeightedPolicy
-from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
-from focused.crawl.revisits.page_records import PageRecords
-from focused.crawl.revisits.revisits import (
-    ChangeDetector,
-    CollectionUpdater,
-    RevisitProcessor,
-    Revisits,
-)
-from focused.crawl.revisits.versions import VersionChecker
-from focused.crawl.second_fetches import SecondFetches
 from focused.crawl.spam_filter import SpamFilter
+from focused.crawl.steps import ROBOTS
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.interface import Frontier, LinkQueue
-from focused.revisit.disk_schedule import TableDueQueue, TableRecords
-from focused.revisit.policy import PolicyInputs, find_revisit_policy
-from focused.revisit.schedule import RevisitSchedule
+from focused.frontier.queued_link import PAGE
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic
@@ -158,41 +145,43 @@ def build_crawl(
         stages=state.stages,
         shared_contents=shared_contents,
     )
-    listeners: list[SettledPageListener] = [
-        host_policy,
-        mirrors,
+    hosts = HostAccess(host_policy, robots, direct_requests)
+    core = CrawlCore(
+        topic,
+        policy,
+        state,
+        hosts,
+        link_filter,
+        enqueuer,
+        responses,
+        spam_filter,
         traps,
-        FrontierUpdater(frontier, mirrors.take_released),
-        training,
-    ]
-    if topic.deep_web.hosts and follow_links:
-        keywords = topic.training.keywords
-        prober = FormProber(topic.deep_web, keywords, tables, enqueuer.offer_feed)
-        link_filter.is_reserved = prober.is_results_page
-        listeners.append(prober)
-    second_fetches: SecondFetches | None = None
-    if scope.second_fetches and scope.spam != "ignore":
-        second_fetches = SecondFetches(
-            scope.second_fetches, tables, frontier, responses, spam_filter, counters
-        )
-        listeners.append(second_fetches)
-    javascript = None
-    if scope.javascript != "ignore":
-        javascript = JavascriptPages(
-            topic, tables, counters, lambda name: frontier.count(frontier.hosts.get(name))
-        )
-        listeners.append(javascript)
-    if policy.reprioritiser is not None:
-        listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
-    revisits: Revisits | None = None
-    if topic.revisit.continuous:
-        by_score = link_order_of(policy).by_score
-        revisits, updater = _build_revisits(topic, state, enqueuer, responses, by_score=by_score)
-        listeners.insert(0, updater)
+        follow_links,
+    )
+    features = connect_features(core)
+    listeners = Listeners(
+        [
+            *features.first_listeners,
+            host_policy,
+            mirrors,
+            traps,
+            FrontierUpdater(frontier, mirrors.take_released),
+            training,
+            *features.listeners,
+            *(
+                []
+                if policy.reprioritiser is None
+                else [QueueReprioritiser(frontier, policy.reprioritiser)]
+            ),
+        ]
+    )
+    pages = PageRequests(
+        state, hosts, link_filter, responses, listeners, max_tries=politeness.max_tries
+    )
     return Crawl(
         topic,
         state,
-        HostAccess(host_policy, robots, direct_requests),
+        hosts,
         enqueuer,
         responses,
         Learning(training, ModelHistory(classifier, training, tables)),
@@ -204,54 +193,12 @@ def build_crawl(
             robots,
             state.timer,
             traps.stats,
-            None if revisits is None else revisits.pacer,
+            features.pacer,
         ),
         listeners,
-        revisits,
-        second_fetches,
-        javascript,
+        {PAGE: pages, ROBOTS: RobotsRequests(robots), **features.handlers},
+        features,
     )
-
-
-def _build_revisits(
-    topic: Topic,
-    state: CrawlState,
-    enqueuer: LinkEnqueuer,
-    responses: ResponseProcessor,
-    *,
-    by_score: bool,
-) -> tuple[Revisits, CollectionUpdater]:
-    settings, tables, archive = topic.revisit, state.store.tables, state.archive
-    budget = DownloadBudget(settings, tables)
-    records = PageRecords(tables, archive)
-    policy_records = TableRecords(tables)
-    due_queue = TableDueQueue(tables, policy_records)
-    make_policy = find_revisit_policy(settings.policy)
-
-    def make_schedule(mean_interval_s: float) -> RevisitSchedule:
-        policy = make_policy(PolicyInputs(mean_interval_s, policy_records))
-        return RevisitSchedule(
-            WeightedPolicy(policy, records),
-            due_queue,
-            policy_records,
-            mean_interval_s=mean_interval_s,
-            min_interval_s=settings.min_interval_hours * HOUR_S,
-            max_interval_s=settings.max_interval_days * DAY_S,
-        )
-
-    # Where priorities don't follow from scores, due pages come before new links.
-    competes = by_score and settings.share is None
-    queue = RevisitQueue(tables, state.frontier, enqueuer, competes=competes)
-    collection = Collection(settings, tables, records, make_schedule, archive, queue)
-    versions = VersionChecker(tables)
-    announcements = Announcements(tables, collection, versions, responses.queue_feed)
-    detector = ChangeDetector(collection, versions, responses)
-    processor = RevisitProcessor(
-        collection, detector, announcements, responses, archive, state.counters
-    )
-    updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
-    pacer = RevisitPacer(collection, budget)
-    return Revisits(pacer, detector, processor, policy_records), updater
 
 
 def _open_warc_files(

@@ -347,6 +347,10 @@ def archive_links(page: Page, scores: Mapping[str, float]) -> Sequence[LinkRow]:
     ]
 
 
+LinkRefusal = Callable[[str], str | None]
+"""Returns why the URL of a page's link is not queued, a short phrase that is counted, or None."""
+
+
 class LinkFilter:
     """Decides which links may enter the frontier, and counts refusals by reason."""
 
@@ -367,8 +371,8 @@ class LinkFilter:
         self.mirrors = mirrors
         self.traps = traps
         self._obeys_nofollow = nofollow
-        self.is_reserved: Callable[[str], bool] | None = None
-        """Whether a URL is queued by a listener only, not as a link of a page."""
+        self.features: list[LinkRefusal] = []
+        """Why features refuse a link of a page, in the order in which they are asked."""
 
     def refusal_reason(self, url: str, depth: int) -> str | None:
         """Return why ``url`` is not queued, or None; count the refusal."""
@@ -376,8 +380,8 @@ class LinkFilter:
             self._filter.refusal_reason(url, depth), url
         ) or self._host_policy.closed(url)
         if reason is None and depth > 0:
-            is_reserved = self.is_reserved is not None and self.is_reserved(url)
-            reason = SEARCH_RESULTS if is_reserved else self.traps.refusal_reason(url)
+            refusals = (refuse(url) for refuse in self.features)
+            reason = next(filter(None, refusals), None) or self.traps.refusal_reason(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
@@ -416,12 +420,9 @@ class LinkFilter:
             self._filter.is_open(host, depth)
             and self._host_policy.is_open(host)
             and self.traps.is_open(host)
-            and (depth == 0 or self.is_reserved is None)
+            and (depth == 0 or not self.features)
         )
 
-
-SEARCH_RESULTS = "search results"
-"""The reason counted for links to result pages of queries, which the crawl queues itself."""
 
 HARD_FOCUS = "hard focus"
 """The reason counted for links that hard focus doesn't follow."""

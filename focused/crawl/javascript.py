@@ -14,6 +14,7 @@ import msgspec
 
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.listeners import SettledEvent
+from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import ParsedPage
 from focused.frontier.queued_link import QueuedLink
 from focused.rendering.decision import (
@@ -62,6 +63,22 @@ class _MeanScore(msgspec.Struct):
     def add(self, score: float) -> None:
         self.links = min(self.links + 1, _MEMORY_LINKS)
         self.mean += (score - self.mean) / self.links
+
+
+def select_to_render(
+    crawl: Crawl, lease_id: int, fetched: Fetched, parsed: ParsedPage | Failed, now: float
+) -> RenderCandidate | None:
+    """Return the candidate if a page is worth rendering before it is settled, else None.
+
+    Its host's delay counts from now for the requests of its scripts.
+    """
+    link, pages = crawl.page_in_flight(lease_id), crawl.feature(JavascriptPages)
+    if link is None or pages is None or not pages.renders:
+        return None
+    candidate = pages.select(link, fetched, parsed)
+    if candidate is not None:
+        crawl.touch_host(fetched.url, fetched, now)
+    return candidate
 
 
 class JavascriptPages:

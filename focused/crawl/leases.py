@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from focused.crawl.hosts.host_policy import HostPolicy
-from focused.crawl.steps import Fetch, FetchPurpose
+from focused.crawl.steps import Fetch
 from focused.frontier.host import Host
 from focused.frontier.interface import Hosts, Offer
 from focused.web.page import Outcome, Redirected
@@ -25,15 +25,16 @@ class Lease:
     """One fetch in flight: the offered link's page, or what has to be known before it.
 
     ``direct_request`` is set for a robots.txt that was redirected ``hops`` times. ``headers`` make
-    the request conditional.
+    the request conditional. ``is_page``: the link's own page is fetched.
     """
 
     offer: Offer
-    purpose: FetchPurpose
+    purpose: str
     url: str
     hops: int = 0
     direct_request: DirectRequest | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_page: bool = False
 
 
 class Leases:
@@ -63,13 +64,15 @@ class Leases:
         """Open a lease."""
         number = next(self._numbers)
         self._open[number] = lease
-        self.pages += lease.purpose is FetchPurpose.PAGE
-        return Fetch(number, lease.url, lease.purpose, lease.offer.link, lease.headers)
+        self.pages += lease.is_page
+        return Fetch(
+            number, lease.url, lease.purpose, lease.offer.link, lease.headers, lease.is_page
+        )
 
     def close(self, number: int) -> Lease:
         """Close a lease; KeyError when it is not open."""
         lease = self._open.pop(number)
-        self.pages -= lease.purpose is FetchPurpose.PAGE
+        self.pages -= lease.is_page
         return lease
 
     def of(self, number: int) -> Lease | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +35,18 @@ class SettledPageListener(Protocol):
 
     def on_settled(self, event: SettledEvent) -> None:
         """Process one settled link."""
+
+
+class Listeners:
+    """The listeners of a crawl, in the order in which they are called."""
+
+    def __init__(self, listeners: Iterable[SettledPageListener]) -> None:
+        self._calls = [listener.on_settled for listener in listeners]
+
+    def notify(self, event: SettledEvent) -> None:
+        """Call each listener."""
+        for call in self._calls:
+            call(event)
 
 
 class FrontierUpdater:

@@ -5,86 +5,45 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from focused.archive.archive import Archive
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl.crawl_stats import Counters, Stage, StageTimes
+from focused.crawl.crawl_state import CrawlState
+from focused.crawl.crawl_stats import Stage
 from focused.crawl.enqueue import LinkEnqueuer
+from focused.crawl.features import FeatureParts
 from focused.crawl.frontier_editor import FrontierEditor
-from focused.crawl.hosts.host_policy import HostPolicy
-from focused.crawl.hosts.robots_fetcher import RobotsFetcher
-from focused.crawl.javascript import JavascriptPages, RenderCandidate
-from focused.crawl.leases import DirectRequests, Lease, Leases
-from focused.crawl.listeners import SettledEvent, SettledPageListener
+from focused.crawl.leases import Lease
+from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.online_training import ModelHistory, OnlineTraining
-from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
+from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import load_link_order
+from focused.crawl.purposes import HostAccess, RequestHandler
 from focused.crawl.responses import ResponseProcessor
-from focused.crawl.revisits.collection import is_revisit
-from focused.crawl.revisits.revisits import Revisits
-from focused.crawl.second_fetches import SecondFetches, is_second_fetch
 from focused.crawl.steps import (
+    ROBOTS,
     Fetch,
-    FetchPurpose,
     RefusedRequest,
     ScoredLink,
     SettledFetch,
     Step,
     Wait,
 )
-from focused.crawl.stop_conditions import RunTimer, StopConditions
+from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.frontier.host import HostPace
-from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.interface import NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
-from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
-from focused.web.page import Failed, FailureKind, Fetched, Outcome
+from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file
-from focused.web.urls import host_of, normalize_url, robots_url
+from focused.web.urls import host_of, normalize_url
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 # Bounds the time of one call of next().
 _MAX_EXCLUSIONS_PER_CALL = 200
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlState:
-    """What a crawl persists, and what it commits."""
-
-    store: StateStore
-    frontier: Frontier
-    archive: Archive
-    counters: Counters
-    leases: Leases
-    timer: RunTimer
-    stages: StageTimes
-
-    def save_counters(self, now: float) -> None:
-        """Write the counters into the open transaction."""
-        self.timer.keep(now)
-        self.store.tables.put_meta("counters", self.counters)
-
-    def commit_frontier(self) -> None:
-        """Commit all but the counters."""
-        with self.stages(Stage.COMMITTING):
-            self.frontier.save()
-            self.store.commit()
-
-    def commit(self, now: float) -> None:
-        """Commit everything."""
-        self.save_counters(now)
-        self.commit_frontier()
-
-
-@dataclass(frozen=True, slots=True)
-class HostAccess:
-    """How hosts are requested: policy, robots.txt, requests outside the frontier."""
-
-    policy: HostPolicy
-    robots: RobotsFetcher
-    direct_requests: DirectRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +69,11 @@ class Crawl:
         responses: ResponseProcessor,
         learning: Learning,
         stop_conditions: StopConditions,
-        listeners: Sequence[SettledPageListener],
-        revisits: Revisits | None = None,
-        second_fetches: SecondFetches | None = None,
-        javascript: JavascriptPages | None = None,
+        listeners: Listeners,
+        handlers: Mapping[str, RequestHandler],
+        features: FeatureParts,
     ) -> None:
-        """The crawl calls ``listeners`` in their order for each settled link.
-
-        With ``revisits`` it is continuous, with ``second_fetches`` it fetches some pages twice.
-        ``javascript`` selects the pages to render.
-        """
+        """``handlers`` handle requests by their purpose."""
         self.topic = topic
         self.counters = state.counters
         self.frontier = state.frontier
@@ -133,9 +87,9 @@ class Crawl:
         self._responses = responses
         self._training = learning.training
         self._models = learning.models
-        self._revisits = revisits
-        self._second_fetches = second_fetches
-        self.javascript = javascript
+        self._handlers = handlers
+        self._features = features
+        self._pacer = features.pacer
         self._stop_conditions = stop_conditions
         self._listeners = listeners
         self._being_parsed: set[int] = set()
@@ -150,6 +104,14 @@ class Crawl:
     def mirrors(self) -> Mapping[str, str]:
         """The preferred URL prefix of each mirror."""
         return self._enqueuer.link_filter.mirrors.pairs
+
+    def feature(self, part: type[T]) -> T | None:
+        """Return the part of that class that a feature offers to drivers, None if it is off."""
+        return next((each for each in self._features.offered if isinstance(each, part)), None)
+
+    def feature_statistics(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tables of the features' statistics by key."""
+        return {key: table() for key, table in self._features.statistics.items()}
 
     @property
     def last_activity_at(self) -> float:
@@ -227,7 +189,7 @@ class Crawl:
             load_link_order(self._state.store.tables),
             self.topic.scope,
             self._host_policy.dead_hosts,
-            lambda: self._commit(now),
+            lambda: self._state.commit(now),
             now,
         )
 
@@ -250,7 +212,7 @@ class Crawl:
     def receive(self, links: Sequence[QueuedLink], now: float) -> int:
         """Queue links that other partitions found, and commit; return how many were accepted."""
         accepted = self._enqueuer.receive(links, now)
-        self._commit(now)
+        self._state.commit(now)
         return accepted
 
     def refusal_reason(self, url: str, parent: SettledFetch | None) -> str | None:
@@ -273,7 +235,7 @@ class Crawl:
         for each in refused:
             self.frontier.drop(each.link, now)
             settled = self._responses.exclude(each.link, each.failure, now, has_row=True)
-            self._notify(SettledEvent(settled, now))
+            self._listeners.notify(SettledEvent(settled, now))
         if refused:
             self._state.commit(now)
         return refused
@@ -287,18 +249,8 @@ class Crawl:
             step = self._next(now)
         if isinstance(step, Fetch | RefusedRequest) or step == Wait(now):
             # After a kill the state tells which requests were sent and which links refused.
-            self._commit_frontier()
+            self._state.commit_frontier()
         return step
-
-    def _commit_frontier(self) -> None:
-        if self._revisits is not None:
-            self._revisits.save()
-        self._state.commit_frontier()
-
-    def _commit(self, now: float) -> None:
-        if self._revisits is not None:
-            self._revisits.save()
-        self._state.commit(now)
 
     def _next(self, now: float) -> Step:
         limit = self._stop_conditions.limit(now)
@@ -307,11 +259,9 @@ class Crawl:
         redirected = self.robots.take_due(now)
         if redirected is not None:
             return self._leases.open(redirected)
-        if self._revisits is not None:
-            harvest_over = self._stop_conditions.is_harvest_over(now)
-            may_fetch_at = self._revisits.pacer.prepare(now, harvest_over=harvest_over)
-            if may_fetch_at > now:
-                return Wait(may_fetch_at)
+        may_fetch_at = self._pacer.prepare(now, self._stop_conditions.is_harvest_over)
+        if may_fetch_at > now:
+            return Wait(may_fetch_at)
         for _ in range(_MAX_EXCLUSIONS_PER_CALL):
             offer = self._training.offer(now)
             if offer is None:
@@ -330,18 +280,14 @@ class Crawl:
     def may_parse(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the response is to be parsed as a page."""
         lease = self._leases.of(lease_id)
-        if (
-            lease is None
-            or lease.purpose is FetchPurpose.ROBOTS
-            or not isinstance(outcome, Fetched)
-        ):
+        if lease is None or lease.purpose == ROBOTS or not isinstance(outcome, Fetched):
             return False
         return self._responses.parser.refusal(lease.offer.link, outcome) is None
 
     def is_long_robots_file(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the response is a robots.txt to parse in a parser process."""
         lease = self._leases.of(lease_id)
-        is_for_robots = lease is not None and lease.purpose is FetchPurpose.ROBOTS
+        is_for_robots = lease is not None and lease.purpose == ROBOTS
         return is_for_robots and is_long_robots_file(outcome)
 
     def charge_parsing(self, url: str, cpu_s: float) -> None:
@@ -352,34 +298,18 @@ class Crawl:
         """Whether a response to a request outside the frontier can be parsed as a page."""
         return self._responses.parser.refusal(None, fetched) is None
 
-    def select_to_render(
-        self, lease_id: int, fetched: Fetched, parsed: ParsedPage | Failed, now: float
-    ) -> RenderCandidate | None:
-        """Return the candidate if a page is worth rendering before it is settled, else None.
-
-        Its host's delay counts from now for the requests of its scripts.
-        """
+    def page_in_flight(self, lease_id: int) -> QueuedLink | None:
+        """Return the link whose page a lease fetches, None for other leases."""
         lease = self._leases.of(lease_id)
-        if (
-            lease is None
-            or lease.purpose is not FetchPurpose.PAGE
-            or self.javascript is None
-            or not self.javascript.renders
-        ):
-            return None
-        candidate = self.javascript.select(lease.offer.link, fetched, parsed)
-        if candidate is not None:
-            self.touch_host(fetched.url, fetched, now)
-        return candidate
+        return lease.offer.link if lease is not None and lease.is_page else None
 
     def begin_parsing(self, lease_id: int) -> None:
         """Count a try before a page is parsed that may bring the process down."""
         lease = self._leases.of(lease_id)
-        is_page = lease is not None and lease.purpose is FetchPurpose.PAGE
-        if lease is not None and is_page and lease_id not in self._being_parsed:
+        if lease is not None and lease.is_page and lease_id not in self._being_parsed:
             self._being_parsed.add(lease_id)
             self.frontier.save_tries(lease.offer, lease.offer.link.tries + 1)
-            self._commit_frontier()
+            self._state.commit_frontier()
 
     def settle(
         self,
@@ -395,24 +325,10 @@ class Crawl:
         """
         lease = self._leases.close(lease_id)
         self._being_parsed.discard(lease_id)
-        if lease.purpose is FetchPurpose.ROBOTS:
-            assert not isinstance(parsed, ParsedPage)  # see may_parse
-            self.robots.settle(lease, outcome, now, parsed)
-            self._commit(now)
-            return None
-        assert not isinstance(parsed, RobotsFile)
-        if self._revisits is not None and isinstance(outcome, Fetched):
-            self._revisits.pacer.count_bytes(len(outcome.body), now)
-        if lease.purpose is FetchPurpose.MISSING_PAGE:
-            self._settle_missing_page(lease, outcome, now, parsed)
-            self._commit(now)
-            return None
-        if lease.purpose is FetchPurpose.SECOND_FETCH:
-            self._settle_second_fetch(lease.offer, outcome, now, parsed)
-            self._commit(now)
-            return None
-        settled = self._settle_page(lease.offer, outcome, now, parsed)
-        self._commit(now)
+        if lease.purpose != ROBOTS and isinstance(outcome, Fetched):
+            self._pacer.count_bytes(len(outcome.body), now)
+        settled = self._handlers[lease.purpose].settle(lease, outcome, now, parsed)
+        self._state.commit(now)
         return settled
 
     def swap_model(self, classifier: TopicClassifier, name: str, now: float) -> None:
@@ -421,7 +337,7 @@ class Crawl:
         Queued links are scored by it when they are offered next.
         """
         self._models.swap_model(classifier, name, self.counters.settled, now)
-        self._commit(now)
+        self._state.commit(now)
 
     def put_back(self, lease_id: int, now: float) -> None:
         """Close a lease whose request was not sent; its link stays queued."""
@@ -438,7 +354,7 @@ class Crawl:
     ) -> None:
         """Store a robots.txt that the driver fetched for a URL outside the frontier."""
         self.robots.learn(url, outcome, now, parsed)
-        self._commit(now)
+        self._state.commit(now)
 
     def due_at(self, url: str) -> float:
         """Return when the URL's host may be requested again."""
@@ -458,7 +374,7 @@ class Crawl:
         """Put back open leases, commit, and flush to the disk."""
         for lease_id in self._leases.numbers():
             self.put_back(lease_id, now)
-        self._commit(now)
+        self._state.commit(now)
         self.sync()
 
     def abandon(self) -> None:
@@ -498,117 +414,24 @@ class Crawl:
 
     def commit(self, now: float) -> None:
         """Commit what the driver wrote into the crawl's tables."""
-        self._commit(now)
+        self._state.commit(now)
 
     def sync(self) -> None:
         """Flush commits to the disk; the driver calls it about once a second."""
         self._state.store.sync()
 
     def _fetch(self, offer: Offer, now: float) -> Fetch | RefusedRequest | None:
-        """Lease what the offered link needs first: its site's robots.txt or its page.
-
-        Return None when the link was settled without a fetch, and RefusedRequest when the driver
-        made the request and has to be told.
-        """
-        link, host = offer.link, offer.host
-        if self._revisits is not None and is_revisit(link):
-            return self._fetch_again(offer, self._revisits, now)
-        if self._second_fetches is not None and is_second_fetch(link):
-            return self._fetch_second(offer, self._second_fetches, now)
-        refusal = self._enqueuer.link_filter.refusal_when_due(host, link)
-        if refusal is None and link.tries >= self.topic.politeness.max_tries:
-            # Failed links leave the queue earlier: the process died each time it parsed this page.
-            logger.error("%s: given up, the crawl ended each time it parsed this page", link.url)
-            refusal = FailureKind.INTERNAL_ERROR
-        if refusal is None and self._host_policy.needs_robots(host, link.url, now):
-            return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(link.url)))
-        # The driver checks its own requests against robots.txt: it has to tell their senders.
-        if refusal is None and (link.payload or self._host_policy.robots_allows(host, link.url)):
-            if self._revisits is not None:
-                self._revisits.pacer.count_download(now)
-            return self._leases.open(Lease(offer, FetchPurpose.PAGE, link.url))
-        refusal = refusal or FailureKind.ROBOTS
-        has_row = refusal is FailureKind.INTERNAL_ERROR or self._host_policy.has_row(host, refusal)
-        settled = self._responses.exclude(link, refusal, now, has_row=has_row)
-        self._notify(SettledEvent(settled, now, offer=offer, pace=host.pace))
-        self._state.save_counters(now)
-        return None if link.payload is None else RefusedRequest(link, refusal)
-
-    def _fetch_again(self, offer: Offer, revisits: Revisits, now: float) -> Fetch | None:
-        """Lease a page of the collection; None if robots.txt forbids it by now."""
-        url = offer.link.url
-        if self._host_policy.needs_robots(offer.host, url, now):
-            return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
-        if self._host_policy.robots_allows(offer.host, url):
-            revisits.pacer.count_download(now)
-            missing = revisits.detector.missing_url_to_request(url, now)
-            if missing is not None and self._host_policy.robots_allows(offer.host, missing):
-                return self._leases.open(Lease(offer, FetchPurpose.MISSING_PAGE, missing))
-            headers = revisits.detector.conditional_headers(url, now)
-            if self.javascript is not None and self.javascript.is_usually_rendered(offer.host.name):
-                headers = {}  # 304 would only say that the shell is the same
-            return self._leases.open(Lease(offer, FetchPurpose.PAGE, url, headers=headers))
-        revisits.processor.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
-        self._end_revisit(offer, offer.host.pace, now)
-        return None
-
-    def _fetch_second(self, offer: Offer, second: SecondFetches, now: float) -> Fetch | None:
-        """Lease a page that is compared with its first fetch; None if it is refused by now."""
-        url = offer.link.url
-        if self._host_policy.needs_robots(offer.host, url, now):
-            return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
-        is_allowed = self._host_policy.robots_allows(offer.host, url)
-        if is_allowed and self.traps.refusal_reason(url) is None:
-            return self._leases.open(Lease(offer, FetchPurpose.SECOND_FETCH, url))
-        second.drop(offer.link)
-        self.frontier.settle(offer, offer.host.pace, now)
-        return None
-
-    def _settle_second_fetch(
-        self, offer: Offer, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
-    ) -> None:
-        assert self._second_fetches is not None  # it queued the link
-        self._second_fetches.settle(offer.link, outcome, parsed)
-        self._host_policy.answered(offer.link.url, outcome)
-        pace = self._host_policy.next_pace(offer.host, outcome, now)
-        self.frontier.settle(offer, pace, now)
-
-    def _end_revisit(self, offer: Offer, pace: HostPace, now: float) -> None:
-        self.frontier.settle(offer, pace, now)
-        self.frontier.forget(offer.host.name, offer.link.key)
-
-    def _settle_missing_page(
-        self, lease: Lease, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
-    ) -> None:
-        """Process the answer for a page that cannot exist; the offered link stays queued."""
-        assert self._revisits is not None  # it asked for the page
-        offer = lease.offer
-        self._revisits.processor.settle_missing_page(offer.link, outcome, now, parsed)
-        self._host_policy.answered(lease.url, outcome)
-        pace = self._host_policy.next_pace(offer.host, outcome, now)
-        self.frontier.put_back(offer, pace, now)
-
-    def _settle_page(
-        self, offer: Offer, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
-    ) -> SettledFetch:
-        revisits = self._revisits
-        is_again = revisits is not None and is_revisit(offer.link)
-        if revisits is not None and is_again:
-            settled = revisits.processor.settle(offer.link, outcome, now, parsed)
-        else:
-            settled = self._responses.settle(offer.link, outcome, now, parsed)
-        self._host_policy.answered(offer.link.url, outcome)
-        pace = self._host_policy.next_pace(offer.host, outcome, now)
-        if is_again:
-            self._end_revisit(offer, pace, now)
-            return settled
-        if settled.will_retry:
-            self.frontier.retry(offer, pace, now)
-            return settled
-        with self._state.stages(Stage.TRAINING):
-            self._notify(SettledEvent(settled, now, outcome, offer, pace))
-        return settled
-
-    def _notify(self, event: SettledEvent) -> None:
-        for listener in self._listeners:
-            listener.on_settled(event)
+        """Lease what the offered link needs first; see :meth:`RequestHandler.prepare`."""
+        handler = self._handlers.get(offer.link.purpose)
+        if handler is None:
+            # The feature that queued it was switched off since.
+            logger.info("%s is dropped: nothing handles %s", offer.link.url, offer.link.purpose)
+            self.frontier.settle(offer, offer.host.pace, now)
+            self.frontier.forget(offer.host.name, offer.link.key)
+            return None
+        lease = handler.prepare(offer, now)
+        if not isinstance(lease, Lease):
+            return lease
+        if lease.purpose != ROBOTS:
+            self._pacer.count_download(now)
+        return self._leases.open(lease)

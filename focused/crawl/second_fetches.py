@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
 
 from focused.crawl.crawl_stats import Counters
+from focused.crawl.leases import Lease
 from focused.crawl.listeners import SettledEvent
-from focused.crawl.page_parser import ParsedPage
+from focused.crawl.page_parser import EarlyResult, ParsedPage
+from focused.crawl.purposes import HostAccess
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.spam_filter import SpamFilter
 from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
-from focused.frontier.interface import Frontier
+from focused.frontier.interface import Frontier, Offer
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.spam.site_trust import site_key
 from focused.storage.rows import pack, unpack
@@ -35,8 +38,11 @@ from focused.text.content_signatures import (
 )
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Failed, Fetched, Outcome, Page, Redirected
+from focused.web.robots.robots_rules import RobotsFile
 from focused.web.urls import host_of
 
+SECOND_FETCH = "second-fetch"
+"""The purpose of the links that fetch a page a second time."""
 MAX_SECOND_FETCHES_PER_SITE = 5
 PAGES_BETWEEN = 100
 """The pages that the crawl settles between both fetches of a page."""
@@ -70,11 +76,6 @@ class FirstFetch(msgspec.Struct, frozen=True, array_like=True):
 def second_fetch_key(url: str) -> bytes:
     """Return the key of the link that fetches a page a second time."""
     return link_key(f"second fetch {url}")
-
-
-def is_second_fetch(link: QueuedLink) -> bool:
-    """Whether a link fetches a page a second time."""
-    return link.key == second_fetch_key(link.url)
 
 
 class SecondFetches:
@@ -151,7 +152,15 @@ class SecondFetches:
             key = second_fetch_key(first.url)
             self._queued[key] = row_key, first
             self._frontier.push(
-                QueuedLink(key, first.url, host_of(first.url), UNLIMITED_PRIORITY, 1.0), now
+                QueuedLink(
+                    key,
+                    first.url,
+                    host_of(first.url),
+                    UNLIMITED_PRIORITY,
+                    1.0,
+                    purpose=SECOND_FETCH,
+                ),
+                now,
             )
 
     def settle(
@@ -197,6 +206,44 @@ class SecondFetches:
         return not second.classification.on_topic and is_other_text(
             first.sketch, make_sketch(shingles(second.page.text))
         )
+
+
+class SecondFetchRequests:
+    """Fetches pages a second time; see :class:`focused.crawl.purposes.RequestHandler`."""
+
+    def __init__(
+        self,
+        second: SecondFetches,
+        hosts: HostAccess,
+        frontier: Frontier,
+        refusal_reason: Callable[[str], str | None],
+    ) -> None:
+        """``refusal_reason`` returns the trap that a URL leads into by now, or None."""
+        self._second = second
+        self._hosts = hosts
+        self._frontier = frontier
+        self._refusal_reason = refusal_reason
+
+    def prepare(self, offer: Offer, now: float) -> Lease | None:
+        """Lease the page; None if it is refused by now."""
+        url = offer.link.url
+        first = self._hosts.robots_first(offer, now)
+        if first is not None:
+            return first
+        is_allowed = self._hosts.policy.robots_allows(offer.host, url)
+        if is_allowed and self._refusal_reason(url) is None:
+            return Lease(offer, SECOND_FETCH, url)
+        self._second.drop(offer.link)
+        self._frontier.settle(offer, offer.host.pace, now)
+        return None
+
+    def settle(self, lease: Lease, outcome: Outcome, now: float, parsed: EarlyResult) -> None:
+        """Compare the page with its first fetch; it is not archived again."""
+        assert not isinstance(parsed, RobotsFile)
+        offer = lease.offer
+        self._second.settle(offer.link, outcome, parsed)
+        pace = self._hosts.pace_after(offer, lease.url, outcome, now)
+        self._frontier.settle(offer, pace, now)
 
 
 def is_other_text(first: Sketch, second: Sketch) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import msgspec
 
@@ -12,32 +11,25 @@ from focused.frontier.queued_link import QueuedLink
 from focused.text.documents import HashedPage
 from focused.web.page import Classification, FailureKind, Link, Page
 
-
-class FetchPurpose(StrEnum):
-    """What a fetch is for.
-
-    ``MISSING_PAGE``: to learn how the host answers requests for pages that don't exist.
-    ``SECOND_FETCH``: to compare a page with its first fetch.
-    """
-
-    PAGE = "page"
-    ROBOTS = "robots"
-    MISSING_PAGE = "missing-page"
-    SECOND_FETCH = "second-fetch"
+ROBOTS = "robots"
+"""The purpose of requests for robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
     """Request ``url`` now, then settle ``lease`` with the outcome.
 
-    ``headers`` make the request conditional (RFC 9110, section 13).
+    ``purpose`` is that of ``link``, or :data:`ROBOTS`. ``is_page``: the page of
+    ``link`` is fetched, new or again. ``headers`` make the request conditional (RFC 9110,
+    section 13).
     """
 
     lease: int
     url: str
-    purpose: FetchPurpose
+    purpose: str
     link: QueuedLink
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_page: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
-from focused.crawl.revisits.pacing import RevisitPacer
 from focused.crawl.steps import Done, Wait
 from focused.crawl.traps.trap_filter import TrapStats
 from focused.durations import HOUR_S
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, Hosts
 from focused.topic import Budget, Topic
+
+
+class CrawlPacer(Protocol):
+    """Decides when a crawl may download, beyond the delays of its hosts."""
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether the crawl goes on when its harvest is over."""
+
+    @property
+    def released(self) -> int:
+        """The number of links that the pacer queued, in the frontier or in flight."""
+
+    def prepare(self, now: float, is_harvest_over: Callable[[float], bool]) -> float:
+        """Queue links that are due; return when the next download may begin, at least ``now``."""
+
+    def next_release_at(self, now: float) -> float | None:
+        """Return when the next link may be queued, None for never."""
+
+    def count_download(self, now: float) -> None:
+        """Count a request of the crawl's links."""
+
+    def count_bytes(self, count: int, now: float) -> None:
+        """Count the bytes of a response."""
+
+
+class UnpacedCrawl:
+    """The pacer of a crawl that downloads as fast as its hosts allow, and ends."""
+
+    is_continuous = False
+    released = 0
+
+    def prepare(self, now: float, is_harvest_over: Callable[[float], bool]) -> float:
+        """Return ``now``."""
+        return now
+
+    def next_release_at(self, now: float) -> None:
+        """Return None."""
+
+    def count_download(self, now: float) -> None:
+        """Count nothing."""
+
+    def count_bytes(self, count: int, now: float) -> None:
+        """Count nothing."""
 
 
 class StopConditions:
@@ -29,9 +73,9 @@ class StopConditions:
         robots: RobotsFetcher,
         running: RunTimer,
         traps: TrapStats,
-        pacer: RevisitPacer | None = None,
+        pacer: CrawlPacer,
     ) -> None:
-        """With ``pacer`` the crawl is continuous: the topic's budget is that of its harvest."""
+        """With a continuous ``pacer`` the topic's budget is that of the harvest."""
         self.budget = topic.budget
         self._revisit_hours = topic.revisit.hours
         self._pacer = pacer
@@ -48,7 +92,7 @@ class StopConditions:
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""
-        if self._pacer is not None:
+        if self._pacer.is_continuous:
             hours = self._revisit_hours
             is_over = hours is not None and self._running.so_far_s(now) >= hours * HOUR_S
             return "time budget spent" if is_over else None
@@ -58,8 +102,7 @@ class StopConditions:
         """Whether the first harvest of a continuous crawl is over: no budget or no link is left."""
         if self._harvest_limit(now) is not None:
             return True
-        released = 0 if self._pacer is None else self._pacer.released
-        return not self._leases and len(self._frontier) <= released
+        return not self._leases and len(self._frontier) <= self._pacer.released
 
     def _harvest_limit(self, now: float) -> str | None:
         return _reached_limit(
@@ -75,16 +118,15 @@ class StopConditions:
 
     def when_no_link_left(self, now: float) -> Wait | Done:
         """The step to take when the frontier is empty."""
-        if self._pacer is not None:
-            due_at = self._pacer.next_release_at(now)
-            if due_at is not None:
-                return Wait(due_at)
+        due_at = self._pacer.next_release_at(now)
+        if due_at is not None:
+            return Wait(due_at)
         return self.end(_no_link_left_reason(self._frontier, self._traps))
 
     def wait(self, until: float | None, now: float) -> Wait | Done:
         """The step to take when no link is available before ``until``."""
         until = earlier_time(until, self._robots.earliest(now))
-        if self._pacer is not None:
+        if self._pacer.is_continuous:
             return Wait(earlier_time(until, self._pacer.next_release_at(now)))
         idle = not self._leases and not self._robots.has_waiting
         if idle and self._none_in_time(now):
@@ -97,7 +139,7 @@ class StopConditions:
             return False
         if self.limit(now) is not None:
             return True
-        if self._pacer is not None and self._pacer.next_release_at(now) is not None:
+        if self._pacer.next_release_at(now) is not None:
             return False
         if not self._frontier.hosts.with_links:
             return True

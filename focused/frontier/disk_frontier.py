@@ -299,7 +299,7 @@ def _found_again(old: QueuedLink, link: QueuedLink, joined: bool) -> QueuedLink 
         link.key, link.url, link.host, link.priority, link.score,
         link.depth if link.depth < old.depth else old.depth,
         link.parent, link.anchor, link.features, old.found_at,
-        old.tries, link.hops, old.payload, link.tag_path_key,
+        old.tries, link.hops, old.payload, link.tag_path_key, old.purpose,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
-from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
+from focused.frontier.queued_link import PAGE, InvalidRow, QueuedLink, link_key
 from focused.text.csv_cells import escape_formulas, unescape_formulas
 from focused.web.urls import host_of, normalize_url
 
@@ -41,6 +41,7 @@ FRONTIER_SCHEMA = pa.schema(
         ("features", pa.list_(pa.float64())),  # the features behind the score
         ("payload", pa.string()),  # a driver's own request, or null
         ("key", pa.string()),  # of the URL-seen test, 32 hexadecimal digits
+        ("purpose", pa.string()),  # "page", or that of a feature
     ]
 )
 _TEXT_COLUMNS = [field.name for field in FRONTIER_SCHEMA if field.type == pa.string()] + [
@@ -72,6 +73,7 @@ class _LinkCells(msgspec.Struct, frozen=True):
     features: Annotated[tuple[float, ...], msgspec.Meta(max_length=255)] = ()
     payload: str | None = None
     key: _Key | None = None
+    purpose: str = PAGE
 
 
 def export_links(links: Iterable[QueuedLink], path: Path) -> int:
@@ -143,6 +145,7 @@ def _queued_link(
         hops=row.hops,
         payload=row.payload,
         tag_path_key=row.tag_path_key,
+        purpose=row.purpose,
     )
 
 

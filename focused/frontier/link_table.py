@@ -27,6 +27,7 @@ from focused.errors import StateError
 from focused.frontier.host import Host
 from focused.frontier.queued_link import (
     NUMBER_BYTES,
+    PAGE,
     QueuedLink,
     encode_number,
     link_key,
@@ -87,10 +88,12 @@ def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
     """Encode a link; a longer URL or anchor than 65,535 characters is cut."""
     (
         key, url, host, priority, score, depth, parent, anchor, features, found_at,
-        tries, hops, payload, tag_path_key,
+        tries, hops, payload, tag_path_key, purpose,
     ) = astuple(link)  # fmt: skip
     scheme, path = _without_host(url, host)
     source, read_at = sources.number_of(parent, found_at)
+    # Nearly all links are for pages: their rows end with the payload.
+    last = () if purpose == PAGE else (purpose,)
     return pack(
         (
             scheme,
@@ -106,6 +109,7 @@ def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
             None if read_at == found_at else found_at,
             None if key == xxh3_128_digest(_utf8(url)) else key,
             payload,
+            *last,
         )
     )
 
@@ -124,7 +128,7 @@ def decode_link(
     """Decode a link of that host; ``key`` is the link's, if known."""
     (
         scheme, path, source, orders, features, anchor, depth, tag_path_key,
-        tries, hops, own_time, own_key, payload,
+        tries, hops, own_time, own_key, payload, *purpose,
     ) = unpack(row)  # fmt: skip
     url = f"{_SCHEMES[scheme]}{host}{path}" if scheme else path
     parent, found_at = sources.get(source)
@@ -138,7 +142,17 @@ def decode_link(
     return QueuedLink(
         key, url, host, priority, score, depth, parent, anchor, tuple(features),
         found_at if own_time is None else own_time, tries, hops, payload, tag_path_key,
+        purpose[0] if purpose else _earlier_purpose(url, own_key),
     )  # fmt: skip
+
+
+def _earlier_purpose(url: str, own_key: bytes | None) -> str:
+    """Return the purpose of a row without one: rows of before version 0.1 told it by the key."""
+    if own_key is not None:
+        for text, purpose in (("revisit", "revisit"), ("second fetch", "second-fetch")):
+            if own_key == xxh3_128_digest(_utf8(f"{text} {url}")):
+                return purpose
+    return PAGE
 
 
 def _without_host(url: str, host: str) -> tuple[int, str]:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import msgspec
 import xxhash
 
+PAGE = "page"
+"""The purpose of links: fetch the page."""
+
 
 class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is known of a link before its fetch.
@@ -20,7 +23,8 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     otherwise. ``score`` is the predicted relevance in [0, 1]; ``priority`` determines the order.
     ``features`` are those behind the score. ``depth`` counts links from the nearest seed, ``hops``
     redirects or nested sitemaps, ``tries`` failed fetches. ``payload`` belongs to the driver,
-    ``tag_path_key`` (64 bits) to the scorer.
+    ``tag_path_key`` (64 bits) to the scorer. ``purpose`` names the handler of the request
+    (:mod:`focused.crawl.purposes`).
     """
 
     key: bytes
@@ -37,6 +41,7 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hops: int = 0
     payload: str | None = None
     tag_path_key: int = 0
+    purpose: str = PAGE
 
 
 def link_key(text: str) -> bytes:

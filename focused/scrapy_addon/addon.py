@@ -19,6 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
+from focused.crawl.features import installed_features
 from focused.errors import (
     ConfigurationError,
     FocusedError,
@@ -101,6 +102,7 @@ class FocusedAddon(SessionHolder):
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
             check_settings(settings)
+            installed_features()  # raises for one that cannot be imported
             _require_libraries(settings)
             install_replay(settings)
             with _interruptible(settings):

@@ -34,7 +34,7 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from twisted.internet.defer import Deferred
 
-from focused.crawl import FetchPurpose
+from focused.crawl import ROBOTS
 from focused.crawl.page_parser import is_refused_type
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.download_handlers import (
@@ -219,7 +219,7 @@ class DirectFetcher:
         if not session.group.may_connect(state.lease, url, address, session.now()):
             raise FetchPostponed(f"{address} must not be requested yet")
         update_state(request, was_looked_up=True, sent_at=session.now())
-        is_robots = state.purpose is FetchPurpose.ROBOTS
+        is_robots = state.purpose == ROBOTS
         headers = self._robots_headers if is_robots else self._headers
         headers = [*headers, *conditional_headers_of(request)]
         received = await self._client.fetch(
@@ -346,7 +346,7 @@ class SettlingDownloader(Downloader):
         """Classify a page that a callback downloads itself, for its items."""
         update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
         result = await download
-        if isinstance(result, Request) or state_of(request).purpose is FetchPurpose.ROBOTS:
+        if isinstance(result, Request) or state_of(request).purpose == ROBOTS:
             return result
         now = self._session.now()
         read = await self._session.parse_and_classify(

@@ -19,7 +19,7 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from focused.crawl.javascript import RenderCandidate
+from focused.crawl.javascript import JavascriptPages, RenderCandidate, select_to_render
 from focused.crawl.page_parser import ParsedPage
 from focused.errors import escape_control_characters
 from focused.rendering.asset_cache import AssetCache
@@ -108,7 +108,7 @@ class BrowserRendering:
         crawl = self._session.group.of_lease(lease)
         if crawl is None:
             return fetched, parsed
-        candidate = crawl.select_to_render(lease, fetched, parsed, self._session.now())
+        candidate = select_to_render(crawl, lease, fetched, parsed, self._session.now())
         if candidate is None:
             return fetched, parsed
         result = await self._render(lease, fetched)
@@ -132,7 +132,8 @@ class BrowserRendering:
     ) -> tuple[Fetched, ParsedPage | Failed]:
         """Return the rendered page if rendering brought anything."""
         crawl = self._session.group.of_lease(lease) if self._session.is_open else None
-        if crawl is None or crawl.javascript is None:
+        pages = None if crawl is None else crawl.feature(JavascriptPages)
+        if pages is None:
             return raw
         if result.failure is not None:
             logger.info("%s was not rendered: %s, %s", candidate.url, result.failure, result.detail)
@@ -141,7 +142,7 @@ class BrowserRendering:
         parsed = shown[1]
         is_new = shown[0].rendered is not None and isinstance(parsed, ParsedPage)
         page = parsed.page if is_new and isinstance(parsed, ParsedPage) else None
-        if crawl.javascript.learn(candidate, result, page):
+        if pages.learn(candidate, result, page):
             return shown
         if result.html is not None:
             logger.info("%s was rendered without gain", candidate.url)

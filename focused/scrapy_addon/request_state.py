@@ -8,7 +8,7 @@ import msgspec
 from scrapy import Request
 from scrapy.http import Response
 
-from focused.crawl import FetchPurpose, SettledFetch
+from focused.crawl import SettledFetch
 from focused.crawl.leases import DirectRequest
 from focused.web.page import HttpExchange
 
@@ -34,7 +34,7 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     """The frontier's lease; None for a request that bypasses the frontier."""
     leased_url: str = ""
     """The request's URL when the scheduler returned it."""
-    purpose: FetchPurpose | None = None
+    purpose: str | None = None
     is_plain: bool = False
     """Whether the request is the crawl's: without a spider's callback or arguments."""
     refused: Exception | None = None

@@ -21,7 +21,7 @@ from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from focused.crawl import Done, Fetch, FetchPurpose, RefusedRequest, Wait
+from focused.crawl import ROBOTS, Done, Fetch, RefusedRequest, Wait
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
 from focused.scrapy_addon.outcomes import exception_for_failure
 from focused.scrapy_addon.request_state import state_of, update_state
@@ -179,7 +179,7 @@ class FocusedScheduler(BaseScheduler):
 
     def _request(self, fetch: Fetch) -> Request | None:
         """Return the request for a fetch; None if a spider's request is lost and was settled."""
-        if fetch.purpose is FetchPurpose.ROBOTS:
+        if fetch.purpose == ROBOTS:
             request, is_plain = robots_request(fetch.url), True
         elif fetch.link.payload is None:
             request, is_plain = (

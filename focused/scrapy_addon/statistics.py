@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -86,7 +86,6 @@ STATISTICS: Mapping[str, str] = {
 
 _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100
-_JAVASCRIPT_LISTED = 100
 
 
 def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
@@ -116,16 +115,18 @@ def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
         "hosts_in_back_off": sum(count_hosts_backing_off(each.hosts) for each in frontiers),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
         "mirrors": dict(islice(mirrors, _MIRRORS_LISTED)),
-        "javascript_hosts": _hosts_that_need_javascript(crawls),
+        **_join_tables(crawl.feature_statistics() for crawl in crawls),
     }
 
 
-def _hosts_that_need_javascript(crawls: Sequence[Crawl]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for crawl in crawls:
-        if crawl.javascript is not None:
-            found |= crawl.javascript.needing_by_host(_JAVASCRIPT_LISTED)
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:_JAVASCRIPT_LISTED])
+def _join_tables(
+    statistics: Iterable[Mapping[str, Mapping[str, Any]]],
+) -> dict[str, dict[str, Any]]:
+    joined: dict[str, dict[str, Any]] = {}
+    for tables in statistics:
+        for key, table in tables.items():
+            joined.setdefault(key, {}).update(table)
+    return joined
 
 
 def publish(stats: StatsCollector, values: Mapping[str, Any]) -> None:

@@ -11,7 +11,8 @@ from fastwarc.warc import ArchiveIterator
 
 from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE
-from focused.crawl import Fetch
+from focused.crawl import Crawl, Fetch
+from focused.crawl.javascript import JavascriptPages, select_to_render
 from focused.rendering.renderer import RenderFailure, RenderResult
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
@@ -47,6 +48,12 @@ def crawl(tmp_path: Path) -> Iterator[Open]:
         each.close()
 
 
+def pages_of(crawl: Crawl) -> JavascriptPages:
+    pages = crawl.feature(JavascriptPages)
+    assert pages is not None
+    return pages
+
+
 def lease_of(simulation: Simulation, url: str) -> int:
     """Crawl until ``url`` is in flight; return its lease."""
     while True:
@@ -69,21 +76,19 @@ def shown() -> Page:
 def test_by_default_pages_that_show_nothing_are_counted_with_their_host(crawl: Open) -> None:
     done = crawl("report").run()
     assert done.crawl.counters.javascript == {"needing": 2}
-    assert done.crawl.javascript is not None
-    assert done.crawl.javascript.needing_by_host(5) == {"a.test": 2}
+    assert pages_of(done.crawl).needing_by_host(5) == {"a.test": 2}
 
 
 def test_ignored_pages_are_not_looked_for(crawl: Open) -> None:
     done = crawl("ignore").run()
-    assert done.crawl.javascript is None
+    assert done.crawl.feature(JavascriptPages) is None
     assert done.crawl.counters.javascript == {}
 
 
 def test_what_was_counted_survives_a_restart(crawl: Open) -> None:
     done = crawl("report").run()
     done.restart()
-    assert done.crawl.javascript is not None
-    assert done.crawl.javascript.needing_by_host(5) == {"a.test": 2}
+    assert pages_of(done.crawl).needing_by_host(5) == {"a.test": 2}
 
 
 def test_without_rendering_no_page_is_selected(crawl: Open) -> None:
@@ -91,14 +96,14 @@ def test_without_rendering_no_page_is_selected(crawl: Open) -> None:
     lease = lease_of(simulation, A + "shell")
     answer = raw(A + "shell", SHELL)
     parsed = simulation.crawl.page_parser().read(answer)
-    assert simulation.crawl.select_to_render(lease, answer, parsed, simulation.now) is None
+    assert select_to_render(simulation.crawl, lease, answer, parsed, simulation.now) is None
 
 
 def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl: Open) -> None:
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     parsed = simulation.crawl.page_parser().read(answer)
-    candidate = simulation.crawl.select_to_render(lease, answer, parsed, simulation.now)
+    candidate = select_to_render(simulation.crawl, lease, answer, parsed, simulation.now)
     assert candidate is not None
     requests = simulation.crawl.direct_requests
     own = requests.add(A + "app.js", simulation.now, lease)
@@ -119,14 +124,13 @@ def test_a_gain_is_used_and_remembered(crawl: Open) -> None:
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     crawled = simulation.crawl
     parsed = crawled.page_parser().read(answer)
-    candidate = crawled.select_to_render(lease, answer, parsed, simulation.now)
-    assert candidate is not None and crawled.javascript is not None
+    candidate = select_to_render(crawled, lease, answer, parsed, simulation.now)
+    assert candidate is not None
     result = RenderResult(CONTENT, requests=3, request_bytes=700, seconds=1.5)
-    assert crawled.javascript.learn(candidate, result, shown())
+    assert pages_of(crawled).learn(candidate, result, shown())
     crawled.settle(lease, replace(answer, rendered=CONTENT), simulation.now)
     simulation.restart()
-    assert simulation.crawl.javascript is not None
-    learned = simulation.crawl.javascript.hosts["a.test"]
+    learned = pages_of(simulation.crawl).hosts["a.test"]
     assert (learned.rendered, learned.gained, learned.requests) == (1, 1, 3)
     events = simulation.crawl.counters.javascript
     assert events == {
@@ -145,12 +149,12 @@ def test_a_failure_keeps_the_raw_page_and_is_counted(crawl: Open, failure: Rende
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     crawled = simulation.crawl
     parsed = crawled.page_parser().read(answer)
-    candidate = crawled.select_to_render(lease, answer, parsed, simulation.now)
-    assert candidate is not None and crawled.javascript is not None
-    assert not crawled.javascript.learn(candidate, RenderResult(failure=failure), None)
+    candidate = select_to_render(crawled, lease, answer, parsed, simulation.now)
+    assert candidate is not None
+    assert not pages_of(crawled).learn(candidate, RenderResult(failure=failure), None)
     assert crawled.counters.javascript[f"failed/{failure}"] == 1
     # Without a browser nothing was learned of the page.
-    learned = crawled.javascript.hosts["a.test"].by_template
+    learned = pages_of(crawled).hosts["a.test"].by_template
     assert bool(learned) == (failure is RenderFailure.TIMEOUT)
 
 

@@ -33,6 +33,7 @@ links = st.builds(
     hops=st.integers(0, 0xFF),
     payload=st.none() | st.text(),
     tag_path_key=st.integers(0, 2**64 - 1),
+    purpose=st.sampled_from(["page", "revisit", "a plug-in's own"]),
 )
 
 
@@ -46,6 +47,16 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
 @pytest.fixture
 def sources(tables: Tables) -> LinkSources:
     return LinkSources(tables)
+
+
+@pytest.mark.parametrize(
+    ("text", "purpose"), [("revisit", "revisit"), ("second fetch", "second-fetch"), ("", "page")]
+)
+def test_rows_of_before_purposes_tell_them_by_their_key(
+    sources: LinkSources, text: str, purpose: str
+) -> None:
+    row = encode_link(link(key=link_key(f"{text} {URL}")), sources)  # a page's row has no purpose
+    assert decode_link(row, "docs.example", sources).purpose == purpose
 
 
 def link(**fields: object) -> QueuedLink:

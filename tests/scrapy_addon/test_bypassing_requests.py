@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from focused.crawl import Fetch, FetchPurpose
+from focused.crawl import PAGE, Fetch
 from focused.scrapy_addon.middlewares.access_middlewares import RobotsMiddleware
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.web.robots.robots_rules import MAX_AGE_S
@@ -79,14 +79,14 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
     simulation.step()
     last = START + MAX_AGE_S
     lease = simulation.crawl.next(last)
-    assert isinstance(lease, Fetch) and lease.purpose is FetchPurpose.PAGE
+    assert isinstance(lease, Fetch) and lease.purpose == PAGE
     session = session_of_crawl(simulation.crawl, ReadClock(lambda: last + 1.0))
     middleware = RobotsMiddleware(SimpleNamespace(), session)
     with pytest.raises(FetchPostponed):
         asyncio.run(middleware.process_request(handed_out(lease)))
     simulation.crawl.put_back(lease.lease, last + 1.0)
     again = simulation.crawl.next(last + 1.0)
-    assert isinstance(again, Fetch) and again.purpose is FetchPurpose.ROBOTS
+    assert isinstance(again, Fetch) and again.purpose == "robots"
     simulation.crawl.put_back(again.lease, last + 1.0)
     simulation.close()
 

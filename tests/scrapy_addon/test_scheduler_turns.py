@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from focused.crawl import Fetch, FetchPurpose
+from focused.crawl import PAGE, Fetch
 from focused.scrapy_addon import scheduler as scheduling
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from tests.contracts.steps import link
@@ -39,7 +39,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) ->
     def choose(now: float) -> Fetch:
         clock.now += CHOOSING_TAKES_S
         chosen = link(f"http://a.test/{next(leases)}")
-        return Fetch(0, chosen.url, FetchPurpose.PAGE, chosen)
+        return Fetch(0, chosen.url, PAGE, chosen)
 
     monkeypatch.setattr(scheduling, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     now = Mock(return_value=0.0, real_s=float)

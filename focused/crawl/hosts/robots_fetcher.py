@@ -10,7 +10,7 @@ from collections.abc import Callable
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
 from focused.crawl.leases import DirectRequests, Lease, Leases
-from focused.crawl.steps import FetchPurpose
+from focused.crawl.steps import ROBOTS
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier
 from focused.web.page import Failed, Outcome, Redirected
@@ -84,9 +84,7 @@ class RobotsFetcher:
                 self._host_policy.touch(host, now, outcome)
                 self._frontier.hosts.refresh(host, now)
             direct_request = self._direct_requests.add(outcome.target, now)
-            onward = Lease(
-                lease.offer, FetchPurpose.ROBOTS, outcome.target, lease.hops + 1, direct_request
-            )
+            onward = Lease(lease.offer, ROBOTS, outcome.target, lease.hops + 1, direct_request)
             self._redirected.append(onward)
             return
         self._record_fetch(host, lease.offer.link.url, outcome, now, parsed)
@@ -107,8 +105,7 @@ class RobotsFetcher:
         """Whether the crawl itself is fetching the robots.txt at ``site``."""
         asked = (*self._leases, *self._redirected)
         return any(
-            lease.purpose is FetchPurpose.ROBOTS and robots_url(lease.offer.link.url) == site
-            for lease in asked
+            lease.purpose == ROBOTS and robots_url(lease.offer.link.url) == site for lease in asked
         )
 
     def learn(

@@ -30,6 +30,8 @@ from focused.topic import Revisit, number_of_host
 from focused.web.page import FailureKind
 from focused.web.urls import directory_of, host_of
 
+REVISIT = "revisit"
+"""The purpose of the links that visit a page again."""
 _RECORDS_PER_CATCH_UP = 500
 _CAUGHT_UP_META = "pages_with_records"
 _QUEUED_TABLE = "released_pages"
@@ -48,11 +50,6 @@ _VISITED = frozenset({"fetched", "feed", "noindex"})
 def revisit_key(url: str) -> bytes:
     """Return the key of the link that visits a page again."""
     return link_key(f"revisit {url}")
-
-
-def is_revisit(link: QueuedLink) -> bool:
-    """Whether a link visits a page of the collection again."""
-    return link.key == revisit_key(link.url)
 
 
 class PageWeights:
@@ -196,6 +193,7 @@ class RevisitQueue:
             depth=row.depth,
             parent=row.parent,
             found_at=now,
+            purpose=REVISIT,
         )
         hosts = self._frontier.hosts
         if not self._competes or comes_first or hosts.is_full(hosts.get(row.host)):

@@ -8,6 +8,7 @@ requests at once. :class:`RevisitPacer` queues due pages as the budget allows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -133,6 +134,8 @@ def _saved(bucket: TokenBucket) -> tuple[float, float | None]:
 class RevisitPacer:
     """Decides when a continuous crawl may download, and queues due pages; the caller commits."""
 
+    is_continuous = True
+
     def __init__(self, collection: Collection, budget: DownloadBudget) -> None:
         self._collection = collection
         self._budget = budget
@@ -142,11 +145,11 @@ class RevisitPacer:
         """The number of pages that are queued in the frontier or in flight."""
         return self._collection.released
 
-    def prepare(self, now: float, *, harvest_over: bool) -> float:
+    def prepare(self, now: float, is_harvest_over: Callable[[float], bool]) -> float:
         """Queue the pages to visit next; return when the next download may begin."""
         collection, budget = self._collection, self._budget
         collection.catch_up()
-        if harvest_over and not budget.is_rationed:
+        if not budget.is_rationed and is_harvest_over(now):
             budget.start_rationing()
         pages = len(collection)
         at = budget.available_at(pages, now)

@@ -26,14 +26,12 @@ from focused.crawl.page_parser import ParsedPage
 from focused.crawl.responses import ClassifiedPage, ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, first_record, is_visited_again
-from focused.crawl.revisits.pacing import RevisitPacer
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate
 from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.versions import VersionChecker, VersionComparison, changed_at
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.queued_link import QueuedLink
-from focused.revisit.disk_schedule import TableRecords
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 
 _NEW_VERSION = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, VisitResult.UNKNOWN})
@@ -51,21 +49,6 @@ _RETRY_S = {
 _BACKS_OFF = frozenset({VisitResult.REDIRECTED, VisitResult.FAILED})
 _MAX_RETRY_S = 30 * DAY_S
 """The waiting time doubles with each of these results in a row, up to this time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Revisits:
-    """What makes a crawl continuous."""
-
-    pacer: RevisitPacer
-    detector: ChangeDetector
-    processor: RevisitProcessor
-    schedule_records: TableRecords
-
-    def save(self) -> None:
-        """Write the state held in memory into the open transaction."""
-        self.pacer.save()
-        self.schedule_records.save()
 
 
 class CollectionUpdater:

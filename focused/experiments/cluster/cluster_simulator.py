@@ -32,7 +32,7 @@ from focused.cluster.learning import SharedLearning
 from focused.cluster.partition import Partition, build_partition
 from focused.cluster.routing import LinkMode
 from focused.cluster.shared_contents import MemoryContentStore
-from focused.crawl import Done, Fetch, FetchPurpose, SettledFetch, Wait
+from focused.crawl import Done, Fetch, SettledFetch, Wait
 from focused.crawl.policy import Policy
 from focused.experiments.simulation.simulator import Latency, Network, pages_frame
 from focused.frontier.queued_link import link_key
@@ -349,7 +349,7 @@ class _Cluster:
         return driver.partition.links.cross_over(self._now, _CROSSED_AT_ONCE) > 0
 
     def _send(self, number: int, driver: _Driver, fetch: Fetch) -> None:
-        is_page = fetch.purpose is FetchPurpose.PAGE
+        is_page = fetch.is_page
         elapsed_s = self._latency(fetch.url)
         outcome = self._network.answer(fetch.url, self._now, elapsed_s)
         self._requested += 1

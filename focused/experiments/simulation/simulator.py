@@ -20,7 +20,7 @@ import pandas as pd
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.parquet import PAGES_SCHEMA
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
+from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.crawl.traps.trap_filter import TrapCount
 from focused.errors import RecordedWebError
@@ -256,7 +256,7 @@ class _Driver:
         return Wait(None)
 
     def _send(self, fetch: Fetch) -> None:
-        if fetch.purpose is FetchPurpose.PAGE:
+        if fetch.is_page:
             self.asked.append(fetch.url)
         elapsed_s = self._latency(fetch.url)
         outcome = self._network.answer(fetch.url, self.now, elapsed_s)

@@ -23,7 +23,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import sleep
 
-from focused.crawl import Crawl, FetchPurpose
+from focused.crawl import ROBOTS, Crawl
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
 from focused.crawl.leases import POLL_INTERVAL_S, DirectRequest
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
@@ -69,7 +69,7 @@ class RobotsMiddleware:
     async def process_request(self, request: Request) -> None:
         """Check the request; raises an exception to refuse it."""
         url = normalize_url(request.url)
-        if state_of(request).purpose is FetchPurpose.ROBOTS or url is None:
+        if state_of(request).purpose == ROBOTS or url is None:
             return
         if is_leased(request, self._session):
             allowed = self._session.crawl_of(url).robots.may_fetch(url, self._session.now())
@@ -102,7 +102,7 @@ class RobotsMiddleware:
         return bool(allowed)
 
     async def _fetch_rules(self, crawl: Crawl, url: str) -> Outcome:
-        state = RequestState(purpose=FetchPurpose.ROBOTS, rules_of=host_of(url))
+        state = RequestState(purpose=ROBOTS, rules_of=host_of(url))
         for _ in range(MAX_REDIRECTS + 1):
             request = robots_request(url, state)
             try:

@@ -1,0 +1,149 @@
+"""Features: capabilities that a topic switches on, and the seams where they enter a crawl.
+
+A feature is an entry point of the group ``focused.features``, in any installed distribution. A
+crawl asks each whether its topic switches it on, and lets those that are on connect. The core names
+no feature. A feature imports what it needs in ``connect``: one that is off is not imported.
+
+A feature gives :class:`FeatureParts`, and registers at three lists of :class:`CrawlCore`:
+
+- ``core.link_filter.features`` gets a function that returns why a link of a page is not queued;
+- ``core.state.before_commit`` gets a function that writes what the feature holds in memory;
+- ``core.whole_responses`` gets a function that tells whether the pages of a host are requested
+  without conditions, since "not modified" says nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from focused.crawl.listeners import SettledPageListener
+from focused.crawl.policy import Policy
+from focused.crawl.stop_conditions import CrawlPacer, UnpacedCrawl
+from focused.errors import ConfigurationError
+from focused.topic import Topic
+
+if TYPE_CHECKING:
+    # These modules need this one, for the type of a crawl's parts.
+    from focused.crawl.crawl_state import CrawlState
+    from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
+    from focused.crawl.purposes import HostAccess, RequestHandler
+    from focused.crawl.responses import ResponseProcessor
+    from focused.crawl.spam_filter import SpamFilter
+    from focused.crawl.traps.trap_filter import TrapFilter
+
+ENTRY_POINT_GROUP = "focused.features"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlCore:
+    """What features may use: the parts of every crawl.
+
+    With ``follow_links`` False the driver queues links itself.
+    """
+
+    topic: Topic
+    policy: Policy
+    state: CrawlState
+    hosts: HostAccess
+    link_filter: LinkFilter
+    enqueuer: LinkEnqueuer
+    responses: ResponseProcessor
+    spam_filter: SpamFilter
+    traps: TrapFilter
+    follow_links: bool
+    whole_responses: list[Callable[[str], bool]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureParts:
+    """What a feature adds to a crawl.
+
+    ``handlers`` handle requests by the purpose of their links (:mod:`focused.crawl.purposes`).
+    ``first_listeners`` hear of each settled link before the core does, ``listeners`` after it.
+    ``pacer`` limits all downloads of the crawl; one feature at most has one. ``statistics`` are
+    tables of ``stats.json`` by key, computed when the crawl ends; those of partitions are joined.
+    ``offered`` are for drivers, by class (:meth:`Crawl.feature`).
+    """
+
+    handlers: Mapping[str, RequestHandler] = field(default_factory=dict)
+    first_listeners: Sequence[SettledPageListener] = ()
+    listeners: Sequence[SettledPageListener] = ()
+    pacer: CrawlPacer = field(default_factory=UnpacedCrawl)
+    statistics: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    offered: Sequence[object] = ()
+
+
+class Feature(Protocol):
+    """A capability that a topic switches on."""
+
+    def is_on(self, topic: Topic) -> bool:
+        """Whether the topic uses the feature."""
+
+    def connect(self, core: CrawlCore) -> FeatureParts:
+        """Build the feature's parts for one crawl, and register at the core's lists."""
+
+
+@cache
+def installed_features() -> Mapping[str, Feature]:
+    """Return the installed features by name, in the order of their names.
+
+    Raises ConfigurationError for one that cannot be imported.
+    """
+    return {
+        point.name: _load(point)
+        for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
+    }
+
+
+def _load(point: Any) -> Feature:
+    try:
+        feature: Feature = point.load()
+    except Exception as error:  # a plug-in may raise anything
+        origin = "" if point.dist is None else f" of {point.dist.name}"
+        raise ConfigurationError(
+            f"the feature {point.name}{origin} cannot be imported ({error!r}): update or "
+            "uninstall its package"
+        ) from error
+    return feature
+
+
+def connect_features(core: CrawlCore) -> FeatureParts:
+    """Connect all features that the topic switches on; return their parts as one.
+
+    Raises ConfigurationError like :func:`join_parts`.
+    """
+    return join_parts(
+        {
+            name: feature.connect(core)
+            for name, feature in installed_features().items()
+            if feature.is_on(core.topic)
+        }
+    )
+
+
+def join_parts(parts: Mapping[str, FeatureParts]) -> FeatureParts:
+    """Return the parts of several features, by name, as one.
+
+    Raises ConfigurationError when two handle the same purpose or pace the crawl.
+    """
+    handlers: dict[str, RequestHandler] = {}
+    for name, each in parts.items():
+        for purpose, handler in each.handlers.items():
+            if purpose in handlers:
+                raise ConfigurationError(f"two features, one is {name}, handle {purpose!r}")
+            handlers[purpose] = handler
+    pacers = [each.pacer for each in parts.values() if type(each.pacer) is not UnpacedCrawl]
+    if len(pacers) > 1:
+        raise ConfigurationError(f"of {', '.join(parts)} more than one paces the crawl")
+    return FeatureParts(
+        handlers=handlers,
+        first_listeners=[one for each in parts.values() for one in each.first_listeners],
+        listeners=[one for each in parts.values() for one in each.listeners],
+        pacer=pacers[0] if pacers else UnpacedCrawl(),
+        statistics={key: one for each in parts.values() for key, one in each.statistics.items()},
+        offered=[one for each in parts.values() for one in each.offered],
+    )

@@ -1,0 +1,33 @@
+"""The feature of pages that need JavaScript: count them, or let a driver render them."""
+
+from __future__ import annotations
+
+from focused.crawl.features import CrawlCore, FeatureParts
+from focused.topic import Topic
+
+_LISTED_HOSTS = 100
+
+
+def is_on(topic: Topic) -> bool:
+    """Whether ``scope.javascript`` counts or renders such pages."""
+    return topic.scope.javascript != "ignore"
+
+
+def connect(core: CrawlCore) -> FeatureParts:
+    """Build the bookkeeping; the driver's renderer asks it which pages to render."""
+    from focused.crawl.javascript import JavascriptPages
+
+    frontier = core.state.frontier
+    pages = JavascriptPages(
+        core.topic,
+        core.state.store.tables,
+        core.state.counters,
+        lambda name: frontier.count(frontier.hosts.get(name)),
+    )
+    # 304 would only say that the shell is the same.
+    core.whole_responses.append(pages.is_usually_rendered)
+    return FeatureParts(
+        listeners=[pages],
+        statistics={"javascript_hosts": lambda: pages.needing_by_host(_LISTED_HOSTS)},
+        offered=[pages],
+    )

@@ -1,0 +1,69 @@
+"""The feature of continuous crawls, which visit their pages again."""
+
+from __future__ import annotations
+
+from focused.crawl.features import CrawlCore, FeatureParts
+from focused.topic import Topic
+
+
+def is_on(topic: Topic) -> bool:
+    """Whether the crawl is continuous."""
+    return topic.revisit.continuous
+
+
+def connect(core: CrawlCore) -> FeatureParts:
+    """Build the collection with its schedule, and the handler of revisits."""
+    from focused.crawl.policy import link_order_of
+    from focused.crawl.revisits.announcements import Announcements
+    from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue, WeightedPolicy
+    from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
+    from focused.crawl.revisits.page_records import PageRecords
+    from focused.crawl.revisits.requests import RevisitRequests
+    from focused.crawl.revisits.revisits import (
+        ChangeDetector,
+        CollectionUpdater,
+        RevisitProcessor,
+    )
+    from focused.crawl.revisits.versions import VersionChecker
+    from focused.durations import DAY_S, HOUR_S
+    from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+    from focused.revisit.policy import PolicyInputs, find_revisit_policy
+    from focused.revisit.schedule import RevisitSchedule
+
+    settings, state, responses = core.topic.revisit, core.state, core.responses
+    tables, archive = state.store.tables, state.archive
+    records = PageRecords(tables, archive)
+    policy_records = TableRecords(tables)
+    due_queue = TableDueQueue(tables, policy_records)
+    make_policy = find_revisit_policy(settings.policy)
+
+    def make_schedule(mean_interval_s: float) -> RevisitSchedule:
+        policy = make_policy(PolicyInputs(mean_interval_s, policy_records))
+        return RevisitSchedule(
+            WeightedPolicy(policy, records),
+            due_queue,
+            policy_records,
+            mean_interval_s=mean_interval_s,
+            min_interval_s=settings.min_interval_hours * HOUR_S,
+            max_interval_s=settings.max_interval_days * DAY_S,
+        )
+
+    # Where priorities don't follow from scores, due pages come before new links.
+    competes = link_order_of(core.policy).by_score and settings.share is None
+    queue = RevisitQueue(tables, state.frontier, core.enqueuer, competes=competes)
+    collection = Collection(settings, tables, records, make_schedule, archive, queue)
+    versions = VersionChecker(tables)
+    announcements = Announcements(tables, collection, versions, responses.queue_feed)
+    detector = ChangeDetector(collection, versions, responses)
+    processor = RevisitProcessor(
+        collection, detector, announcements, responses, archive, state.counters
+    )
+    pacer = RevisitPacer(collection, DownloadBudget(settings, tables))
+    state.before_commit.extend([pacer.save, policy_records.save])
+    requests = RevisitRequests(
+        detector, processor, core.hosts, state.frontier, core.whole_responses
+    )
+    updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
+    return FeatureParts(
+        handlers={REVISIT: requests}, first_listeners=[updater], pacer=pacer, offered=[requests]
+    )

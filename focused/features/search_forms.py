@@ -1,0 +1,28 @@
+"""The feature of search forms: queries by the forms of the hosts that the topic names."""
+
+from __future__ import annotations
+
+from focused.crawl.features import CrawlCore, FeatureParts
+from focused.topic import Topic
+
+REFUSAL = "search results"
+"""The reason counted for links to result pages of queries, which the crawl queues itself."""
+
+
+def is_on(topic: Topic) -> bool:
+    """Whether ``deep_web.hosts`` names hosts."""
+    return bool(topic.deep_web.hosts)
+
+
+def connect(core: CrawlCore) -> FeatureParts:
+    """Build the prober; links to result pages are left to it."""
+    if not core.follow_links:
+        return FeatureParts()
+    from focused.crawl.deep_web.form_prober import FormProber
+
+    topic = core.topic
+    prober = FormProber(
+        topic.deep_web, topic.training.keywords, core.state.store.tables, core.enqueuer.offer_feed
+    )
+    core.link_filter.features.append(lambda url: REFUSAL if prober.is_results_page(url) else None)
+    return FeatureParts(listeners=[prober])

@@ -1,0 +1,210 @@
+"""Features enter a crawl at its seams: found as entry points, off until their topic uses them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from focused.crawl.features import (
+    FeatureParts,
+    connect_features,
+    installed_features,
+    join_parts,
+)
+from focused.crawl.leases import Lease
+from focused.crawl.page_parser import EarlyResult
+from focused.crawl.stop_conditions import UnpacedCrawl
+from focused.errors import ConfigurationError
+from focused.frontier.interface import Offer
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.topic import DeepWeb, Revisit, Scope
+from focused.web.page import Outcome
+from tests.support.simulated import Simulation, page, site, topic
+
+HOME = "http://a.test/"
+WEB = site(
+    page(HOME, "/whale1", "/whale2", "/print/whale1", text="All about the whale"),
+    page(HOME + "whale1", text="A whale is a large animal"),
+    page(HOME + "whale2", text="Another whale is a larger animal of the sea"),
+    page(HOME + "print/whale1", text="Printed: the whale is a large animal"),
+)
+PLUGIN = '''
+from focused.crawl.features import FeatureParts
+from focused.crawl.leases import Lease
+
+class Visitor:
+    """Hears of pages, and asks for each of them once more."""
+
+    def __init__(self, core):
+        self.core, self.heard, self.again = core, [], []
+
+    def on_settled(self, event):
+        self.heard.append(event.settled.link.url)
+
+    def prepare(self, offer, now):
+        return Lease(offer, "look-again", offer.link.url)
+
+    def settle(self, lease, outcome, now, parsed):
+        self.again.append(lease.url)
+        pace = self.core.hosts.pace_after(lease.offer, lease.url, outcome, now)
+        self.core.state.frontier.settle(lease.offer, pace, now)
+
+def is_on(topic):
+    return topic.name == "whales"
+
+def connect(core):
+    visitor = Visitor(core)
+    core.link_filter.features.append(lambda url: "printed" if "/print/" in url else None)
+    return FeatureParts(
+        handlers={"look-again": visitor},
+        listeners=[visitor],
+        statistics={"visited": lambda: {"pages": len(visitor.heard)}},
+        offered=[visitor],
+    )
+'''
+
+
+def install(folder: Path, name: str, module: str, code: str) -> None:
+    """Install a distribution with one feature into a folder, as pip does."""
+    (folder / f"{module}.py").write_text(code)
+    details = folder / f"{module}-1.0.dist-info"
+    details.mkdir(exist_ok=True)
+    (details / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (details / "entry_points.txt").write_text(f"[focused.features]\n{name} = {module}\n")
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    installed_features.cache_clear()
+    yield folder
+    installed_features.cache_clear()
+
+
+@pytest.fixture
+def plugin(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(packages, "look-again", "look_again_plugin", PLUGIN)
+    monkeypatch.delitem(sys.modules, "look_again_plugin", raising=False)
+
+
+def visited(simulation: Simulation) -> object:
+    from look_again_plugin import Visitor  # type: ignore[import-not-found]  # installed by the test
+
+    return simulation.crawl.feature(Visitor)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_package_of_somebody_else_listens_filters_and_counts(tmp_path: Path) -> None:
+    simulation = Simulation(topic(tmp_path / "crawl", HOME), WEB).run()
+    assert sorted(simulation.urls) == [HOME, HOME + "whale1", HOME + "whale2"]
+    assert simulation.crawl.feature_statistics()["visited"] == {"pages": 3}
+    assert simulation.crawl.counters.out_of_scope["printed"] == 1
+    simulation.close()
+
+
+@pytest.mark.usefixtures("plugin")
+def test_links_of_its_own_purpose_reach_its_handler_and_not_the_archive(tmp_path: Path) -> None:
+    simulation = Simulation(topic(tmp_path / "crawl", HOME), WEB)
+    key = link_key(f"look again {HOME}")
+    link = QueuedLink(key, HOME, "a.test", 1.0, 1.0, purpose="look-again")
+    simulation.crawl.frontier.push(link, simulation.now)
+    simulation.run()
+    found = visited(simulation)
+    assert found is not None and found.again == [HOME]  # type: ignore[attr-defined]  # its own
+    assert len(simulation.rows) == 3
+    simulation.close()
+
+
+def test_a_link_whose_feature_was_switched_off_is_dropped(tmp_path: Path) -> None:
+    simulation = Simulation(topic(tmp_path / "crawl", HOME), WEB)
+    key = link_key(f"look again {HOME}whale9")
+    link = QueuedLink(key, HOME + "whale9", "a.test", 1.0, 1.0, purpose="look-again")
+    simulation.crawl.frontier.push(link, simulation.now)
+    simulation.run()
+    assert HOME + "whale9" not in simulation.rows
+    assert simulation.times(HOME + "whale9") == []
+    simulation.close()
+
+
+def test_a_feature_that_cannot_be_imported_is_named_with_its_package(packages: Path) -> None:
+    install(packages, "broken", "broken_plugin", "import no_such_library\n")
+    with pytest.raises(ConfigurationError, match=r"the feature broken of broken_plugin cannot"):
+        installed_features()
+
+
+class Handler:
+    """Handles nothing."""
+
+    def prepare(self, offer: Offer, now: float) -> None: ...
+
+    def settle(self, lease: Lease, outcome: Outcome, now: float, parsed: EarlyResult) -> None: ...
+
+
+def test_two_features_with_one_purpose_are_refused() -> None:
+    parts = FeatureParts(handlers={"look-again": Handler()})
+    with pytest.raises(ConfigurationError, match="twin, handle 'look-again'"):
+        join_parts({"look-again": parts, "twin": parts})
+
+
+class Pacer(UnpacedCrawl):
+    """Another pacer."""
+
+
+def test_two_features_that_pace_the_crawl_are_refused() -> None:
+    parts = FeatureParts(pacer=Pacer())
+    with pytest.raises(ConfigurationError, match="of one, other more than one paces"):
+        join_parts({"one": parts, "other": parts})
+
+
+ON_BY_TOPIC = {
+    "javascript": {"scope": Scope(javascript="report")},
+    "revisits": {"revisit": Revisit(continuous=True)},
+    "search-forms": {"deep_web": DeepWeb(hosts=("a.test",))},
+    "second-fetches": {"scope": Scope(second_fetches=0.1)},
+}
+
+
+@pytest.mark.parametrize("name", ON_BY_TOPIC)
+def test_a_feature_is_on_where_its_topic_uses_it(name: str, tmp_path: Path) -> None:
+    off = topic(tmp_path, HOME, scope=Scope(javascript="ignore"))
+    feature = installed_features()[name]
+    assert feature.is_on(topic(tmp_path, HOME, **ON_BY_TOPIC[name]))
+    assert not feature.is_on(off)
+
+
+def test_all_shipped_features_are_tested_here() -> None:
+    assert set(ON_BY_TOPIC) <= set(installed_features())
+    shipped = Path(connect_features.__code__.co_filename).parents[1] / "features"
+    names = {path.stem.replace("_", "-") for path in shipped.glob("[a-z]*.py")}
+    assert names == set(ON_BY_TOPIC)
+
+
+OFF = """
+import sys
+from pathlib import Path
+from tests.support.simulated import Simulation, topic
+from tests.crawl.test_features import HOME, WEB, Scope
+
+Simulation(topic(Path(sys.argv[1]), HOME, scope=Scope(javascript="ignore")), WEB).run().close()
+names = [name for name in sys.modules if name.startswith("focused.")]
+parts = ("revisits.", "second_fetches", "crawl.javascript", "deep_web.", "focused.revisit.")
+print(*[name for name in names if any(part in name for part in parts)])
+"""
+
+
+def test_what_is_off_is_not_imported(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OFF, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    features = {f"focused.features.{name.replace('-', '_')}" for name in ON_BY_TOPIC}
+    assert set(done.stdout.split()) - features <= {
+        # Read for the topic file, and named by the crawl's statistics.
+        "focused.topic.deep_web_keys",
+    }
