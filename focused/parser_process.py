@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from focused.child_processes import python_command, python_environment
 from focused.web.page import FailureKind
 
 Handler = Callable[[bytes], bytes]
@@ -152,11 +153,11 @@ def start_process() -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            python_command(__name__, str(theirs.fileno())),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=python_environment(),
         )
     return process, ours
 

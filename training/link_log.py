@@ -19,6 +19,7 @@ from itertools import groupby
 import numpy as np
 from link_prior_fitting import LoggedRun
 
+from focused.child_processes import spawn_context
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.experiments.analysis.comparison_runs import ExperimentSettings
@@ -194,7 +195,7 @@ def log_links(
             logger.close()
         return
     # An open LMDB environment must not be inherited by a child: each opens its own web.
-    context = multiprocessing.get_context("spawn")
+    context = spawn_context()
     pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, prepared_topics, settings))
     try:
         yield from pool.map(_log_in_worker, topics)

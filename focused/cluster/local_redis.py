@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from focused.child_processes import inherited_environment
 from focused.cluster.redis_connection import RedisConnection, RedisServer, TlsFiles, open_server
 from focused.errors import CoordinationError
 
@@ -234,6 +235,7 @@ class LocalRedis:
         with node.log.open("ab") as log:
             node.process = subprocess.Popen(
                 ["redis-server", str(configuration)],
+                env=inherited_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
+from focused.child_processes import python_command, python_environment
 from focused.errors import ConfigurationError
 
 _ADDRESS = re.compile(r"http://\S+/#\S+")
@@ -46,6 +46,7 @@ class ChildCommands:
                 self._label_pages[crawl] = process, found[0]
                 return found[0]
         process.wait()
+        process.stdout.close()
         message = line.strip().removeprefix("focused: ")
         raise ConfigurationError(message or "the label page ended at once")
 
@@ -99,7 +100,9 @@ class ChildCommands:
 
 def _start(arguments: Sequence[str], output: int | IO[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "focused.cli", *arguments],
+        python_command("focused.cli", *arguments),
+        # Retraining may fetch samples, by the logins and proxies of the topic.
+        env=python_environment(has_secrets=arguments[0] == "retrain"),
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,

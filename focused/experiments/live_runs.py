@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from focused.child_processes import python_command, python_environment
 from focused.errors import StateError
 from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import PreparedTopic, Trial
@@ -207,23 +207,12 @@ def _start_crawl(topic: Topic, policy: str, address: str) -> subprocess.Popen[by
         "FOCUSED_PROGRESS_INTERVAL_S": 0,
     }
     options = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
-    environment = {
-        **os.environ,
-        "SCRAPY_SETTINGS_MODULE": "focused.scrapy_addon.spiders.settings",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    environment = python_environment(has_secrets=True) | {
+        "SCRAPY_SETTINGS_MODULE": "focused.scrapy_addon.spiders.settings"
     }
     with (topic.path.parent / _OUTPUT_FILE).open("wb") as output:
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "scrapy",
-                "crawl",
-                "topic",
-                "-a",
-                f"topic={topic.path}",
-                *options,
-            ],
+            python_command("scrapy", "crawl", "topic", "-a", f"topic={topic.path}", *options),
             env=environment,
             stdout=output,
             stderr=output,

@@ -17,6 +17,7 @@ from multiprocessing.synchronize import Event
 from types import FrameType
 from typing import TypeVar
 
+from focused.child_processes import drop_secrets, spawn_context
 from focused.errors import StateError
 from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import PreparedTopic, Trial
@@ -123,7 +124,7 @@ def _run_in_pool(
     jobs: int,
     under_way: OnRunning,
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
-    context = multiprocessing.get_context("spawn")
+    context = spawn_context()
     stopping = context.Event()
     arguments = (webs, prepared_topics, settings, stopping)
     pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
@@ -159,6 +160,7 @@ def _start_worker(
     settings: ExperimentSettings,
     stopping: Event,
 ) -> None:
+    drop_secrets()
     # Ctrl-C goes to the parent, which stops the running trials.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orphaned = threading.Event()

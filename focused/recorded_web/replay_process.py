@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-import focused
+from focused.child_processes import python_command, python_environment
 from focused.errors import FocusedError, RecordedWebError
 from focused.recorded_web.living_options import LivingReplay
 from focused.recorded_web.replay_clock import ReplayClock
@@ -46,7 +46,7 @@ class ReplayProcess:
     ) -> None:
         plan = faults or FaultPlan()
         self._host = host
-        self._command = [sys.executable, "-m", __name__, str(folder.absolute())]
+        self._command = python_command(__name__, str(folder.absolute()))
         self._command += ["--host", host, "--port", str(port), "--seed", str(plan.seed)]
         self._command += [f"--fault={fault}" for fault in plan.faults]
         if access_log is not None:
@@ -58,14 +58,12 @@ class ReplayProcess:
         self.clock = ""
 
     def __enter__(self) -> Self:
-        # The child must find the package in a checkout that is not installed.
-        search = [str(Path(focused.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         self._child = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))},
+            env=python_environment(),
             # Ctrl-C must not stop the server: the crawl still fetches while it stops.
             start_new_session=True,
         )

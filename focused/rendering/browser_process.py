@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from focused.child_processes import inherited_environment
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 """Names of the browser on the PATH, in this order."""
 
@@ -35,7 +37,11 @@ def can_unshare_network() -> bool:
     """Whether a process can be started without network (Linux, user namespaces)."""
     try:
         probe = subprocess.run(
-            [*_UNSHARE, "true"], check=False, capture_output=True, timeout=_PROBE_S
+            [*_UNSHARE, "true"],
+            check=False,
+            capture_output=True,
+            timeout=_PROBE_S,
+            env=inherited_environment(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

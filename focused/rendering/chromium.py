@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from focused.child_processes import inherited_environment
 from focused.rendering.browser_process import (
     can_unshare_network,
     find_browser,
@@ -201,7 +202,7 @@ class ChromiumRenderer:
                 handle_sigterm=False,
                 handle_sighup=False,
                 timeout=START_S * 1000,
-                env={**_environment(), "HOME": str(folder), "TMPDIR": str(folder)},
+                env={**inherited_environment(), "HOME": str(folder), "TMPDIR": str(folder)},
             )
         except BaseException:
             _end_processes(folder)
@@ -275,12 +276,6 @@ def check_browser(path: str | None, *, sandbox: bool) -> str:
             "FOCUSED_JAVASCRIPT_SANDBOX = False"
         )
     return found
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of the browser: nothing of the crawl's, which may hold secrets."""
-    kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH")
-    return {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def _end_processes(folder: Path) -> None:

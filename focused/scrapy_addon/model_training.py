@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from focused.archive.archive import load_crawled_pages
+from focused.child_processes import python_command, python_environment
 from focused.classifier.model_versions import (
     lock_model,
     replace_model,
@@ -83,16 +82,11 @@ def open_sample_pages(
 def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str, Page]:
     folder = samples_folder(topic)
     say(f"fetching the directory's pages into {folder} (an interrupted download is resumed)")
-    command = [
-        sys.executable,
-        "-m",
-        "focused.scrapy_addon.spiders.samples_spider",
-        str(topic.path),
-        str(folder),
-    ]
     # A child process: Scrapy runs one reactor per process.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    if _run_child([*command, replay or ""], environment):
+    command = python_command(
+        "focused.scrapy_addon.spiders.samples_spider", str(topic.path), str(folder), replay or ""
+    )
+    if _run_child(command, python_environment(has_secrets=True)):
         raise TrainingError(
             f"the directory's pages could not be fetched; see {folder / 'crawl.log'}"
         )

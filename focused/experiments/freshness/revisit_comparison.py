@@ -7,7 +7,6 @@ are the ends of the scale on which the others are measured.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from focused.child_processes import drop_secrets, spawn_context
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.experiments.freshness import bounds
@@ -136,7 +136,7 @@ def run_comparison(
         for run in runs:
             yield run, make_run(settings, run)
         return
-    context = multiprocessing.get_context("spawn")
+    context = spawn_context()
     pool = ProcessPoolExecutor(min(jobs, len(runs)), context, _end_with_parent, (os.getpid(),))
     try:
         waiting = [pool.submit(make_run, settings, run) for run in runs]
@@ -152,6 +152,7 @@ _parent = 0
 def _end_with_parent(parent: int) -> None:
     global _parent  # a worker process belongs to one comparison
     _parent = parent
+    drop_secrets()
 
 
 def make_run(settings: RevisitSettings, run: RevisitRun) -> list[SiteRow]:

@@ -1,0 +1,165 @@
+"""Child processes: what lies in the working directory, and what the environment holds."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from focused import child_processes
+from focused.child_processes import (
+    drop_secrets,
+    inherited_environment,
+    module_path,
+    python_command,
+    python_environment,
+    spawn_context,
+)
+from focused.console.child_commands import ChildCommands
+from focused.errors import FocusedError
+from focused.experiments.live_runs import _start_crawl
+from focused.parser_process import ParserProcess, ParsingLimits
+from focused.recorded_web.replay_process import ReplayProcess
+from focused.scrapy_addon.model_training import _fetch_samples
+from focused.topic import Topic
+from tests.support import simulated
+
+ROOT = Path(__file__).parents[1]
+HOSTILE = "open({marker!r}, 'a').write(__name__ + '\\n')\nraise ImportError('hostile')\n"
+SECRET = "PASSWORD_OF_THE_LOGIN"
+
+
+def environment_of(message: bytes) -> bytes:
+    return repr(dict(os.environ)).encode()
+
+
+def start_parser(folder: Path) -> None:
+    with ParserProcess(environment_of, ParsingLimits()) as parser:
+        parser.ask(b"page")
+
+
+def start_replay(folder: Path) -> None:
+    with ReplayProcess(folder / "web"):
+        pass
+
+
+def open_label_page(folder: Path) -> None:
+    commands = ChildCommands()
+    try:
+        commands.open_label_page(folder / "crawl")
+    finally:
+        commands.close()
+
+
+def fetch_samples(folder: Path) -> None:
+    _fetch_samples(missing_topic(folder), None, lambda line: None)
+
+
+def crawl_live(folder: Path) -> None:
+    with _start_crawl(missing_topic(folder), "bfs", "127.0.0.1:9") as crawl:
+        assert crawl.wait() != 0
+
+
+def run_in_pool(folder: Path) -> None:
+    with ProcessPoolExecutor(1, spawn_context()) as pool:
+        pool.submit(os.getpid).result()
+
+
+def missing_topic(folder: Path) -> Topic:
+    """A topic whose file does not exist, so that the child ends when it has imported all."""
+    return replace(simulated.topic(folder), path=folder / "missing.toml")
+
+
+@pytest.fixture
+def hostile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with files that are named like modules."""
+    source = HOSTILE.format(marker=str(tmp_path / "executed"))
+    for name in ("msgspec", "pickle", "json", "multiprocessing", "scrapy", "focused", "signal"):
+        (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(child_processes._SAFE_PATH, "")  # as a user's shell has it
+    return tmp_path
+
+
+STARTERS: list[Callable[[Path], None]] = [
+    start_parser,
+    start_replay,
+    open_label_page,
+    fetch_samples,
+    crawl_live,
+    run_in_pool,
+]
+
+
+@pytest.mark.parametrize("start", STARTERS, ids=lambda start: start.__name__)
+def test_files_of_the_working_directory_are_no_modules_of_children(
+    start: Callable[[Path], None], hostile_folder: Path
+) -> None:
+    with contextlib.suppress(FocusedError):  # the folders and files of the commands are missing
+        start(hostile_folder)
+    assert not (hostile_folder / "executed").exists()
+
+
+def test_the_hostile_files_would_run_without_the_option(hostile_folder: Path) -> None:
+    command = [part for part in python_command("focused.parser_process", "0") if part != "-P"]
+    subprocess.run(command, check=False, capture_output=True)
+    assert (hostile_folder / "executed").read_text().splitlines()
+
+
+def test_only_one_function_names_the_interpreter() -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for package in ("focused", "spiders", "training")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Attribute) and node.attr in ("executable", "get_context"))
+        or (isinstance(node, ast.ImportFrom) and node.module == "multiprocessing")
+    ]
+    assert set(found) == {"focused/child_processes.py"}
+
+
+def test_children_get_no_passwords_by_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET, "s3cret")
+    with ParserProcess(environment_of, ParsingLimits()) as parser:
+        assert b"s3cret" not in parser.ask(b"page")
+
+
+@pytest.mark.parametrize("name", ["PATH", "LANG", "LC_ALL", "PYTHONUTF8", "OMP_NUM_THREADS"])
+def test_children_get_what_programs_need(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "value")
+    assert inherited_environment()[name] == "value"
+
+
+def test_children_that_crawl_get_what_logins_refer_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET, "s3cret")
+    assert python_environment(has_secrets=True)[SECRET] == "s3cret"
+
+
+def test_workers_of_a_pool_drop_what_they_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET, "s3cret")
+    with ProcessPoolExecutor(1, spawn_context(), drop_secrets) as pool:
+        assert pool.submit(os.getenv, SECRET).result() is None
+
+
+def test_modules_of_the_users_project_are_found_after_installed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), "/installed"])
+    assert module_path() == ["/installed", str(tmp_path)]
+
+
+def test_a_checkout_as_working_directory_keeps_its_position(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [str(ROOT), "/installed"])
+    assert module_path() == [str(ROOT), "/installed"]
