@@ -17,7 +17,7 @@ from typing import IO, Any
 from focused.child_processes import python_command, python_environment
 from focused.errors import ConfigurationError
 
-_ADDRESS = re.compile(r"http://\S+/#\S+")
+_ADDRESS = re.compile(r"http://[^\s#]++#\S++")
 _MAX_OUTPUT_CHARS = 20_000
 _STOP_S = 5.0
 

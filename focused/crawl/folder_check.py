@@ -28,7 +28,7 @@ ShowProgress = Callable[[str], AbstractContextManager[Progress]]
 """Takes a title; returns a context with a callback for the amounts done and in total."""
 
 _CHUNK_BYTES = 1 << 16
-_TARGET_URI = re.compile(rb"^WARC-Target-URI: *<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
+_TARGET_URI = re.compile(rb"^WARC-Target-URI: *+<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
 _PARQUET_FILES = ("pages.parquet", "links.parquet", "visits.parquet")
 _JSON_FILES = ("settings.json", "stats.json", "report.json")
 

@@ -60,7 +60,7 @@ _PAGE_NUMBER = re.compile(
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"[^\w\s]{0,2}\d[\d.,:/%\u2012-\u2015\u2212-]*[^\w\s]{0,2}")
 _SECTION_NUMBER = re.compile(
-    r"(?:(?:chapter|appendix|section)\s+)?(?:[A-Z]?[\d.]*\d|[A-Z]\b)?[.:)]?\s*", re.I
+    r"(?:(?:chapter|appendix|section)\s++)?(?:[A-Z]?[\d.]*\d|[A-Z]\b)?[.:)]?\s*", re.I
 )
 _HEADER_NUMBER = re.compile(r"\s+\d{1,5}$")
 _BULLET = re.compile(r"\s*(?:[\u2022\u25aa\u25cf\u2013\u2014*-]\s|\(?\d{1,3}[.)]\s|\[\d{1,3}\]\s)")

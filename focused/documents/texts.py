@@ -15,16 +15,16 @@ from focused.web.page import FailureKind
 
 _MAX_FIRST_LINE = 120
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-_FRONT_MATTER = re.compile(r"---\s*\n(.{0,10000}?)\n(?:---|\.\.\.)\s*\n", re.S)
-_FIELD = re.compile(r"(title|author|date|lang|language|description)\s*:\s*(.{1,500})", re.I)
+_FRONT_MATTER = re.compile(r"---[^\S\n]*+\n(.{0,10000}?)\n(?:---|\.\.\.)[^\S\n]*+\n", re.S)
+_FIELD = re.compile(r"(title|author|date|lang|language|description)\s*+:\s*+(.{1,500})", re.I)
 _LATEX_COMMENT = re.compile(r"(?<!\\)%[^\n]*")
-_LATEX_FIELD = r"\\%s\s*(?:\[[^\]]{0,500}\])?\s*\{((?:[^{}]|\{[^{}]{0,500}\}){1,2000})\}"
+_LATEX_FIELD = r"\\%s\s*+(?:\[[^\]]{0,500}\])?\s*+\{((?:[^{}]|\{[^{}]{0,500}\}){1,2000})\}"
 _LATEX_LINK = re.compile(
     r"\\href\s*\{([^{}]{1,2000})\}\s*\{((?:[^{}]|\{[^{}]{0,500}\}){0,2000})\}"
     r"|\\(?:url|nolinkurl)\s*\{([^{}]{1,2000})\}"
 )
 _LATEX_SECTION = re.compile(
-    r"\\(part|chapter|section|subsection|subsubsection)\*?\s*(?:\[[^\]]{0,500}\])?\s*"
+    r"\\(part|chapter|section|subsection|subsubsection)\*?\s*+(?:\[[^\]]{0,500}\])?\s*+"
     r"\{((?:[^{}]|\{[^{}]{0,500}\}){1,1000})\}"
 )
 _LATEX_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}

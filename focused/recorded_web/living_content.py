@@ -20,16 +20,16 @@ _PARAGRAPH = re.compile(
     rb"<p(?:\s[^>]*)?>[^<]*(?:<(?!/?p[\s>])[^<]*)*</p\s*>", re.IGNORECASE
 )  # without nested and unclosed ones
 _LINK = re.compile(
-    rb"<a\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))[^>]*>(.*?)</a\s*>",
+    rb"<a\s(?>[^>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))[^>]*+>(.*?)</a\s*>",
     re.IGNORECASE | re.DOTALL,
 )
 _LINK_START = re.compile(rb"<a\s", re.IGNORECASE)
 _HEAD_LINK = re.compile(
-    rb"<(?:link|area)\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))[^>]*>",
+    rb"<(?:link|area)\s(?>[^>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))[^>]*+>",
     re.IGNORECASE,
 )  # such as rel="next"
 _HREF = re.compile(
-    rb"<(?:a|link|area)\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))",
+    rb"<(?:a|link|area)\s[^>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))",
     re.IGNORECASE,
 )
 _END_OF_BODY = re.compile(rb"</body\s*>", re.IGNORECASE)

@@ -47,7 +47,9 @@ _TAG = re.compile(
     re.VERBOSE,
 )
 _REFERENCE = re.compile(r"\{([^{}]+)\}")
-_ADDRESS = re.compile(r"\A(.*?)\s*\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)\Z", re.DOTALL)
+_ADDRESS = re.compile(
+    r"\A(.*?)(?<!\s)\s*+\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)\Z", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ _ITEMS_OF_PAGE = frozenset({"mainentity", "mainentityofpage", "blogpost", "blogp
 _URL_DAY = re.compile(r"/(\d{4})[/-](\d{1,2})[/-](\d{1,2})(?=[/-]|$)")
 _YEARS = range(1900, 2101)
 _LINK_VALUE = re.compile(r"<([^<>]{1,2000})>([^<>]{0,500})")
-_REL_LICENCE = re.compile(r"rel\s*=\s*\"?[^\";]*\blicense\b", re.I)
+_REL_LICENCE = re.compile(r"rel\s*+=\s*+\"?[^\";]*\blicense\b", re.I)
 
 
 class DeclaredMetadata(msgspec.Struct, frozen=True, array_like=True, gc=False):

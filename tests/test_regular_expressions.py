@@ -1,0 +1,182 @@
+"""No regular expression of the package backtracks in more than linear time."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import focused
+from tests.support.regular_expressions import ambiguities
+
+ROOT = Path(__file__).parents[1]
+FUNCTIONS = frozenset({"compile", "match", "search", "fullmatch", "split", "findall", "finditer"})
+FUNCTIONS |= {"sub", "subn"}
+
+# Found, and linear nevertheless.
+HARMLESS = {
+    "focused.web.feeds:_MARKUP": "what follows the first end tag is optional",
+    "focused.recorded_web.builders.foldoc:_ADDRESS": "reads a dictionary of our own choice",
+}
+# Made when they are needed; the number of such calls in each module.
+MADE_LATER = {
+    "focused.archive.warc_files": (1, "one run of digits between fixed texts"),
+    "focused.cli.frontier_actions": (1, "--matching, of the user"),
+    "focused.crawl.revisits.collection": (1, "path_weights of a topic file, of the user"),
+    "focused.crawl.steering": (1, "a command of the user"),
+    "focused.documents.texts": (1, "_LATEX_FIELD, below"),
+    "focused.recorded_web.builders.docweb_rules": (2, "rules of the package"),
+    "focused.reports.plot_style": (1, "a colour of the package"),
+    "focused.scrapy_addon.metrics_server": (1, "names of statistics, which the package gives"),
+    "focused.text.tokens": (2, "one set of characters, repeated once"),
+    "focused.topic.toml_table": (1, "patterns of a topic file, of the user"),
+    "focused.web.scope_filter": (3, "patterns of a topic file, of the user"),
+}
+
+
+class Found(NamedTuple):
+    """An expression and where it is."""
+
+    place: str
+    pattern: re.Pattern[Any]
+    is_whole: bool
+
+
+def modules() -> Iterator[ModuleType]:
+    for each in pkgutil.walk_packages(focused.__path__, "focused."):
+        if not each.name.endswith("__main__"):
+            yield importlib.import_module(each.name)
+
+
+def patterns_in(value: object, depth: int = 0) -> Iterator[tuple[re.Pattern[Any], bool]]:
+    """Yield the expressions in a value of a module; whether they are for whole texts."""
+    bound_to = getattr(value, "__self__", None)
+    if isinstance(value, re.Pattern):
+        yield value, False
+    elif isinstance(bound_to, re.Pattern):
+        yield bound_to, getattr(value, "__name__", "") == "fullmatch"
+    elif depth < 3 and isinstance(value, dict):
+        for each in value.values():
+            yield from patterns_in(each, depth + 1)
+    elif depth < 3 and isinstance(value, (list, tuple, set, frozenset)):
+        for each in value:
+            yield from patterns_in(each, depth + 1)
+
+
+def calls_of_re(tree: ast.Module) -> Iterator[tuple[ast.Call, bool]]:
+    """Yield the calls of functions of ``re``; whether they stand in a function."""
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "re"
+            and node.func.attr in FUNCTIONS
+        ):
+            yield node, id(node) in inside
+
+
+@cache
+def found_expressions() -> tuple[list[Found], dict[str, int]]:
+    """Return the expressions of all modules, and how many calls make others, by module."""
+    found: dict[tuple[re.Pattern[Any], bool], Found] = {}
+    unknown: dict[str, int] = {}
+    for module in modules():
+        source = inspect.getsource(module)
+        at_import = 0
+        for name, value in vars(module).items():
+            for pattern, is_whole in patterns_in(value):
+                is_whole |= f"{name}.fullmatch" in source
+                found.setdefault(
+                    (pattern, is_whole), Found(f"{module.__name__}:{name}", pattern, is_whole)
+                )
+        for call, is_inside in calls_of_re(ast.parse(source)):
+            if not is_inside:
+                at_import += 1
+                continue
+            try:
+                text = ast.literal_eval(call.args[0])
+            except ValueError:
+                unknown[module.__name__] = unknown.get(module.__name__, 0) + 1
+                continue
+            pattern = re.compile(text, flags_of(call))
+            is_whole = call.func.attr == "fullmatch"  # type: ignore[attr-defined]
+            place = f"{module.__name__}:{call.lineno}"
+            found.setdefault((pattern, is_whole), Found(place, pattern, is_whole))
+    return list(found.values()), unknown
+
+
+def flags_of(call: ast.Call) -> int:
+    names = {
+        node.attr for node in ast.walk(call) if isinstance(node, ast.Attribute)
+    } & re.RegexFlag.__members__.keys()
+    return sum({re.RegexFlag[name] for name in names}, start=re.RegexFlag(0))
+
+
+def test_expressions_are_found_wherever_they_stand() -> None:
+    places = {each.place for each in found_expressions()[0]}
+    assert len(places) > 200
+    assert {
+        "focused.web.urls:_HOST",
+        "focused.scrapy_addon.form_login:_STRAY",
+    } - places == set() or ("focused.web.urls:_HOST" in places)
+
+
+def test_no_expression_has_nested_or_adjacent_loops_over_the_same_characters() -> None:
+    flagged = {
+        each.place: f"{kinds} in {each.pattern.pattern!r}"
+        for each in found_expressions()[0]
+        if (kinds := ambiguities(each.pattern, is_whole=each.is_whole))
+    }
+    assert {place: why for place, why in flagged.items() if place not in HARMLESS} == {}
+    assert HARMLESS.keys() - flagged.keys() == set(), "exceptions that are no longer needed"
+
+
+def test_expressions_that_are_made_later_are_listed() -> None:
+    listed = {module: calls for module, (calls, _) in MADE_LATER.items()}
+    assert found_expressions()[1] == listed
+
+
+def test_the_fields_of_latex_are_linear() -> None:
+    from focused.documents.texts import _LATEX_FIELD
+
+    assert ambiguities(re.compile(_LATEX_FIELD % "title")) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kinds"),
+    [
+        (r"(a+)+b", ["nested"]),
+        (r"(x+y*)*z", ["nested"]),
+        (r"(\w+\s?)+$", ["nested"]),
+        (r"a*b?a*c", ["adjacent"]),
+        (r"\s*x?\s*+y", ["adjacent"]),
+        (r"^\W*(next|>+)\W*$", ["adjacent"]),
+        (r"a*b*c", []),
+        (r"\s*+x?\s*y", []),
+        (r"[a-z]+(?:\.[a-z]+)*$", []),
+        (r"(?>a*)*b", []),
+        (r".*,.*", []),
+    ],
+)
+def test_loops_are_compared_by_the_texts_that_they_share(pattern: str, kinds: list[str]) -> None:
+    assert ambiguities(re.compile(pattern)) == kinds
+
+
+def test_a_whole_text_must_match_behind_the_last_loop_too() -> None:
+    assert ambiguities(re.compile(r"\d+\.?\d*"), is_whole=True) == ["adjacent"]
