@@ -17,25 +17,26 @@ from xml.sax.saxutils import escape
 from focused.recorded_web.recorded_web import RecordedResponse
 
 _PARAGRAPH = re.compile(
-    rb"<p(?:\s[^>]*)?>[^<]*(?:<(?!/?p[\s>])[^<]*)*</p\s*>", re.IGNORECASE
+    rb"<p(?:\s[^<>]*)?>[^<]*(?:<(?!/?p[\s>])[^<]*)*</p\s*>", re.IGNORECASE
 )  # without nested and unclosed ones
 _LINK = re.compile(
-    rb"<a\s(?>[^>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))[^>]*+>(.*?)</a\s*>",
+    rb"<a\s(?>[^<>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))[^<>]*+>(.*?)</a\s*>",
     re.IGNORECASE | re.DOTALL,
 )
+_LINK_END = re.compile(rb"</a\s*>", re.IGNORECASE)
 _LINK_START = re.compile(rb"<a\s", re.IGNORECASE)
 _HEAD_LINK = re.compile(
-    rb"<(?:link|area)\s(?>[^>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))[^>]*+>",
+    rb"<(?:link|area)\s(?>[^<>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))[^<>]*+>",
     re.IGNORECASE,
 )  # such as rel="next"
 _HREF = re.compile(
-    rb"<(?:a|link|area)\s[^>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))",
+    rb"<(?:a|link|area)\s[^<>]*?href\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))",
     re.IGNORECASE,
 )
 _END_OF_BODY = re.compile(rb"</body\s*>", re.IGNORECASE)
-_START_OF_BODY = re.compile(rb"<body(?:\s[^>]*)?>", re.IGNORECASE)
+_START_OF_BODY = re.compile(rb"<body(?:\s[^<>]*)?>", re.IGNORECASE)
 _END_OF_TITLE = re.compile(rb"</title\s*>", re.IGNORECASE)
-_TAG = re.compile(rb"<[^>]*>|&[#\w]+;")
+_TAG = re.compile(rb"<[^<>]*>|&[#\w]+;")
 _WORD = re.compile(rb"[A-Za-z0-9][A-Za-z0-9'._-]*[,.;:]?")
 
 _MIN_DONOR_WORDS = 8
@@ -104,7 +105,10 @@ def remove_links(body: bytes, hidden: Container[bytes], unlinked: Container[byte
         target = _href(match)
         return b"" if target in hidden or target in unlinked else match[0]
 
-    return _HEAD_LINK.sub(replacement_in_head, _LINK.sub(replacement, body))
+    end = max((match.end() for match in _LINK_END.finditer(body)), default=0)
+    # Behind the last end tag each link would be searched for one to the end of the page.
+    body = _LINK.sub(replacement, body[:end]) + body[end:]
+    return _HEAD_LINK.sub(replacement_in_head, body)
 
 
 def insert_at_top(body: bytes, html: bytes) -> bytes:

@@ -40,6 +40,7 @@ _CHUNK_BYTES = 1 << 16
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 # zlib window sizes: gzip; deflate with zlib header (RFC) and without.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+_SMALLEST_PIECE = 128
 _STREAMS = {"br": BrotliReader, "zstd": ZstdReader}
 
 
@@ -331,17 +332,33 @@ def _inflate(packed: bytes, windows: Iterable[int]) -> bytes:
     if not packed:
         return b""
     for window in windows:
-        text, rest = bytearray(), packed
+        text, position = bytearray(), 0
         try:
-            while rest and len(text) <= MAX_BODY_BYTES:
-                stream = zlib.decompressobj(window)
-                text += stream.decompress(rest, MAX_BODY_BYTES + 1 - len(text))
-                rest = stream.unused_data
+            while position < len(packed) and len(text) <= MAX_BODY_BYTES:
+                most = MAX_BODY_BYTES + 1 - len(text)
+                member, position = _inflate_member(packed, position, window, most)
+                text += member
         except zlib.error:
             if not text:
                 continue
         return bytes(text)
     raise ValueError("its body does not match its Content-Encoding")
+
+
+def _inflate_member(packed: bytes, start: int, window: int, most: int) -> tuple[bytearray, int]:
+    """Decompress the member at ``start``; return at most ``most`` bytes, and where it ends.
+
+    In pieces that grow, because zlib copies all that follows the end of a member: megabytes for
+    each of many small ones.
+    """
+    stream = zlib.decompressobj(window)
+    text, position, size = bytearray(), start, _SMALLEST_PIECE
+    while not stream.eof and position < len(packed) and len(text) < most:
+        piece = packed[position : position + size]
+        text += stream.decompress(piece, most - len(text))
+        position += len(piece) - len(stream.unused_data)
+        size *= 2
+    return text, position
 
 
 def _is_cut_short(record: WarcRecord, headers: Mapping[str, str], body: bytes) -> bool:

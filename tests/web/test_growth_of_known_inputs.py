@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from focused.recorded_web.living_content import remove_links
+from focused.web import warc_reader
+from focused.web.html.dates import find_day
+from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page
 from focused.web.html.script_redirects import script_redirect
 from focused.web.html.search_forms import SearchForm
@@ -83,6 +88,21 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         script_redirect,
         lambda n: b"location" + b"<script>" * n,
         4_000,
+    ),
+    "a body of many gzip members": (
+        lambda body: warc_reader._inflate(body, (31,)),
+        lambda n: gzip.compress(b"", mtime=0) * n,
+        4_000,
+    ),
+    "elements for dates around many others": (
+        lambda html: find_day(parse_tree(html), in_text=False),
+        lambda n: "<time>" * 100 + "<i>x</i>" * n,
+        400,
+    ),
+    "links without an end tag in a recorded page": (
+        lambda body: remove_links(body, (), ()),
+        lambda n: b"<a href=x>" * n,
+        1_000,
     ),
     "a script of blanks": (
         script_redirect,

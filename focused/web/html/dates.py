@@ -15,6 +15,7 @@ from lxml.html import HtmlElement, document_fromstring
 
 MAX_DATED_ELEMENTS = 200
 MAX_DATED_CHARS = 200
+_MAX_DATED_DESCENDANTS = 50
 
 _DATED_TAGS = frozenset({"time", "abbr"})
 _DATED_NAME = re.compile(
@@ -65,9 +66,9 @@ def _is_dated(element: HtmlElement) -> bool:
     if element.tag not in _DATED_TAGS and not _DATED_NAME.search(names):
         return False
     chars = 0
-    for text in element.itertext():
-        chars += len(text)
-        if chars > MAX_DATED_CHARS:
+    for number, each in enumerate(element.iter()):
+        chars += len(each.text or "") + (len(each.tail or "") if number else 0)
+        if chars > MAX_DATED_CHARS or number > _MAX_DATED_DESCENDANTS:
             return False
     return True
 
