@@ -51,9 +51,8 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
         """
         update_state(request, exchange=None)
         response = await super().download_request(request)
-        login = None if self._logins is None else self._logins.of_request(request)
-        if login is not None:
-            login.take_cookies(request, response)
+        if self._logins is not None:
+            self._logins.take_cookies(request, response)
         if self._keeps_exchanges:
             keep_exchange(request, response)
         return response

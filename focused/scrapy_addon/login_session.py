@@ -114,9 +114,7 @@ class LoginSession:
     def take_cookies(self, request: Request, response: Response) -> None:
         """Store the response's cookies and remove them from it."""
         self._jar.extract_cookies(response, request)
-        for name in ("Set-Cookie", "Set-Cookie2"):
-            if name in response.headers:
-                del response.headers[name]
+        remove_cookies(response)
 
     def is_login_page(self, url: str) -> bool:
         """Whether a URL is the login page, whatever its query."""
@@ -200,9 +198,26 @@ class LoginSessions:
         """Return the session of a request; requests for robots.txt have none."""
         return None if is_robots_request(request) else self.of_url(request.url)
 
+    def take_cookies(self, request: Request, response: Response) -> None:
+        """Remove the cookies of hosts with a login from a response; the session stores them.
+
+        Those of robots.txt, and of the same host over http, belong to no session.
+        """
+        login = self.of_request(request)
+        if login is not None:
+            login.take_cookies(request, response)
+        elif urlsplit(normalize_url(request.url) or "").netloc in self._hosts:
+            remove_cookies(response)
+
     def of_page(self, request: Request) -> LoginSession | None:
         """Return the session of a request that needs one; None for the login itself."""
         return None if state_of(request).is_login else self.of_request(request)
+
+
+def remove_cookies(response: Response) -> None:
+    """Remove the cookies that a response sets."""
+    for name in ("Set-Cookie", "Set-Cookie2"):
+        response.headers.pop(name, None)
 
 
 def open_sessions(logins: Iterable[Login]) -> LoginSessions:

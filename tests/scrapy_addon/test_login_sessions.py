@@ -27,6 +27,7 @@ from focused.scrapy_addon.login_session import (
     check_login_support,
 )
 from focused.scrapy_addon.middlewares.login_middleware import ends_session
+from focused.scrapy_addon.robots_request import robots_request
 from focused.topic.login import Login
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.simulated import topic
@@ -129,6 +130,21 @@ def test_cookies_leave_the_response() -> None:
     session.take_cookies(Request(PAGE), answer)
     assert set(answer.headers) == {b"X-Other"}
     assert headers_for(session, PAGE) == {"Cookie": "sid=1"}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        robots_request("https://a.test/robots.txt"),
+        Request("http://a.test/page"),
+    ],
+    ids=lambda request: request.url,
+)
+def test_cookies_leave_all_responses_of_a_host_with_a_login(request_: Request) -> None:
+    session, answer = LoginSession(FORM, SECRETS), response(Set_Cookie="sid=1", X_Other="2")
+    LoginSessions([session]).take_cookies(request_, answer)
+    assert set(answer.headers) == {b"X-Other"}
+    assert headers_for(session, PAGE) == {}
 
 
 @pytest.mark.parametrize(

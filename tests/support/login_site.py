@@ -60,7 +60,8 @@ class LoginSite:
     def answer(self, request: Received) -> tuple[int, bytes, dict[str, str]]:
         path = request.path.partition("?")[0]
         if path == "/robots.txt":
-            return 200, self.robots.encode(), {"Content-Type": "text/plain"}
+            cookies = {"Set-Cookie": "robots=1"} if request.host == MEMBERS else {}
+            return 200, self.robots.encode(), {"Content-Type": "text/plain", **cookies}
         if request.host == OTHERS:
             return 200, html("whale elsewhere", self.url(MEMBERS, "/1")), {}
         if path == "/login":
