@@ -123,6 +123,25 @@ def is_loopback_name(host: str) -> bool:
     return name == "localhost" or name.endswith(".localhost")
 
 
+# mDNS (RFC 6762 and its appendix G), home networks (RFC 8375), ICANN's name for private use, which
+# clouds' metadata services have, and what routers call their networks.
+_LOCAL_SUFFIXES = (
+    *(".local", ".internal", ".home.arpa", ".intranet", ".private", ".corp", ".home", ".lan"),
+    *(".localdomain", ".domain", ".workgroup"),
+)
+
+
+def is_local_name(host: str) -> bool:
+    """Whether a host is a name that exists in local networks only, such as ``intranet``.
+
+    For requests through a proxy, which resolves names in a network that the crawl does not see.
+    """
+    name = host.lower().removesuffix(".")
+    if parse_ip_address(name) is not None:
+        return False
+    return "." not in name or name.endswith(_LOCAL_SUFFIXES) or is_loopback_name(name)
+
+
 # The list of suffixes is bundled: nothing is fetched or cached on disk.
 _EXTRACT = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 

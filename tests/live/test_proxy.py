@@ -19,6 +19,7 @@ HOSTS = ("a.test", "b.test", "c.test")
 PAGES = 4
 DELAY_S = 0.4
 PRIVATE = ("http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://0x7f.1/")
+LOCAL = ("http://intranet/", "http://a.local/", "http://metadata.google.internal/computeMetadata/")
 
 
 async def answer(asked: Asked) -> None:
@@ -28,12 +29,13 @@ async def answer(asked: Asked) -> None:
         return
     links = [f"http://{host}/{n}" for host in HOSTS for n in range(PAGES)]
     await asked.answer(
-        200, html(asked.path, *links, *PRIVATE, text=f"whales on {asked.path} of the sea")
+        200, html(asked.path, *links, *PRIVATE, *LOCAL, text=f"whales on {asked.path} of the sea")
     )
 
 
 def behaving(port: int) -> Mapping[str, Behaviour]:
     private = ("127.0.0.1", "169.254.169.254", "[::1]", "0x7f.1", "[")
+    private += ("intranet", "a.local", "metadata.google.internal")
     return dict.fromkeys((*HOSTS, *private), answer)
 
 
@@ -87,7 +89,7 @@ def test_each_target_host_has_its_own_delay(crawled: tuple[Finished, list[Access
             assert later.start - earlier.start >= DELAY_S
 
 
-def test_no_private_address_is_requested_through_the_proxy(
+def test_no_private_address_and_local_name_is_requested_through_the_proxy(
     crawled: tuple[Finished, list[Access]],
 ) -> None:
     _, accesses = crawled

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.host_names import is_private_host, is_public_address, parse_ip_address
+from focused.web.host_names import (
+    is_local_name,
+    is_private_host,
+    is_public_address,
+    parse_ip_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +121,24 @@ def test_an_address_of_a_url_is_private_by_its_host_when_it_is_by_its_value(numb
 @given(st.text(max_size=30))
 def test_no_text_raises(host: str) -> None:
     assert is_private_host(host) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        ("intranet", True),
+        ("INTRANET.", True),
+        ("a.local", True),
+        ("metadata.google.internal", True),
+        ("router.home.arpa", True),
+        ("nas.lan", True),
+        ("a.localhost", True),
+        ("a.test", False),
+        ("local.example.org", False),
+        ("internal.com", False),
+        ("93.184.216.34", False),
+        ("[2606:2800:220::1]", False),
+    ],
+)
+def test_names_that_only_local_networks_know_are_local(host: str, is_local: bool) -> None:
+    assert is_local_name(host) is is_local

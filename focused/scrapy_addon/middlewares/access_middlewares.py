@@ -43,7 +43,7 @@ from focused.scrapy_addon.outcomes import (
 from focused.scrapy_addon.request_state import RequestState, state_of, update_state
 from focused.scrapy_addon.robots_request import limit_robots_downloads, robots_request
 from focused.scrapy_addon.scheduler import is_leased
-from focused.web.host_names import is_private_host
+from focused.web.host_names import is_local_name, is_private_host
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
 from focused.web.urls import host_of, normalize_url, robots_url
 
@@ -275,6 +275,8 @@ class AddressMiddleware:
         if not self._private and is_private_host(host):
             raise PrivateAddressError(f"{host} is a private address")
         if request.meta.get("proxy"):
+            if not self._private and is_local_name(host):
+                raise PrivateAddressError(f"{host} is a name of local networks")
             return
         answer = await self._get_resolver().resolve(host)
         address = allowed_addresses(host, answer, private=self._private)[0]
