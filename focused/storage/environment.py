@@ -171,8 +171,19 @@ def _no_state_error(folder: Path) -> StateError:
     return StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether the system refused memory or address space."""
+    is_refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return is_refused or isinstance(error, (MemoryError, lmdb.MemoryError))
+
+
 def damaged_error(folder: Path, error: Exception) -> StateError:
-    """Return the error for files that cannot be read."""
+    """Return the error for files that cannot be read; a lack of memory is no damage."""
+    if is_out_of_memory(error):
+        return StateError(
+            f"{folder} cannot be read: {error}. Its files are as they were: free some memory, or "
+            "raise the limit of address space (ulimit -v), and start the same command again."
+        )
     return StateError(
         f"{folder} is damaged or belongs to another program: {error}. "
         f"`focused crawl --check {folder.parent}` lists the damage. Restore the folder from a "
@@ -239,8 +250,11 @@ DISK_ERRORS = (lmdb.Error, OSError)
 
 def write_error_advice(error: Exception) -> str:
     """Tell the user what to do about a failed write."""
-    is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
-    return "make the disk writable" if is_read_only else "free some disk"
+    if is_out_of_memory(error):
+        return "free some memory"
+    number = (error.errno if isinstance(error, OSError) else None) or 0
+    advice = {errno.EROFS: "make the disk writable", errno.EIO: "check the disk for errors"}
+    return advice.get(number, "free some disk")
 
 
 class WriteGuard:
@@ -274,6 +288,13 @@ class WriteGuard:
         """Return the error for damaged data, and refuse writes from now on."""
         self._error = self._error or damaged_error(self._folder, ValueError(reason))
         return self._error
+
+    def unreadable(self, table: str, error: Exception) -> StateError:
+        """Return the error for a failed read, and refuse writes from now on."""
+        if is_out_of_memory(error):
+            self._error = self._error or damaged_error(self._folder, error)
+            return self._error
+        return self.damaged(f"table {table!r}: {error}")
 
     def lost(self, error: Exception) -> StateError:
         """Return the error for a failed write, and refuse writes from now on."""

@@ -49,7 +49,7 @@ class Tables:
         try:
             stored = self._txn.get(key, db=self._dbs[table])
         except lmdb.Error as error:
-            raise self.damaged(table, str(error)) from error
+            raise self._write_guard.unreadable(table, error) from error
         return None if stored is None else self._verified(table, key, stored)
 
     def get_many(self, table: str, keys: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
@@ -57,7 +57,7 @@ class Tables:
         try:
             rows = self._cursor(table).getmulti(keys)
         except lmdb.Error as error:
-            raise self.damaged(table, str(error)) from error
+            raise self._write_guard.unreadable(table, error) from error
         return [(key, self._verified(table, key, stored)) for key, stored in rows]
 
     def put(self, table: str, key: bytes, value: bytes, *, last: bool = False) -> None:
@@ -118,7 +118,7 @@ class Tables:
                     yield key, self._verified(table, key, cursor.value())
                     found = cursor.next()
         except lmdb.Error as error:
-            raise self.damaged(table, str(error)) from error
+            raise self._write_guard.unreadable(table, error) from error
 
     def last_key(self, table: str) -> bytes | None:
         """Return the largest key, or None."""
@@ -141,7 +141,7 @@ class Tables:
                 return None
             key, stored = cursor.item()
         except lmdb.Error as error:
-            raise self.damaged(table, str(error)) from error
+            raise self._write_guard.unreadable(table, error) from error
         return key, self._verified(table, key, stored)
 
     def add(self, sets: str, key: bytes, member: bytes) -> None:
@@ -206,7 +206,7 @@ class Tables:
                     for stored in cursor.iternext_dup():
                         yield self._verified(sets, key, stored)
         except lmdb.Error as error:
-            raise self.damaged(sets, str(error)) from error
+            raise self._write_guard.unreadable(sets, error) from error
 
     def members_from(self, sets: str, key: bytes, start: bytes, limit: int) -> Sequence[bytes]:
         """Return the first ``limit`` members of a set that are not below ``start``, in order."""

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from focused.errors import StateError
@@ -115,22 +116,59 @@ def test_tables_that_were_cut_short_are_refused(
         reading(folder)
 
 
-def test_a_disk_that_becomes_read_only_stops_the_crawl_and_loses_nothing(
+def test_a_lack_of_address_space_is_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As ext4 does after an error of the disk: files that are open cannot be written any more."""
+    StateStore.open(tmp_path, {}).close()
+
+    def refuse(*_: object, **options: object) -> lmdb.Environment:
+        raise lmdb.MemoryError(f"{tmp_path}: Cannot allocate memory")
+
+    monkeypatch.setattr(lmdb, "open", refuse)
+    with pytest.raises(StateError, match=r"Cannot allocate memory.*free some memory") as refused:
+        StateStore.reopen(tmp_path)
+    assert "damaged" not in str(refused.value)
+
+
+def test_a_lack_of_memory_while_reading_is_no_damage(tmp_path: Path) -> None:
+    class Transaction:
+        def get(self, *_: object, **options: object) -> bytes:
+            raise lmdb.MemoryError("mdb_get: Cannot allocate memory")
+
+    store = StateStore.open(tmp_path, {})
+    transaction, store.tables._txn = store.tables._txn, Transaction()
+    with pytest.raises(StateError, match=r"Cannot allocate memory.*free some memory") as refused:
+        store.tables.get("content", b"key")
+    assert "damaged" not in str(refused.value)
+    store.tables._txn = transaction
+    store.abandon()
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EROFS, "Read-only file system.*make the disk writable"),
+        (errno.EIO, "Input/output error.*check the disk for errors"),
+        (errno.ENOSPC, "No space left on device.*free some disk"),
+        (errno.ENOMEM, "Cannot allocate memory.*free some memory"),
+    ],
+)
+def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
+    number: int, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ext4 does after an error of the disk, files that are open cannot be written any more."""
     folder = tmp_path / "state"
     store = StateStore.open(folder, {})
     write_and_commit(store, 0)
 
     def refuse(journal: Journal, data: bytes) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        raise OSError(number, os.strerror(number))
 
-    with monkeypatch.context() as read_only:
-        read_only.setattr(Journal, "_write", refuse)
-        with pytest.raises(StateError, match=r"Read-only file system.*make the disk writable"):
+    with monkeypatch.context() as refusing:
+        refusing.setattr(Journal, "_write", refuse)
+        with pytest.raises(StateError, match=advice):
             write_and_commit(store, 1)
-        with pytest.raises(StateError, match="Read-only file system"):
+        with pytest.raises(StateError, match=os.strerror(number)):
             write_and_commit(store, 2)
         store.close()
     store = StateStore.reopen(folder)
