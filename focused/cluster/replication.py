@@ -38,6 +38,7 @@ from focused.cluster.archive_parts import (
 )
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
+from focused.file_access import make_private_folder
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)
@@ -408,7 +409,7 @@ def restore(storage: SharedStorage, partition: int, folder: Path, token: int) ->
     """
     _claim(storage, partition, token)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         remove_local_files(folder, partition)
     except OSError as error:
         raise local_error(folder, error) from error

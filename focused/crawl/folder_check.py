@@ -20,6 +20,7 @@ import msgspec
 from focused.archive.archive import PAGE_COLUMNS
 from focused.archive.page_history import decode_history, decode_visit
 from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_file_name, warc_files
+from focused.file_access import open_regular_file
 from focused.frontier.state_check import check_state
 from focused.storage.rows import unpack
 
@@ -184,7 +185,7 @@ def _check_warc(
         length = archive.warc_end.offset if is_last else found_bytes
         if found_bytes < length:
             report.damaged.append(f"{path}: has {found_bytes:,} bytes of {length:,}")
-        with show(path.name) as progress, path.open("rb") as file:
+        with show(path.name) as progress, open_regular_file(path) as file:
             at = 0
             while at < min(length, found_bytes):
                 progress(at, length)

@@ -26,6 +26,7 @@ from fastwarc.warc import ArchiveIterator
 
 from focused.atomic_file import write_json_atomically
 from focused.errors import RecordedWebError
+from focused.file_access import open_regular_file
 from focused.recorded_web.web_index import (
     RecordLocation,
     WebIndex,
@@ -224,7 +225,7 @@ class RecordedWeb:
         with self._lock:
             file = self._files.get(place.file)
             if file is None:
-                file = self._closing.enter_context((self.folder / place.file).open("rb"))
+                file = self._closing.enter_context(open_regular_file(self.folder / place.file))
                 self._files[place.file] = file
             file.seek(place.offset)
             return file.read(place.length)

@@ -26,6 +26,7 @@ from focused.errors import (
     escape_control_characters,
     missing_extra,
 )
+from focused.file_access import make_private_folder
 from focused.scrapy_addon.addon_settings import (
     DEFAULTS,
     check_settings,
@@ -276,7 +277,7 @@ def _skip_disabled_extensions(settings: Settings) -> None:
 
 def _log_to_folder(settings: Settings, topic: Topic) -> None:
     if settings.getbool("FOCUSED_LOG_TO_FOLDER") and not settings["LOG_FILE"]:
-        topic.output.folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(topic.output.folder)
         settings.set("LOG_FILE", str(topic.output.folder / "crawl.log"), priority="addon")
         settings.set("LOG_FILE_APPEND", True, priority="addon")
         # The level of the terminal is WARNING: see spiders/settings.py.

@@ -34,6 +34,7 @@ from focused.cluster.worker import ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
 from focused.crawl.crawl_group import CrawlGroup
 from focused.errors import ConfigurationError, FocusedError, StorageError
+from focused.file_access import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits
 from focused.scrapy_addon.crawl_models import CrawlModels, ModelWatcher, NamedClassifier
@@ -146,7 +147,9 @@ def worker_session(
     output = replace(topic.output, folder=folder, parquet=False)
 
     def open_group(session: CrawlSession) -> CrawlGroup:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(topic.output.folder)
+        make_private_folder(folder.parent)
+        make_private_folder(folder)
         parts = replace(session.topic, output=replace(topic.output, folder=folder))
         return _open_worker(parts, cluster, session, name)
 

@@ -19,6 +19,7 @@ import lmdb
 import msgspec
 
 from focused.errors import StateError
+from focused.file_access import make_private_folder
 from focused.storage import environment, journal
 from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal
@@ -109,7 +110,8 @@ class StateStore:
         another program, or when they belong to another crawl.
         """
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder.parent)
+            make_private_folder(folder)
             lock = environment.exclusive_lock(folder)
         except OSError as error:
             raise StateError(

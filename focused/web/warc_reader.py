@@ -19,6 +19,7 @@ from typing import BinaryIO
 from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
+from focused.file_access import open_regular_file
 from focused.web.page import RENDERED_TYPE
 from focused.web.warc_writer import (
     PAYLOAD_DIGEST,
@@ -71,7 +72,7 @@ def read_responses(path: Path) -> Iterator[WarcResponse | DamagedRecord]:
     and so are ``revisit`` records of responses with status 304, or without file and offset of the
     original.
     """
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         starts = _gzip_starts if _is_gzip(file) else _plain_starts
         position = _first_readable(file, starts(file, 0))
         if position != 0:
@@ -106,7 +107,7 @@ def read_response(path: Path, offset: int) -> WarcResponse | None:
     A page that a browser rendered has the rendered HTML as its body.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             file.seek(offset)
             records = iter(ArchiveIterator(file, auto_decode="transfer"))
             record = next(records, None)
@@ -153,7 +154,7 @@ def _read_original(
 ) -> tuple[OriginalRecord, str] | None:
     """``is_followed``: whether a ``revisit`` record is followed to its original."""
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             file.seek(offset)
             record = next(iter(ArchiveIterator(file, parse_http=False)), None)
             if record is None:

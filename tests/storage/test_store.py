@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -180,3 +181,20 @@ def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
 def test_a_folder_made_before_a_part_of_the_identity_was_stored_is_opened(tmp_path: Path) -> None:
     StateStore.open(tmp_path, {"topic": "whales"}).close()
     StateStore.open(tmp_path, {"topic": "whales", "spider": "mine"}).close()
+
+
+def test_a_new_crawl_folder_is_for_its_user_alone(tmp_path: Path) -> None:
+    StateStore.open(tmp_path / "crawls" / "whales" / "state", {}).close()
+    modes = [
+        stat.S_IMODE((tmp_path / "crawls" / each).stat().st_mode)
+        for each in ("whales", "whales/state")
+    ]
+    assert modes == [0o700, 0o700]
+
+
+def test_the_rights_of_an_existing_crawl_folder_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "whales"
+    folder.mkdir()
+    folder.chmod(0o750)
+    StateStore.open(folder / "state", {}).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750

@@ -1,6 +1,7 @@
 """Reading WARC files with damage at any place."""
 
 import gzip
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from focused.web import warc_reader
 from focused.web.page import Fetched
-from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
+from focused.web.warc_reader import DamagedRecord, WarcResponse, read_response, read_responses
 from focused.web.warc_writer import response_record
 
 MEMBERS = [
@@ -104,3 +105,10 @@ def test_beginnings_of_gzip_that_are_no_records_are_not_read_as_such(
     monkeypatch.setattr(warc_reader, "ArchiveIterator", counted)
     assert all(isinstance(each, DamagedRecord) for each in read_responses(path))
     assert readers < 400
+
+
+def test_a_fifo_in_place_of_a_file_is_an_error_and_does_not_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.warc.gz")
+    assert read_response(tmp_path / "x.warc.gz", 0) is None
+    with pytest.raises(OSError, match="no regular file"):
+        list(read_responses(tmp_path / "x.warc.gz"))
