@@ -743,6 +743,7 @@ READERS: tuple[Reader, ...] = (
         TAGS,
         (("<form method=post><input name=user><input type=password name=p>", ""), ("", "")),
         6_000,
+        noise_s=_TREE_NOISE_S,
     ),
     Reader(
         "words",

@@ -50,7 +50,7 @@ class LinkBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     links: tuple[LinkMessage, ...]
 
 
-_UNDECODABLE = msgspec.MsgspecError, UnicodeDecodeError
+_UNDECODABLE = msgspec.MsgspecError, UnicodeDecodeError, RecursionError
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(LinkBatch)
 

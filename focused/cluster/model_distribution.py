@@ -125,7 +125,7 @@ class ModelDistribution:
 def _decode(raw: bytes) -> ModelAnnouncement:
     try:
         return msgspec.json.decode(raw, type=ModelAnnouncement)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(
             f"{_ANNOUNCEMENT_NAME} in the shared storage is no announcement of a model "
             f"({error}); publish the model again"

@@ -318,7 +318,7 @@ class RedisCoordinator:
     def _worker_of(self, name: str, value: bytes) -> WorkerStatus | None:
         try:
             status = _decode_worker(value)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             status = None
         if status is None or status.name != name:
             self._skip("status of a worker", value)
@@ -428,7 +428,7 @@ def decode_status(data: bytes) -> PartitionStatus | None:
     """Return the status of a partition; None if it is malformed."""
     try:
         status = _decode_status(data)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     numbers = (status.reported_at, *status.priorities)
     return status if all(map(math.isfinite, numbers)) else None

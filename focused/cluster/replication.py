@@ -605,7 +605,7 @@ def _read_manifest(storage: SharedStorage, home: str) -> Manifest:
         raise _damaged(storage, name, "its checksum is wrong")
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise _damaged(storage, name, str(error)) from error
     if manifest.format != _FORMAT:
         raise _damaged(storage, name, f"format {manifest.format} is unknown to this version")

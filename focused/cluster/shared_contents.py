@@ -152,7 +152,7 @@ _decoder = msgspec.msgpack.Decoder(_Record)
 def _decode_record(raw: bytes) -> _Record:
     try:
         record = _decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ExchangeError(f"the record of a content is malformed: {error}") from error
     if len(record.hashes) % _STORED_HASH.itemsize:
         raise ExchangeError(f"{record.url}: the sketch in the record of its content is malformed")

@@ -30,6 +30,8 @@ WATCH_S = 15.0
 """A crawl writes its status until so many seconds after somebody watched last."""
 
 _MAX_COMMAND_BYTES = 1_000_000
+# RecursionError: for values that are nested too deeply.
+_DECODE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
 class SentCommand(msgspec.Struct, frozen=True):
@@ -89,7 +91,7 @@ class ControlFolder:
         """Return the last status; None without one."""
         try:
             status: dict[str, Any] = msgspec.json.decode(self._status.read_bytes(), type=dict)
-        except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        except (OSError, *_DECODE_ERRORS):
             return None
         return status
 
@@ -103,7 +105,7 @@ class ControlFolder:
             raise StateError(f"{self._actions}: {error.strerror}") from error
         actions = []
         for line in lines[-at_most:]:
-            with suppress(msgspec.DecodeError, msgspec.ValidationError):  # cut off by a crash
+            with suppress(*_DECODE_ERRORS):  # cut off by a crash
                 actions.append(msgspec.json.decode(line, type=Action))
         return actions
 
@@ -142,7 +144,7 @@ class ControlFolder:
                     raw = file.read(_MAX_COMMAND_BYTES)
                 path.unlink()
                 yield msgspec.json.decode(raw, type=SentCommand)
-            except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+            except (OSError, *_DECODE_ERRORS):
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
 

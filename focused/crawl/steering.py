@@ -102,7 +102,7 @@ def decode_command(raw: bytes | str) -> Command:
     """Decode a command from JSON; raises ConfigurationError."""
     try:
         command: Command = msgspec.json.decode(raw, type=Command)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise ConfigurationError(f"this is no command: {error}") from error
     return command
 

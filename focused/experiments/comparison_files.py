@@ -83,7 +83,7 @@ class RunLog:
             try:
                 entry = json.loads(line)
                 rows[entry["key"]] = dict(entry["run"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 self.damaged += 1
         return rows
 

@@ -84,7 +84,7 @@ def load_link_prior(name: str | Path = DEFAULT_PRIOR) -> LinkPrior:
         )
     try:
         prior_file = msgspec.json.decode(source.read_bytes(), type=LinkPriorFile)
-    except (msgspec.DecodeError, msgspec.ValidationError, OSError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, OSError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{source}: this is not a link prior: {error}") from error
     return _validate_prior(str(name), prior_file, str(source))
 

@@ -19,6 +19,11 @@ def test_text_that_is_no_utf8_is_malformed():
         decode_batch(data.replace(b"?", b"\xff"))
 
 
+def test_values_that_are_nested_too_deeply_are_malformed():
+    with pytest.raises(MessageError):
+        decode_batch(b"\x94\x00\x01\x02" + b"\x91" * 100_000 + b"\xc0")
+
+
 @given(st.binary(max_size=100))
 def test_any_bytes_are_a_batch_or_malformed(data):
     with suppress(MessageError):

@@ -143,8 +143,11 @@ def test_a_large_edit_yields_so_that_the_crawl_goes_on(crawl: OpenCrawl) -> None
     assert len(list(steps)) == 3
 
 
+NESTED = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
 @pytest.mark.parametrize(
-    "raw", ["{}", '{"action": "fly"}', '{"action": "drop-links", "hots": "a"}', "[", "\xff"]
+    "raw", ["{}", '{"action": "fly"}', '{"action": "drop-links", "hots": "a"}', "[", "\xff", NESTED]
 )
 def test_commands_that_are_none_are_refused(raw: str) -> None:
     with pytest.raises(ConfigurationError, match="no command"):
@@ -161,10 +164,11 @@ def test_commands_are_taken_once_in_the_order_of_sending(tmp_path: Path) -> None
     assert list(control.take()) == []
 
 
-def test_files_that_are_no_commands_are_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["{", NESTED])
+def test_files_that_are_no_commands_are_removed(content: str, tmp_path: Path) -> None:
     control = ControlFolder(tmp_path)
     control.send(Pause(), by="me", now=1.0)
-    (bad := tmp_path / "control" / "commands" / "0.json").write_text("{")
+    (bad := tmp_path / "control" / "commands" / "0.json").write_text(content)
     assert [each.command for each in control.take()] == [Pause()]
     assert not bad.exists()
 

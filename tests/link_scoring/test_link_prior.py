@@ -84,6 +84,7 @@ def test_an_unknown_prior_raises_an_error_that_lists_the_shipped_ones(tmp_path):
     [
         ("no JSON", "not a link prior"),
         ("", "not a link prior"),
+        ("[" * 100_000, "not a link prior"),
         ("[]", "not a link prior"),
         ("{}", "missing required field"),
         (content(more=1), "unknown field `more`"),

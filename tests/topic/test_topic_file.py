@@ -355,6 +355,11 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
         load_topic(path)
 
 
+def test_toml_that_is_nested_too_deeply_is_refused(folder: Path) -> None:
+    message = complaint(folder, HEAD + f"deep = {'[' * 100_000}\n")
+    assert message.startswith("is not valid TOML:")
+
+
 def test_broken_toml_is_named_with_its_line(folder: Path) -> None:
     message = complaint(folder, HEAD + "[seeds\n")
     assert message.startswith("is not valid TOML:")

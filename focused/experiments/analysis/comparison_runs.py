@@ -156,7 +156,7 @@ def read_comparison(path: Path) -> Comparison:
         document = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise ComparisonError(f"{path} cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ComparisonError(f"{path} is not valid JSON: {error}") from error
     return parse_comparison(document, str(path))
 

@@ -32,6 +32,7 @@ def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ("[]", "was not written by 'focused compare --json'"),
         ('{"runs": []}', "was not written by 'focused compare --json'"),
         ('{"focused": "1", "runs": [{}]}', "missing required field `web` - at `$.runs[0]`"),
