@@ -243,8 +243,10 @@ CERTIFICATE = Certificate(MEMBERS)
 OVER_TLS = FORM.replace("allow_http = true\n", "")
 
 
-def crawled_over_tls(folder: Path, site: LoginSite) -> Finished:
-    with names() as server, serve(site, CERTIFICATE.context(folder)):
+def crawled_over_tls(
+    folder: Path, site: LoginSite, certificate: Certificate = CERTIFICATE
+) -> Finished:
+    with names() as server, serve(site, certificate.context(folder)):
         topic = topic_of(folder, site, OVER_TLS, politeness="max_tries = 1\nsuspend_s = 0")
         return crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
 
@@ -265,3 +267,22 @@ def test_nothing_is_sent_to_a_host_whose_certificate_nobody_trusts(tmp_path: Pat
     assert site.logins() == 0
     assert set(site.asked(MEMBERS)) <= {"/robots.txt"}
     assert "CERTIFICATE_VERIFY_FAILED" in done.output
+
+
+@pytest.mark.parametrize(
+    ("certificate", "reason"),
+    [
+        (Certificate(MEMBERS, days=-3), "certificate has expired"),
+        (Certificate("elsewhere.test"), "Hostname mismatch"),
+    ],
+    ids=["expired", "of another name"],
+)
+def test_nothing_is_sent_to_a_host_whose_trusted_certificate_is_not_valid_for_it(
+    certificate: Certificate, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.path(tmp_path)))
+    site = LoginSite()
+    done = crawled_over_tls(tmp_path, site, certificate)
+    assert site.logins() == 0
+    assert set(site.asked(MEMBERS)) <= {"/robots.txt"}
+    assert reason in done.output
