@@ -47,6 +47,7 @@ paths = pieces.map(lambda rest: f"/{rest}")
 @settings(max_examples=examples(500))
 @given(files, names.filter("*".__ne__), st.lists(paths, min_size=1, max_size=4))
 @example("User-agent: *\nDisallow: /*a%2Fb", "WhaleBot", ["/x?a/b"])
+@example("User-agent: *\nDisallow: /\nDisallow: /aa\nAllow: /*", "WhaleBot", ["/"])
 @example("User-agent: *\nDisallow: /a**b\nAllow: /a*b", "WhaleBot", ["/ab"])
 def test_a_file_decides_as_it_does_read_plainly(text: str, name: str, asked: list[str]) -> None:
     known = read(text)

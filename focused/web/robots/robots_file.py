@@ -299,7 +299,8 @@ class PathMatcher(msgspec.Struct, array_like=True):
         """Return the rank of the longest plain prefix of a path."""
         for length in self.prefix_lengths:
             for path in spellings:
-                allow = self.prefixes.get(path[:length])
+                # The slice of a shorter path is a shorter prefix, whose turn comes later.
+                allow = self.prefixes.get(path[:length]) if len(path) >= length else None
                 if allow is not None:
                     return length, allow
         return None
