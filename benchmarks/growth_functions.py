@@ -24,7 +24,7 @@ from scrapy.http import HtmlResponse, Response
 
 from focused.corpus import chunks, quality
 from focused.crawl.dedup import duplicates
-from focused.crawl.revisits import change_detection, validators
+from focused.crawl.revisits import change_detection, soft_404, validators
 from focused.documents import (
     convert,
     epub,
@@ -43,6 +43,7 @@ from focused.recorded_web import living_content
 from focused.rendering import asset_cache, detector
 from focused.scrapy_addon import form_login, login_session
 from focused.scrapy_addon.login_secrets import Credentials
+from focused.scrapy_addon.middlewares import login_middleware
 from focused.spam import content_signals
 from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
 from focused.topic import Scope
@@ -283,6 +284,7 @@ def _read_url(text: str) -> None:
             url_patterns.looks_like_token(given)
             host_names.is_private_host(given)
             host_names.is_loopback_name(given)
+            host_names.is_local_name(given)
             host_names.registered_domain(given)
             with suppress(ValueError):
                 host_names.canonical_address(given)
@@ -313,6 +315,8 @@ def _read_normalised_url(url: str) -> None:
     tokens.url_words(url)
     search_forms.SearchForm(URL, "q").query_of(url)
     search_forms.SearchForm(URL, "q").url(url)
+    login_middleware.ends_session(url)
+    soft_404.is_missing_page_url(url)
 
 
 def _read_robots(text: str) -> None:
@@ -390,6 +394,7 @@ def _read_words(text: str) -> None:
     word_hashes.hash_short_text(text)
     csv_cells.unescape_formulas(csv_cells.escape_formulas(text))
     duplicates._normalise_title(text)
+    soft_404._ERROR_TITLE.search(text)
 
 
 def _signals(text: str) -> None:
@@ -655,10 +660,13 @@ READERS: tuple[Reader, ...] = (
             url_patterns.common_suffix,
             host_names.is_private_host,
             host_names.is_loopback_name,
+            host_names.is_local_name,
             host_names.registered_domain,
             host_names.canonical_address,
             host_names.parse_ip_address,
             tokens.url_words,
+            login_middleware.ends_session,
+            soft_404.is_missing_page_url,
         ),
         URL_PIECES,
         (("", ""), ("a", "!")),
