@@ -37,6 +37,14 @@ if TYPE_CHECKING:
 
 MAX_CODINGS = 3
 """Maximum number of content codings; each may unpack to ``scope.max_page_bytes``."""
+MAX_COMPRESSED_PARTS = 1_000
+"""Gzip members, or zstd frames, of one body; servers send one."""
+_PART_STARTS = {
+    b"gzip": (b"\x1f\x8b\x08",),
+    b"x-gzip": (b"\x1f\x8b\x08",),
+    # Frames, and the sixteen kinds of skippable ones, by the bytes that these share.
+    b"zstd": (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"),
+}
 
 
 class SettlingMiddleware:
@@ -147,5 +155,19 @@ class DecodingMiddleware(HttpCompressionMiddleware):
             return cast("Response", super().process_response(request, response))
         except IgnoreRequest as error:  # raised by Scrapy for a decoded body above DOWNLOAD_MAXSIZE
             raise ResponseTooLargeError(str(error)) from error
+        except ContentDecodingError:
+            raise
         except Exception as error:
             raise ContentDecodingError(f"{type(error).__name__}: {error}") from error
+
+    @staticmethod
+    def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
+        """Decode one coding. Raises ContentDecodingError for thousands of empty parts.
+
+        They take a second a megabyte, without decoding to anything that ``max_size`` limits.
+        """
+        if any(
+            body.count(start) > MAX_COMPRESSED_PARTS for start in _PART_STARTS.get(encoding, ())
+        ):
+            raise ContentDecodingError(f"more than {MAX_COMPRESSED_PARTS:,} compressed parts")
+        return HttpCompressionMiddleware._decode(body, encoding, max_size)
