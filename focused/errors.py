@@ -91,6 +91,10 @@ class SearchError(FocusedError):
     """A search index is missing, damaged or in use."""
 
 
+class ExtractionError(FocusedError):
+    """No page of a crawl can be extracted."""
+
+
 class MissingExtraError(FocusedError):
     """A command needs libraries of an extra that is not installed."""
 
@@ -111,7 +115,9 @@ _EXTRA_OF_MODULE = {
     "form2request": "login",
     "fsspec": "cluster",
     "jinja2": "experiments",
+    "htmldate": "corpus",
     "keyring": "login",
+    "lxml_html_clean": "corpus",
     "markdown_it": "documents",
     "matplotlib": "report",
     "nh3": "label",

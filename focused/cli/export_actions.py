@@ -34,7 +34,8 @@ def export_crawl(
 ) -> None:
     """Export the crawl of a folder or topic file, and print what was written."""
     crawl = load_topic(where).crawl_folder("focused") if where.is_file() else where
-    folder = out or crawl.with_name(f"{crawl.resolve().name}-corpus")
+    crawl_folder = crawl.resolve()  # "." has no name
+    folder = out or crawl_folder.with_name(f"{crawl_folder.name}-corpus")
     now = time.time()
     with _progress() as progress:
         try:

@@ -34,12 +34,13 @@ from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION, CorpusRecor
 from focused.corpus.spool import append_documents, read_documents, repair_spool
 from focused.corpus.stored_documents import (
     EXTRACTION_LIMITS,
+    NO_TEXT,
     StoredDocument,
     extract_documents,
-    require_extraction,
 )
 from focused.corpus.writers import INDEX_FILE, open_writer
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, ExtractionError
+from focused.web.html.main_text import require_extraction
 
 CARD_FILE = "README.md"
 """The data card; it exists only in a complete export."""
@@ -80,8 +81,8 @@ def export_corpus(
 
     ``now`` is in seconds since the epoch. ``fresh`` removes an earlier export. Raises
     ConfigurationError if ``folder`` has another export or foreign files, StateError if the crawl
-    cannot be read, ModuleNotFoundError without the extra ``corpus``, OSError if a file cannot be
-    written.
+    cannot be read, ModuleNotFoundError without the extra ``corpus``, ExtractionError if no page
+    could be extracted, OSError if a file cannot be written.
     """
     require_extraction()
     work = folder / WORK_FOLDER
@@ -100,6 +101,11 @@ def export_corpus(
         result = ExportResult(resumed_at=repair_spool(spool))
         _extract(crawl, selection, spool, result.resumed_at, processes, progress, options)
         counts = _write(crawl, selection, spool, folder, options, result, progress)
+        failed = {reason: pages for reason, pages in result.reasons.items() if reason != NO_TEXT}
+        if failed and sum(failed.values()) == selection.totals.selected:
+            spool.unlink()  # the next export tries all pages again
+            reasons = ", ".join(f"{reason}: {pages:,}" for reason, pages in sorted(failed.items()))
+            raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
         settings = read_json(crawl / "settings.json")
         card = data_card(settings, options, selection.totals, counts)
     _move(work / "files", folder)

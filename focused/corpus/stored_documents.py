@@ -6,7 +6,6 @@ come in order and do not depend on the number of processes.
 
 from __future__ import annotations
 
-import importlib.util
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,11 +25,14 @@ from focused.parser_process import (
     ParsingStoppedError,
 )
 from focused.web.html.document import Document
+from focused.web.html.main_text import require_extraction
 from focused.web.page import FailureKind, Fetched
 from focused.web.warc_reader import read_response
 
 UNREADABLE = "unreadable-record"
 """The reason of a page whose WARC record is missing or damaged."""
+EXTRACTOR_FAILED = FailureKind.INTERNAL_ERROR.value
+"""The reason of a page at which the extractor failed; a later attempt may succeed."""
 NO_TEXT = "no-text"
 """The reason of a page without main text."""
 
@@ -58,13 +60,6 @@ class _Request(msgspec.Struct, frozen=True, array_like=True):
 _encode = msgspec.msgpack.Encoder().encode
 _decode_request = msgspec.msgpack.Decoder(_Request).decode
 _decode_document = msgspec.msgpack.Decoder(Document | None).decode
-
-
-def require_extraction() -> None:
-    """Raise ModuleNotFoundError without the extra ``corpus``."""
-    # A parser process would fail for each page.
-    if importlib.util.find_spec("trafilatura") is None:
-        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
 
 
 def extract_stored(message: bytes) -> bytes:
@@ -131,7 +126,7 @@ def _extract(
     try:
         document = _decode_document(process.ask(_encode(request)))
     except HandlerError:
-        return StoredDocument(position, Document(), FailureKind.INTERNAL_ERROR.value)
+        return StoredDocument(position, Document(), EXTRACTOR_FAILED)
     except ParsingStoppedError as stopped:
         return StoredDocument(position, Document(), stopped.kind.value)
     finally:

@@ -7,7 +7,6 @@ reactor does other work. The process starts with the first page on topic.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from focused.parser_process import (
     ParsingStoppedError,
 )
 from focused.web.html.document import Document
+from focused.web.html.main_text import require_extraction
 from focused.web.html.text_structure import render_markdown, render_text
 from focused.web.page import Fetched
 
@@ -60,9 +60,11 @@ def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
             f"FOCUSED_ITEM_FIELDS: there is no field {unknown[0]!r}; known are "
             f"{', '.join(ITEM_FIELDS)}"
         )
-    if fields and importlib.util.find_spec("trafilatura") is None:
-        error = ModuleNotFoundError(name="trafilatura")
-        raise missing_extra(error, "FOCUSED_ITEM_FIELDS") or error
+    if fields:
+        try:
+            require_extraction()
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, "FOCUSED_ITEM_FIELDS") or error from None
     return fields
 
 

@@ -32,11 +32,12 @@ from focused.corpus.page_selection import (
 from focused.corpus.records import InLink
 from focused.corpus.stored_documents import (
     EXTRACTION_LIMITS,
+    EXTRACTOR_FAILED,
     UNREADABLE,
     StoredDocument,
     extract_documents,
 )
-from focused.errors import SearchError
+from focused.errors import ExtractionError, SearchError
 from focused.search.indexed_versions import IndexedVersions, page_version
 from focused.web.html.text_structure import HEADING, render_text
 
@@ -117,7 +118,8 @@ def update_index(
     """Index the pages of ``crawl`` that the index lacks, and remove those that vanished.
 
     ``now`` is in seconds since the epoch. Raises StateError when the crawl cannot be read,
-    ConfigurationError if it kept no WARC, SearchError if the index is damaged or in use.
+    ConfigurationError if it kept no WARC, SearchError if the index is damaged or in use,
+    ExtractionError if it has no page whose text could be extracted.
     """
     folder = crawl / "search"
     index = open_index(folder / "index")
@@ -159,8 +161,8 @@ def _update(
             key = url_hash(page.url)
             writer.delete_documents_by_term("key", _key(key))
             writer.add_document(page_document(page, stored, selection.in_links(stored.position)))
-            noted[key] = page_version(page)
-            failed += stored.reason == UNREADABLE
+            noted[key] = page_version(page, stored)
+            failed += stored.reason in (UNREADABLE, EXTRACTOR_FAILED)
         writer.commit()
         versions.put(noted)
         done += len(batch)
@@ -170,7 +172,13 @@ def _update(
     writer.commit()
     versions.remove(vanished)
     writer.wait_merging_threads()
-    return UpdateResult(done, len(vanished), failed, versions.count())
+    indexed = versions.count()
+    if failed and failed == done == indexed:
+        raise ExtractionError(
+            f"{crawl}: no page could be extracted; the index has titles and anchors alone, until "
+            "an update succeeds"
+        )
+    return UpdateResult(done, len(vanished), failed, indexed)
 
 
 def open_writer(index: tantivy.Index) -> tantivy.IndexWriter:

@@ -6,13 +6,22 @@ import sqlite3
 from pathlib import Path
 
 from focused.corpus.page_selection import SelectedPage
+from focused.corpus.stored_documents import EXTRACTOR_FAILED, StoredDocument
 from focused.errors import SearchError
 
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
+_FORMAT_WITH_FAILURES = 1
+"""Pages at which the extractor had failed were noted as others were."""
 
 
-def page_version(page: SelectedPage) -> str:
-    """Return what changes when a page's document changes."""
+def page_version(page: SelectedPage, stored: StoredDocument | None = None) -> str:
+    """Return what changes when a page's document changes.
+
+    A ``stored`` document that the extractor failed to make gives no version, so that the next
+    update tries again.
+    """
+    if stored is not None and stored.reason == EXTRACTOR_FAILED:
+        return ""
     return f"{page.warc_file}:{page.warc_offset}:{page.model}"
 
 
@@ -20,19 +29,22 @@ class IndexedVersions:
     """The version of each page in the index, by the hash of its URL; each change is committed."""
 
     def __init__(self, file: Path) -> None:
-        """Open or create; raises SearchError for a damaged file or another format."""
+        """Open or create; raises SearchError for a damaged file or an unknown format."""
         self._database = sqlite3.connect(file)
         try:
             found = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, INDEX_FORMAT):
+            if found not in (0, _FORMAT_WITH_FAILURES, INDEX_FORMAT):
                 raise SearchError(
                     f"{file}: format {found}, but this version reads {INDEX_FORMAT}; remove "
                     f"{file.parent}, and the index is built again"
                 )
-            self._database.execute(f"PRAGMA user_version = {INDEX_FORMAT}")
             self._database.execute(
                 "CREATE TABLE IF NOT EXISTS pages (key INTEGER PRIMARY KEY, version TEXT)"
             )
+            if found == _FORMAT_WITH_FAILURES:  # no version is equal any more: all are made again
+                with self._database:
+                    self._database.execute("UPDATE pages SET version = version || ' '")
+            self._database.execute(f"PRAGMA user_version = {INDEX_FORMAT}")
         except sqlite3.Error as error:
             self._database.close()
             raise SearchError(

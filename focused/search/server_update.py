@@ -28,9 +28,11 @@ from focused.corpus.page_selection import (
 )
 from focused.corpus.stored_documents import (
     EXTRACTION_LIMITS,
+    EXTRACTOR_FAILED,
     StoredDocument,
     extract_documents,
 )
+from focused.errors import ExtractionError
 from focused.search.indexed_versions import IndexedVersions, page_version
 from focused.search.search_servers import RejectedDocument, SearchServer
 from focused.search.server_address import ServerAddress
@@ -76,7 +78,8 @@ def update_server(
 
     A page that asks for other conditions or chunks than before is sent anew. ``fresh`` sends
     everything. ``now`` is in seconds since the epoch. Raises StateError when the crawl cannot be
-    read, ConfigurationError if it kept no WARC, SearchError if the server does not answer.
+    read, ConfigurationError if it kept no WARC, SearchError if the server does not answer,
+    ExtractionError if no page could be extracted.
     """
     is_new = server.prepare()
     notes = _notes_file(crawl, address)
@@ -117,6 +120,7 @@ class _Update:
         self._versions = versions
         self._filter = page_filter
         self._chunk_chars = chunk_chars
+        self._failed = 0
         options = msgspec.json.encode([page_filter, chunk_chars])
         self._options = xxhash.xxh3_64_hexdigest(options)
 
@@ -141,9 +145,11 @@ class _Update:
             progress(done, len(missing))
         self._remove(vanished)
         self._server.refresh()
+        if self._failed and self._failed == done == self._versions.count():
+            raise ExtractionError(f"{crawl}: no page could be extracted; none was sent")
 
-    def _version(self, page: SelectedPage) -> str:
-        return f"{self._options} {page_version(page)}"
+    def _version(self, page: SelectedPage, stored: StoredDocument | None = None) -> str:
+        return f"{self._options} {page_version(page, stored)}"
 
     def _send(self, batch: list[tuple[SelectedPage, StoredDocument]]) -> None:
         documents: list[Document] = []
@@ -154,7 +160,8 @@ class _Update:
             units = _WHOLE if self._chunk_chars is None and own else str(len(own))
             ids = {document["id"] for document in own}
             stale += (each for each in _ids(key, self._versions.get(key)) if each not in ids)
-            notes[key] = f"{units} {self._version(page)}"
+            notes[key] = f"{units} {self._version(page, stored)}"
+            self._failed += stored.reason == EXTRACTOR_FAILED
             documents += own
             self.result.empty += not own
         rejected = self._server.send(documents) if documents else []

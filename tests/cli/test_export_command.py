@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
+from focused.web.html import main_text
 from tests.support.corpus_crawl import ARTICLE, crawl_corpus_web
 
 
@@ -82,7 +82,10 @@ def test_a_wrong_value_is_one_line(
 def test_without_its_extra_the_command_names_it(
     crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    def missing() -> None:
+        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
+
+    monkeypatch.setattr(main_text, "_trafilatura", missing)
     result = run(crawl, "--out", tmp_path / "out")
     assert "pip install 'focused-crawler[corpus]'" in result.output
     assert result.exit_code == 2 and not (tmp_path / "out").exists()

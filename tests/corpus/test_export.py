@@ -22,7 +22,7 @@ from focused.corpus.export import CARD_FILE, WORK_FOLDER, ExportResult, export_c
 from focused.corpus.export_options import ExportOptions
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.stored_documents import extract_stored
-from focused.errors import ConfigurationError, StateError
+from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.link_graph.build import build_graph
 from focused.parser_process import HandlerError, ParsingStoppedError
 from focused.topic import Output
@@ -100,6 +100,20 @@ def test_a_corpus_has_the_pages_on_topic_without_duplicates(crawl: Path, tmp_pat
     result = export(crawl, tmp_path / "out")
     assert set(rows(tmp_path / "out")) == {HOME, ARTICLE, GERMAN, EVIL, OTHER}
     assert (result.pages, result.records, result.reasons) == (5, 5, {})
+
+
+def test_an_export_without_any_extracted_page_is_an_error_and_may_be_repeated(
+    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(message: bytes) -> bytes:
+        raise ImportError("lxml.html.clean")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("focused.corpus.stored_documents.extract_stored", fail)
+        with pytest.raises(ExtractionError, match=r"\(internal-error: 5\)"):
+            export(crawl, tmp_path / "out")
+    assert not (tmp_path / "out" / CARD_FILE).exists()
+    assert export(crawl, tmp_path / "out").pages == 5
 
 
 def test_a_record_joins_row_document_links_and_cluster(crawl: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from focused.scrapy_addon.item_documents import (
     extract_fields,
     parse_item_fields,
 )
+from focused.web.html import main_text
 from focused.web.page import FailureKind
 from tests.support.corpus_crawl import ARTICLE, corpus_web
 from tests.support.crawling import crawl, write_topic
@@ -98,8 +98,12 @@ def test_the_setting_is_a_list_or_a_text(value: object, fields: tuple[str, ...])
     assert parse_item_fields(value) == fields  # type: ignore[arg-type]
 
 
+def missing_trafilatura() -> None:
+    raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
+
+
 def test_without_the_extra_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(main_text, "_trafilatura", missing_trafilatura)
     assert parse_item_fields(None) == ()
     with pytest.raises(MissingExtraError, match=r"focused-crawler\[corpus\]"):
         parse_item_fields("text")

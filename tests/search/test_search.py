@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused.errors import ConfigurationError, SearchError
+from focused.errors import ConfigurationError, ExtractionError, SearchError
+from focused.parser_process import HandlerError
 from focused.search.index import UpdateResult, update_index
 from focused.search.indexed_versions import IndexedVersions
 from focused.search.query import CrawlSearch, SearchQuery
+from focused.web.html import main_text
 from tests.support.recorded_web import html
 from tests.support.simulated import Simulation, raw, site, topic
 
@@ -81,7 +84,10 @@ def test_a_title_counts_more_than_the_text(found: Searching) -> None:
 def test_without_the_library_of_main_texts_no_page_is_indexed(
     crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    def missing() -> None:
+        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
+
+    monkeypatch.setattr(main_text, "_trafilatura", missing)
     done = CliRunner().invoke(main, ["search", str(crawl), "whale"])
     assert done.exit_code == 2
     assert "search needs trafilatura" in done.stderr
@@ -190,6 +196,50 @@ def test_pages_that_a_fresh_crawl_lacks_are_removed(growing: Simulation, tmp_pat
     shutil.move(tmp_path / "kept", folder / "search")
     assert update_index(folder, now=0.0).removed == 3
     assert urls(folder) == [SEED]
+
+
+class FailingExtractor:
+    """Stands for a parser process whose extractor cannot be imported."""
+
+    def __init__(self, handler: Any, limits: Any) -> None:
+        pass
+
+    def ask(self, message: bytes) -> bytes:
+        raise HandlerError("No module named 'lxml_html_clean'")
+
+    def __enter__(self) -> FailingExtractor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def update_with_failing_extractor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("focused.corpus.stored_documents.ParserProcess", FailingExtractor)
+        with pytest.raises(ExtractionError, match="no page could be extracted"):
+            update_index(folder, now=0.0)
+
+
+def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(
+    growing: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = growing.topic.output.folder
+    update_with_failing_extractor(folder, monkeypatch)
+    assert urls(folder) == [SEED], "by its title"
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
+    assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
+
+
+def test_an_index_of_a_format_that_noted_failures_as_success_is_made_again(
+    growing: Simulation,
+) -> None:
+    folder = growing.topic.output.folder
+    update_index(folder, now=0.0)
+    with closing(sqlite3.connect(folder / "search" / "indexed.sqlite")) as notes:
+        notes.execute("PRAGMA user_version = 1")
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
+    assert update_index(folder, now=0.0).added == 0
 
 
 def test_a_crawl_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from unicodedata import normalize
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
+from focused.errors import ExtractionError
 from focused.web.html.text_structure import (
     CODE,
     HEADING,
@@ -128,6 +129,23 @@ def _extract(tree: HtmlElement, tables: Mapping[str, str], *, fast: bool) -> tup
             break
         blocks.append(block)
     return tuple(blocks)
+
+
+def require_extraction() -> None:
+    """Raise ModuleNotFoundError without the extra ``corpus``, ExtractionError if it is broken."""
+    # It is imported, not looked for: an installed trafilatura may lack a library of its own.
+    try:
+        _trafilatura()
+        import htmldate  # noqa: F401 -- slow, and an extra
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:
+        if "lxml_html_clean" in str(error):  # lxml turns the missing module into a message
+            raise ModuleNotFoundError(str(error), name="lxml_html_clean") from error
+        raise ExtractionError(
+            f"trafilatura cannot be imported ({error}): "
+            "pip install --force-reinstall 'focused-crawler[corpus]'"
+        ) from error
 
 
 @cache
