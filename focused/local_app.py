@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import ipaddress
 import json
 import secrets
 import signal
@@ -24,6 +23,7 @@ from aiohttp import web
 
 from focused.durations import HOUR_S
 from focused.errors import FocusedError
+from focused.local_server import LocalServer, is_own_name, open_listener
 
 TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
 TOKEN_IDLE_S = 12 * HOUR_S
@@ -103,7 +103,7 @@ class LocalApp:
 
     def _check(self, request: web.Request) -> None:
         """Refuse other host names, other sites, and API requests without the token."""
-        if not self._is_our_name(request.host):
+        if not is_own_name(request.host, self._host):
             raise web.HTTPForbidden(text=f"{request.host} is not a valid host name for this page")
         if request.path not in self._static and _is_from_another_site(request):
             raise web.HTTPForbidden(text="Cross-site requests are refused.")
@@ -116,18 +116,6 @@ class LocalApp:
         if now - self._used_at > TOKEN_IDLE_S:
             raise web.HTTPForbidden(text="The token has expired.")
         self._used_at = now
-
-    def _is_our_name(self, host: str) -> bool:
-        """Accept names that cannot be rebound: addresses and localhost."""
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        name = name.strip("[]").lower()
-        if name in ("localhost", self._host):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
 
     async def _send_file(self, request: web.Request) -> web.Response:
         name, content_type = self._static[request.path]
@@ -171,17 +159,17 @@ async def serve_until_stopped(
 
     Port 0 takes a free one. Raises OSError when the port is taken.
     """
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
-    await runner.setup()
+    listener = open_listener(host, port)
+    server = LocalServer(app)
     try:
-        await web.TCPSite(runner, host, port).start()
+        await server.start(listener)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
                 loop.add_signal_handler(number, stop.set)
         name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{runner.addresses[0][1]}/")
+        ready(f"http://{name}:{server.addresses[0][1]}/")
         await stop.wait()
     finally:
-        await runner.cleanup()
+        await server.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -101,18 +102,24 @@ class FocusedAddon(SessionHolder):
         topic_file = getattr(self._crawler.spider, "topic_file", None)
         if topic_file:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
+        listener: socket.socket | None = None
         try:
             check_settings(settings)
             installed_features()  # raises for one that cannot be imported
             _require_libraries(settings)
             install_replay(settings)
+            listener = _open_metrics_listener(settings)
             with _interruptible(settings):
                 topic = self._attach_session(settings)
         except FocusedError as error:
+            if listener is not None:
+                listener.close()
             _exit_with_error(error, self._crawler)
         except KeyboardInterrupt:
             _print_line("stopped before the crawl started; the same command resumes")
             raise SystemExit(130) from None
+        if self.session is not None:
+            self.session.metrics_listener = listener
         warn_of_ignored(settings, topic)
         _install_components(settings)
         if self.session is not None and self.session.logins is not None:
@@ -311,6 +318,15 @@ def _install_rendering(settings: Settings, crawler: Crawler, session: CrawlSessi
     from focused.scrapy_addon.page_rendering import BrowserRendering
 
     session.rendering = BrowserRendering.from_settings(settings, crawler, session)
+
+
+def _open_metrics_listener(settings: BaseSettings) -> socket.socket | None:
+    """Listen on the port of the metrics, if it is set, before anything takes time."""
+    if settings["FOCUSED_METRICS_PORT"] is None:
+        return None
+    from focused.scrapy_addon.metrics_server import open_metrics_listener
+
+    return open_metrics_listener(settings)
 
 
 def _install_operations(settings: Settings, crawler: Crawler) -> None:

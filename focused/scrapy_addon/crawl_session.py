@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -102,6 +103,7 @@ class CrawlSession:
         self.profile = CrawlProfile()
         self.http_client: HttpClient | None = None  # made for the first request
         self.rendering: PageRendering | None = None  # renders no page without it
+        self.metrics_listener: socket.socket | None = None  # serves no metrics without it
         self._batcher = PageBatcher(lambda: self.group.page_parser())
         self._parser_processes = ParserPool(
             parser_processes,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +28,18 @@ from prometheus_client.registry import Collector
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 
 from focused.errors import ConfigurationError
+from focused.local_server import LocalServer, is_own_name, open_listener
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
 from focused.scrapy_addon.statistics import PREFIX, STATISTICS
 
 logger = logging.getLogger(__name__)
 
 _NAMESPACE = "focused_"
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,30 +123,50 @@ def export_statistics(stats: Mapping[str, Any]) -> Iterator[Metric]:
             yield metric
 
 
+@web.middleware
+async def _refuse_rebound_names(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse names that a page of another site may have rebound to this address."""
+    if not is_own_name(request.host):
+        raise web.HTTPForbidden(text=f"{request.host} is not a valid host name for this page")
+    return await handler(request)
+
+
+def open_metrics_listener(settings: BaseSettings) -> socket.socket | None:
+    """Listen on the configured port, if there is one; raises ConfigurationError if it is taken."""
+    if settings["FOCUSED_METRICS_PORT"] is None:
+        return None
+    host, port = settings["FOCUSED_METRICS_HOST"], settings.getint("FOCUSED_METRICS_PORT")
+    try:
+        return open_listener(host, port)
+    except OSError as error:
+        raise ConfigurationError(
+            f"FOCUSED_METRICS_PORT: cannot listen on {host}:{port}: {error.strerror}. Choose "
+            "another port, or 0 for any free one"
+        ) from error
+
+
 class MetricsServer:
     """The extension that serves ``/metrics`` and ``/health`` while the spider is open.
 
     It runs in the event loop of the crawl, which alone changes the statistics.
     """
 
-    def __init__(self, crawler: Crawler, session: CrawlSession, host: str, port: int) -> None:
+    def __init__(self, crawler: Crawler, session: CrawlSession, listener: socket.socket) -> None:
         self._session = session
-        self._host = host
-        self._port = port
+        self._listener = listener
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(CrawlCollector(crawler, session))
-        app = web.Application()
+        app = web.Application(middlewares=[_refuse_rebound_names])
         app.add_routes([web.get("/metrics", self._metrics), web.get("/health", self._health)])
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        self._server = LocalServer(app)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> MetricsServer:
-        """Create and connect; raises NotConfigured without a port."""
-        settings = crawler.settings
-        if settings["FOCUSED_METRICS_PORT"] is None:
+        """Create and connect; raises NotConfigured without a listening socket."""
+        session = session_of(crawler)
+        if session.metrics_listener is None:
             raise NotConfigured
-        session, port = session_of(crawler), settings.getint("FOCUSED_METRICS_PORT")
-        server = cls(crawler, session, settings["FOCUSED_METRICS_HOST"], port)
+        server = cls(crawler, session, session.metrics_listener)
         crawler.signals.connect(server.opened, signals.spider_opened)
         crawler.signals.connect(server.closed, signals.engine_stopped)
         return server
@@ -149,26 +174,17 @@ class MetricsServer:
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """Host and port that it listens on; the port is chosen if the configured one is 0."""
-        return [(address[0], address[1]) for address in self._runner.addresses]
+        return self._server.addresses
 
     async def opened(self) -> None:
-        """Listen; a port that is in use stops the crawl."""
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
-        except OSError as error:
-            self._session.fail(
-                ConfigurationError(
-                    f"FOCUSED_METRICS_PORT: cannot listen on {self._host}:{self._port}: "
-                    f"{error.strerror}. Choose another port, or 0 for any free one"
-                )
-            )
+        """Answer requests; those that came since the start of the crawl waited."""
+        await self._server.start(self._listener)
         for host, port in self.addresses:
             logger.info("metrics and health at http://%s:%d", host, port)
 
     async def closed(self) -> None:
         """Close the port."""
-        await self._runner.cleanup()
+        await self._server.close()
 
     async def _metrics(self, request: web.Request) -> web.Response:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))

@@ -26,7 +26,8 @@ SPIDER = """
 import asyncio
 import json
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 import scrapy
 
 class Mine(scrapy.Spider):
@@ -46,6 +47,11 @@ class Mine(scrapy.Spider):
             url = f"http://127.0.0.1:{port}/{name}"
             body = await asyncio.to_thread(lambda: urlopen(url).read())
             Path(name).write_bytes(body)
+        rebound = Request(f"http://127.0.0.1:{port}/metrics", headers={"Host": "evil.test"})
+        try:
+            await asyncio.to_thread(urlopen, rebound)
+        except HTTPError as error:
+            Path("rebound").write_text(str(error.code))
 """
 
 
@@ -89,6 +95,10 @@ def test_a_running_crawl_is_healthy(project: Path) -> None:
     assert health["fetched"] == 2
 
 
+def test_a_rebound_name_is_refused(project: Path) -> None:
+    assert (project / "rebound").read_text() == "403"
+
+
 def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
     session = cast(CrawlSession, SimpleNamespace(error_message="the disk is full"))
     assert crawl_health(session) == {"status": "failed", "error": "the disk is full"}
@@ -106,8 +116,12 @@ def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> 
         port = taken.getsockname()[1]
         project = write_project(tmp_path, SPIDER, settings={"FOCUSED_METRICS_PORT": port})
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert f"FOCUSED_METRICS_PORT: cannot listen on 127.0.0.1:{port}" in done.output
-    assert done.stats["fetched"] == 0
+    assert done.status == 2
+    assert "Traceback" not in done.output
+    assert "Spider opened" not in done.output
+    assert done.output.splitlines()[-1].startswith(
+        f"focused: FOCUSED_METRICS_PORT: cannot listen on 127.0.0.1:{port}: Address already in use"
+    )
 
 
 def test_every_metric_exports_a_documented_statistic() -> None:
