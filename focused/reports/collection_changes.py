@@ -16,15 +16,17 @@ from lxml import etree
 
 from focused.archive.archive import Archive, PageRow, page_rows
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
+from focused.crawl.deep_web.form_prober import FormProber
 from focused.crawl.revisits.collection import is_visited_again
 from focused.reports.page_versions import open_state
 from focused.storage.state_store import StateStore
+from focused.topic import DeepWeb
 from focused.web.warc_reader import read_response
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://focused-crawler.invalid/changes")
 _FORBIDDEN_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_HIDDEN = "noindex"
+_HIDDEN = frozenset({"noindex", "feed"})
 
 
 class ChangeKind(StrEnum):
@@ -74,11 +76,17 @@ def read_changes(
 ) -> Sequence[PageChange]:
     """Read the changes that the crawl in ``folder`` found since a time, in order of time.
 
-    Training samples, duplicates and pages that ask not to be indexed are left out. Raises
+    Training samples, duplicates, pages that ask not to be indexed, and what only leads to pages
+    (feeds, sitemaps, lists of repositories, results of search forms) are left out. Raises
     :class:`StateError` when the folder cannot be read.
     """
     with open_state(folder) as store:
-        found = [*_new_pages(store, since), *_changed_pages(store, folder, since)]
+        prober = FormProber(DeepWeb(()), (), store.tables, lambda url, now: False)
+        found = [
+            change
+            for change in (*_new_pages(store, since), *_changed_pages(store, folder, since))
+            if not prober.is_results_page(change.url)
+        ]
     kept = (change for change in found if change.on_topic or not relevant_only)
     return sorted(kept, key=lambda change: change.at)
 
@@ -141,7 +149,7 @@ def _redirect_target(folder: Path, visit: VisitRow) -> str | None:
 
 
 def _is_listed(row: PageRow) -> bool:
-    return is_visited_again(row) and row.outcome != _HIDDEN and not row.training
+    return is_visited_again(row) and row.outcome not in _HIDDEN and not row.training
 
 
 def to_json_line(change: PageChange) -> str:

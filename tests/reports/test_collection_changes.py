@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from focused.reports.collection_changes import (
     to_json_line,
 )
 from focused.reports.page_versions import export_changes
+from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
+from tests.crawl.test_oai_repository import PapersSite
 from tests.support.continuous_crawl import (
     BACK,
     DAY_S,
@@ -30,8 +33,11 @@ from tests.support.continuous_crawl import (
     SHIPS,
     TARGET,
 )
-from tests.support.simulated import START
+from tests.support.oai_repository import BASE
+from tests.support.search_site import HOST, ROOT, SearchSite
+from tests.support.simulated import START, Simulation, topic
 
+EVERY_PAGE = Scope(near_duplicates=False)
 ATOM = "{http://www.w3.org/2005/Atom}"
 HARVESTED = START + DAY_S
 
@@ -70,6 +76,24 @@ def test_a_page_that_stays_gone_is_no_news(living_crawl: Path) -> None:
 def test_off_topic_pages_can_be_left_out(living_crawl: Path) -> None:
     assert ("changed", SHIPS) in changes(living_crawl)
     assert ("changed", SHIPS) not in changes(living_crawl, relevant_only=True)
+
+
+def test_lists_of_a_repository_are_no_pages(tmp_path: Path) -> None:
+    crawl = Simulation(topic(tmp_path, BASE, scope=EVERY_PAGE), PapersSite())  # type: ignore[arg-type]
+    crawl.run().close()
+    found = {url for _, url in changes(crawl.topic.output.folder, START)}
+    assert found and not any(url.startswith(BASE) for url in found)
+
+
+def test_results_of_a_search_form_are_no_pages(tmp_path: Path) -> None:
+    searched = topic(tmp_path, ROOT, scope=EVERY_PAGE, deep_web=DeepWeb((HOST,), queries=5))
+    searched = replace(searched, training=replace(searched.training, keywords=("whale*",)))
+    site = SearchSite()
+    crawl = Simulation(searched, site)  # type: ignore[arg-type]
+    crawl.run().close()
+    found = {url for _, url in changes(crawl.topic.output.folder, START)}
+    assert site.queries and found & site.relevant
+    assert not any("/find?" in url for url in found)
 
 
 def test_a_change_has_its_size_and_a_moved_page_its_target(living_crawl: Path) -> None:
