@@ -195,16 +195,22 @@ def _state_lines(timeline: PageTimeline, now: float) -> list[str]:
     next_change = timeline.next_change_at
     probability = timeline.change_probability(now)
     if timeline.change_rate:
-        lines.append(
-            f"change rate {timeline.change_rate:.3g} a day: "
-            f"a change every {1 / timeline.change_rate:,.1f} days"
-        )
+        lines.append(f"change rate: {describe_rate(timeline.change_rate)}")
     if next_change is not None and probability is not None:
         lines.append(
             f"next change expected {_format_time(next_change)}; changed since the last visit with "
             f"probability {probability:.0%}"
         )
     return lines
+
+
+def describe_rate(per_day: float) -> str:
+    """Return how often a page changes; rates above one an hour are estimates without use."""
+    if per_day > DAY_S / HOUR_S:
+        return "more than once an hour"
+    if per_day >= 1:
+        return f"{per_day:.1f} a day"
+    return f"a change every {1 / per_day:,.1f} days"
 
 
 def list_changes(

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.cli.report_actions import parse_when
+from focused.cli.report_actions import describe_rate, parse_when
 from focused.errors import ConfigurationError
 from tests.support.continuous_crawl import HOME, NEWS
 
@@ -23,6 +23,19 @@ def test_a_history_shows_each_version(living_crawl: Path) -> None:
     assert done.exit_code == 0, done.output
     for text in (NEWS, "first seen 1970-01-12", "change rate", "next change expected", "changed"):
         assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("per_day", "words"),
+    [
+        (1_370.0, "more than once an hour"),
+        (2.5, "2.5 a day"),
+        (1.0, "1.0 a day"),
+        (0.1, "a change every 10.0 days"),
+    ],
+)
+def test_a_change_rate_is_worded_by_its_size(per_day: float, words: str) -> None:
+    assert describe_rate(per_day) == words
 
 
 def test_a_history_can_show_what_differs(living_crawl: Path) -> None:
