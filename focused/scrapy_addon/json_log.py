@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import logging
 import sys
+from datetime import datetime
+from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 _FIELDS = {"levelname": "level", "name": "logger"}
+_PLAIN = (str, int, float, datetime, type(None))
+
+
+class _PlainJsonFormatter(JsonFormatter):
+    """Leaves out objects: Scrapy attaches spider, crawler and others to its records."""
+
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        plain = {
+            name: getattr(each, "name", each) if isinstance(each, Spider) else each
+            for name, each in log_data.items()
+        }
+        return {name: each for name, each in plain.items() if isinstance(each, _PLAIN)}
 
 
 def make_json_formatter() -> logging.Formatter:
     """Return the formatter: ``time`` (ISO 8601, UTC), ``level``, ``logger``, ``message``.
 
-    An exception's traceback is in ``exc_info``.
+    An exception's traceback is in ``exc_info``. Other attributes of a record are kept if they are
+    texts, numbers or truth values; a spider gives its name.
     """
-    return JsonFormatter(
+    return _PlainJsonFormatter(
         "%(levelname)s %(name)s %(message)s", rename_fields=_FIELDS, timestamp="time"
     )
 

@@ -6,6 +6,8 @@ import json
 import logging
 from pathlib import Path
 
+from scrapy import Spider
+
 from focused.scrapy_addon.json_log import make_json_formatter
 from tests.support.own_project import Ran, crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -59,6 +61,14 @@ def test_a_message_of_several_lines_stays_on_one() -> None:
     assert "\n" not in line
     assert "\x1b" not in line
     assert json.loads(line)["message"] == "one\ntwo \x1b[31m"
+
+
+def test_attributes_that_are_objects_are_left_out_and_a_spider_gives_its_name() -> None:
+    record = logging.LogRecord("a.b", logging.INFO, "", 0, "text", (), None)
+    record.__dict__.update(spider=Spider("mine"), crawler=object(), code=7)
+    found = json.loads(make_json_formatter().format(record))
+    assert found.keys() == {"time", "level", "logger", "message", "spider", "code"}
+    assert (found["spider"], found["code"]) == ("mine", 7)
 
 
 def test_times_are_in_utc() -> None:
