@@ -373,8 +373,15 @@ def _name_options(message: str, options: NewTopicOptions) -> str:
 def _read_seeds(options: NewTopicOptions) -> list[str]:
     try:
         lines = options.seeds.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--seeds {options.seeds}: cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigurationError(
+            f"--seeds {options.seeds}: cannot be read: {error.strerror or error}"
+        ) from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigurationError(
+            f"--seeds {options.seeds}: line {line} is not UTF-8; save the file in UTF-8"
+        ) from error
     return [seed for line in lines if (seed := line.split("#")[0].strip())]
 
 

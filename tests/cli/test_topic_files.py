@@ -66,6 +66,12 @@ def test_seeds_that_are_none_are_reported_by_the_file_they_stand_in(idea: NewTop
     assert not files(idea)
 
 
+def test_seeds_that_are_no_utf_8_are_reported_with_the_line(idea: NewTopicOptions) -> None:
+    idea.seeds.write_bytes("https://a.test/\nhttps://a.test/\xe9\n".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=r"--seeds .*seeds\.txt: line 2 is not UTF-8"):
+        write_topic_files(idea)
+
+
 def test_the_same_idea_continues_with_what_was_begun(idea: NewTopicOptions) -> None:
     write_topic_files(idea)
     before = files(idea)
