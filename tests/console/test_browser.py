@@ -124,7 +124,7 @@ def search_pages(window: Any, words: str = "") -> None:
 
     def is_found() -> bool:
         window.find_element("css selector", "#page-filter button").click()
-        return bool(window.find_elements("css selector", "#page-table button"))
+        return bool(window.find_elements("css selector", "#page-table td button"))
 
     until(window, is_found)
 
@@ -133,7 +133,7 @@ def open_page(window: Any, index: int = 0) -> None:
     """Open a page of the table, which may be filled anew meanwhile."""
 
     def click() -> bool:
-        window.find_elements("css selector", "#page-table button")[index].click()
+        window.find_elements("css selector", "#page-table td button")[index].click()
         return True
 
     until(window, click)
@@ -193,12 +193,12 @@ def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any)
     assert "http://h2.test/0" in text(console, "#details-in-links")
     assert "pages link here" in text(console, "#graph-text")
     first = text(console, "#details-url")
-    console.find_element("css selector", "#details-in-links button").click()
+    console.find_element("css selector", "#details-in-links td button").click()
     until(console, lambda: text(console, "#details-url") != first)
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     try:
-        console.find_element("css selector", "#details-links button").click()
+        console.find_element("css selector", "#details-links td button").click()
         until(console, lambda: console.find_elements("css selector", "#graph svg path"))
         script = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
         dialog = console.find_element("id", "details")
@@ -229,10 +229,10 @@ def test_the_link_graph_is_built_and_shows_hubs_and_authorities(console: Any) ->
     open_tab(console, "links")
     until(console, lambda: "No link graph yet" in text(console, "#graph-state"))
     console.find_element("id", "build-graph").click()
-    until(console, lambda: console.find_elements("css selector", "#authorities button"))
+    until(console, lambda: console.find_elements("css selector", "#authorities td button"))
     assert "pages and" in text(console, "#graph-state")
     assert text(console, "#graph-failure") == ""
-    console.find_element("css selector", "#hubs button").click()
+    console.find_element("css selector", "#hubs td button").click()
     until(console, lambda: console.find_element("id", "details").is_displayed())
     assert errors(console) == []
 
@@ -275,7 +275,7 @@ def test_a_crawl_is_paused_and_resumed(console: Any, running: RunningCrawl) -> N
 def test_a_boost_is_logged_and_undone(console: Any) -> None:
     send_form(console, "move-links", host="h5.test", by="3")
     until(console, lambda: "by +3" in text(console, "#action-table"))
-    console.find_element("css selector", "#action-table button").click()
+    console.find_element("css selector", "#action-table td button").click()
     until(console, lambda: "by -3" in text(console, "#action-table"))
     until(console, lambda: "undone" in text(console, "#action-table"))
 
@@ -300,6 +300,70 @@ def test_seeds_budget_and_delay_are_changed(console: Any) -> None:
     until(console, lambda: "the delay is 2 s" in text(console, "#action-table"))
     open_tab(console, "overview")
     until(console, lambda: value(console, "Fetched").endswith("of 1,500"))
+
+
+def test_an_empty_field_of_the_budget_keeps_its_limit(console: Any) -> None:
+    send_form(console, "change-budget", pages="1600", hours="7")
+    until(console, lambda: "1,600 pages or 7.0 hours" in text(console, "#action-table"))
+    hours = console.find_element("css selector", "form[data-action=change-budget] [name=hours]")
+    until(console, lambda: hours.get_property("value") == "7")
+    send_form(console, "change-budget", pages="1700", hours="")
+    until(console, lambda: "1,700 pages or 7.0 hours" in text(console, "#action-table"))
+    send_form(console, "change-budget", pages="", hours="0")
+    until(
+        console, lambda: text(console, "#action-table td + td + td") == "the budget is 1,700 pages"
+    )
+
+
+def column(window: Any, table: str, index: int) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)"
+    found: list[str] = window.execute_script(script, f"#{table} td:nth-child({index})")
+    return found
+
+
+def test_a_click_on_a_heading_sorts_its_column_and_another_reverses_it(console: Any) -> None:
+    open_tab(console, "hosts")
+    until(console, lambda: column(console, "host-table", 1))
+    heading = console.find_element("css selector", "#host-table th:nth-child(1)")
+    heading.find_element("tag name", "button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    hosts = column(console, "host-table", 1)
+    heading.find_element("tag name", "button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert column(console, "host-table", 1) == hosts[::-1] != hosts
+
+
+def test_numbers_are_sorted_as_numbers(console: Any) -> None:
+    open_tab(console, "hosts")
+    until(console, lambda: column(console, "host-table", 2))
+    console.find_element("css selector", "#host-table th:nth-child(2) button").click()
+    pages = [int(each.replace(",", "")) for each in column(console, "host-table", 2)]
+    assert pages == sorted(pages)
+
+
+def test_charts_have_legends(console: Any) -> None:
+    assert [text(console, f"#{name} + .key") for name in ("harvest-chart", "speed-chart")] == [
+        "Pages on topic (left) Harvest rate of the last 100 pages (right)",
+        "Pages a second (left) Kilobytes a second (right)",
+    ]
+
+
+def test_tabs_are_one_row_on_a_phone_and_titles_keep_words_whole(console: Any) -> None:
+    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    search_pages(console)
+    console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        open_tab(console, "pages")
+        tops = console.execute_script(
+            "return [...document.querySelectorAll('#tabs button')].map((tab) => tab.offsetTop)"
+        )
+        assert len(set(tops)) == 1
+        title = console.execute_script(
+            "return document.querySelector('#page-table td').getBoundingClientRect().width"
+        )
+        assert title >= 200
+    finally:
+        console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:

@@ -43,6 +43,45 @@
       }
       return row;
     }));
+    sortRows(element(table));
+  }
+
+  // Sorting: the shown rows, by a column. A table that is filled again keeps its order.
+
+  function makeSortable(table) {
+    [...table.tHead.rows[0].cells].forEach((heading, column) => {
+      if (!heading.textContent) return;
+      const button = node("button", heading.textContent, { type: "button" });
+      heading.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const direction = heading.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        heading.setAttribute("aria-sort", direction);
+        sortRows(table);
+      });
+    });
+  }
+
+  function sortRows(table) {
+    const headings = table.tHead ? [...table.tHead.rows[0].cells] : [];
+    const column = headings.findIndex((heading) => heading.hasAttribute("aria-sort"));
+    if (column < 0) return;
+    const sign = headings[column].getAttribute("aria-sort") === "ascending" ? 1 : -1;
+    const rows = [...table.tBodies[0].rows].map((row) => [sortKey(row.cells[column]), row]);
+    rows.sort(([a], [b]) => (a === "") - (b === "") || sign * compareKeys(a, b));
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+  }
+
+  // The number or the text of a cell; empty for one without a value, which stays last.
+  function sortKey(cell) {
+    const marked = cell.querySelector("[data-sort]");
+    const text = (marked ? marked.dataset.sort : cell.textContent).trim();
+    const value = Number(text.replace(/,/g, "").replace(/ \(.*\)$/, ""));
+    return text === "–" || text === "" ? "" : Number.isNaN(value) ? text : value;
+  }
+
+  function compareKeys(a, b) {
+    return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
   }
 
   function notice(text) {
@@ -144,6 +183,7 @@
     if (event.curve) showHarvest(event.curve);
     if (live && live.pages_per_s !== undefined) showSpeed(live);
     showActions(event.actions);
+    if (live && live.budget) prefillForms(live);
   }
 
   // A crawl that was killed has no totals, but rows.
@@ -249,6 +289,7 @@
       element(each).hidden = !selected;
       element(`tab-${each}`).setAttribute("aria-selected", String(selected));
       element(`tab-${each}`).tabIndex = selected ? 0 : -1;
+      if (selected) element(`tab-${each}`).scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     if (name === "pages") showPages();
     if (name === "search") showSearch();
@@ -487,10 +528,25 @@
     return command;
   }
 
+  // A field that nobody has edited shows its default value, and so does each after a reset.
+  function prefillForms(live) {
+    const budget = document.querySelector("[data-action=change-budget]").elements;
+    for (const name of ["pages", "hours"]) budget[name].defaultValue = live.budget[name] || "";
+    document.querySelector("[data-action=change-delay]").elements.delay_s.defaultValue = live.delay_s;
+  }
+
+  // The command replaces the whole budget: fields that were left empty keep their limits.
+  function changedBudget(command) {
+    const budget = { ...(last && last.live && last.live.budget), ...command };
+    for (const name of ["pages", "hours"]) if (!budget[name]) delete budget[name];
+    return budget;
+  }
+
   async function submit(event) {
     event.preventDefault();
     const form = event.target;
-    const command = commandOf(form);
+    const given = commandOf(form);
+    const command = given.action === "change-budget" ? changedBudget(given) : given;
     const question = "Dropped links are not fetched, and cannot be brought back here. Drop them?";
     if (command.action === "drop-links" && !confirm(question)) return;
     if (await send(command)) form.reset();
@@ -506,7 +562,8 @@
       const { action: kind, ...values } = action.command;
       const given = Object.entries(values).filter(([, value]) => value !== null && String(value) !== "")
         .map(([name, value]) => `${name} ${value}`).join(", ");
-      const cells = [new Date(action.at * 1000).toLocaleTimeString(), `${kind} ${given}`, action.error || action.message];
+      const at = node("span", new Date(action.at * 1000).toLocaleTimeString(), { "data-sort": action.at });
+      const cells = [at, `${kind} ${given}`, action.error || action.message];
       if (!action.undo || undone.has(action.id) || !last.is_running) return [...cells, undone.has(action.id) ? "undone" : ""];
       const button = node("button", "Undo", { type: "button" });
       button.addEventListener("click", () => send({ ...action.undo, undoes: action.id }));
@@ -557,6 +614,7 @@
     element("update-index").addEventListener("click", updateIndex);
     element("earlier").addEventListener("click", () => { offset = Math.max(0, offset - PAGE_SIZE); showPages(); });
     element("later").addEventListener("click", () => { offset += PAGE_SIZE; showPages(); });
+    for (const table of document.querySelectorAll("table")) if (table.tHead) makeSortable(table);
     for (const form of document.querySelectorAll("#forms form")) form.addEventListener("submit", submit);
     await listCrawls();
     if (crawls.length) choose(Math.max(0, crawls.findIndex((crawl) => crawl.is_running)));
