@@ -10,6 +10,7 @@
     ├── LabelError              fix the label file, or end the other session
     ├── ComparisonError         name another comparison, or compare again
     └── StateError              the crawl folder is damaged, foreign or in use
+        └── StateFormatError    it was written by a version with another format
 
 A failure of a single page is not an exception: it is a :class:`focused.web.page.Failed`,
 which is counted and reported and never stops a crawl. Every message says what is wrong,
@@ -73,6 +74,10 @@ class ComparisonError(FocusedError):
 
 class StateError(FocusedError):
     """A crawl folder is damaged, belongs to another crawl, or is in use."""
+
+
+class StateFormatError(StateError):
+    """A crawl folder was written by a version of the crawler with another format."""
 
 
 class ExchangeError(FocusedError):

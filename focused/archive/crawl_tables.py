@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from focused.archive.page_history import count_visits
 from focused.archive.parquet import write_parquet_files
-from focused.errors import StateError
+from focused.errors import StateError, StateFormatError
 from focused.storage.state_store import StateStore
 
 
@@ -26,7 +26,8 @@ def open_tables(folder: Path) -> Iterator[Path]:
     """Yield a folder with up-to-date Parquet files: the crawl's own, or a temporary one.
 
     A temporary export is needed where the crawl's own files lack rows: it was killed, is still
-    running, or writes no Parquet. Raises :class:`StateError` when the crawl cannot be read.
+    running, or writes no Parquet. Of a state that another version wrote, the crawl's own files are
+    used. Raises :class:`StateError` when the crawl cannot be read.
     """
     if not folder.is_dir():
         raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
@@ -37,14 +38,24 @@ def open_tables(folder: Path) -> Iterator[Path]:
     with ExitStack() as stack:
         own = folder
         if (folder / "state" / "data.mdb").is_file():
-            with StateStore.open_for_reading(folder / "state") as (store, _):
-                pages, visits = store.tables.count("pages"), count_visits(store.tables)
-                if _count_rows(folder / "pages.parquet") != pages or (
-                    visits and _count_rows(folder / "visits.parquet") != visits
-                ):
-                    own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
-                    write_parquet_files(store.tables, own)
+            try:
+                own = _up_to_date(folder, stack)
+            except StateFormatError:
+                if _count_rows(folder / "pages.parquet") is None:
+                    raise
         yield own
+
+
+def _up_to_date(folder: Path, stack: ExitStack) -> Path:
+    with StateStore.open_for_reading(folder / "state") as (store, _):
+        pages, visits = store.tables.count("pages"), count_visits(store.tables)
+        if _count_rows(folder / "pages.parquet") == pages and (
+            not visits or _count_rows(folder / "visits.parquet") == visits
+        ):
+            return folder
+        own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
+        write_parquet_files(store.tables, own)
+        return own
 
 
 def _count_rows(path: Path) -> int | None:

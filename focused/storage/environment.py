@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import lmdb
 import msgspec
 
-from focused.errors import StateError
+from focused.errors import StateError, StateFormatError
 from focused.storage import journal
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
@@ -127,11 +127,19 @@ def compare_identity(
 ) -> None:
     """Raise StateError when ``found`` is not ``identity``.
 
-    A key that ``found`` lacks was not stored yet when the folder was made.
+    A key that ``found`` lacks was not stored yet when the folder was made. Another format is a
+    :class:`StateFormatError`.
     """
     if found is None:
         raise damaged_error(folder, ValueError("it holds another program's tables"))
     for key, value in identity.items():
+        if key == "format" and found.get(key, value) != value:
+            raise StateFormatError(
+                f"{folder} was written by another version of the crawler: its format is "
+                f"{found.get(key)!r}, not {value!r}. The commands report, export, search, why and "
+                "graph read the Parquet and WARC files beside it; to crawl, choose another "
+                "output.folder, or move this one away."
+            )
         if found.get(key, value) != value:
             raise StateError(
                 f"{folder} holds another crawl: its {key} is {found.get(key)!r}, "
