@@ -371,7 +371,7 @@ class LinkFilter:
         self.mirrors = mirrors
         self.traps = traps
         self._obeys_nofollow = nofollow
-        self.features: list[LinkRefusal] = []
+        self.refusals: list[LinkRefusal] = []
         """Why features refuse a link of a page, in the order in which they are asked."""
 
     def refusal_reason(self, url: str, depth: int) -> str | None:
@@ -380,8 +380,8 @@ class LinkFilter:
             self._filter.refusal_reason(url, depth), url
         ) or self._host_policy.closed(url)
         if reason is None and depth > 0:
-            refusals = (refuse(url) for refuse in self.features)
-            reason = next(filter(None, refusals), None) or self.traps.refusal_reason(url)
+            found = (refuse(url) for refuse in self.refusals)
+            reason = next(filter(None, found), None) or self.traps.refusal_reason(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
@@ -420,7 +420,7 @@ class LinkFilter:
             self._filter.is_open(host, depth)
             and self._host_policy.is_open(host)
             and self.traps.is_open(host)
-            and (depth == 0 or not self.features)
+            and (depth == 0 or not self.refusals)
         )
 
 

@@ -6,7 +6,7 @@ no feature. A feature imports what it needs in ``connect``: one that is off is n
 
 A feature gives :class:`FeatureParts`, and registers at three lists of :class:`CrawlCore`:
 
-- ``core.link_filter.features`` gets a function that returns why a link of a page is not queued;
+- ``core.link_filter.refusals`` gets a function that returns why a link of a page is not queued;
 - ``core.state.before_commit`` gets a function that writes what the feature holds in memory;
 - ``core.whole_responses`` gets a function that tells whether the pages of a host are requested
   without conditions, since "not modified" says nothing of them.
@@ -18,22 +18,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from focused.crawl.crawl_state import CrawlState
+from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.listeners import SettledPageListener
 from focused.crawl.policy import Policy
+from focused.crawl.purposes import HostAccess, RequestHandler
+from focused.crawl.responses import ResponseProcessor
+from focused.crawl.spam_filter import SpamFilter
 from focused.crawl.stop_conditions import CrawlPacer, UnpacedCrawl
+from focused.crawl.traps.trap_filter import TrapFilter
 from focused.errors import ConfigurationError
 from focused.topic import Topic
-
-if TYPE_CHECKING:
-    # These modules need this one, for the type of a crawl's parts.
-    from focused.crawl.crawl_state import CrawlState
-    from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
-    from focused.crawl.purposes import HostAccess, RequestHandler
-    from focused.crawl.responses import ResponseProcessor
-    from focused.crawl.spam_filter import SpamFilter
-    from focused.crawl.traps.trap_filter import TrapFilter
 
 ENTRY_POINT_GROUP = "focused.features"
 

@@ -24,5 +24,5 @@ def connect(core: CrawlCore) -> FeatureParts:
     prober = FormProber(
         topic.deep_web, topic.training.keywords, core.state.store.tables, core.enqueuer.offer_feed
     )
-    core.link_filter.features.append(lambda url: REFUSAL if prober.is_results_page(url) else None)
+    core.link_filter.refusals.append(lambda url: REFUSAL if prober.is_results_page(url) else None)
     return FeatureParts(listeners=[prober])

@@ -58,7 +58,7 @@ def is_on(topic):
 
 def connect(core):
     visitor = Visitor(core)
-    core.link_filter.features.append(lambda url: "printed" if "/print/" in url else None)
+    core.link_filter.refusals.append(lambda url: "printed" if "/print/" in url else None)
     return FeatureParts(
         handlers={"look-again": visitor},
         listeners=[visitor],
