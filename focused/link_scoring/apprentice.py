@@ -44,8 +44,9 @@ from focused.link_scoring.protocols import (
 from focused.link_scoring.running_means import PositionMeans, WordMeans, position_key
 from focused.text.documents import HashedPage, hash_page
 from focused.text.tokens import url_words
+from focused.web.host_names import registered_domain
 from focused.web.page import Link, Page
-from focused.web.urls import path_depth
+from focused.web.urls import host_of, path_depth
 
 _MAX_PAGE_WORDS = 400
 _MAX_PAGE_CHARS = 5_000
@@ -78,18 +79,26 @@ class Apprentice:
         without: Sequence[str] = (),
         learns: bool = True,
         depth_penalty: float = DEPTH_PENALTY,
+        discounts_meaning: bool = True,
     ) -> None:
         """``without`` names features to ignore, for ablations.
 
         ``learns`` False freezes the prior; running means of words and positions are still updated.
-        ``depth_penalty`` is in nats per level of the path. Raises ConfigurationError if the prior
-        cannot be loaded.
+        ``depth_penalty`` is in nats per level of the path. With ``discounts_meaning``, on a single
+        site, links whose meaning is unlike the topic's are not ranked lower for it before the topic
+        is found. Raises ConfigurationError if the prior cannot be loaded.
         """
         self._classifier = classifier
         self.prior = prior or load_link_prior()
         self._linear_model = LinearModel(
-            self.prior, without, learns=learns, depth_penalty=depth_penalty
+            self.prior,
+            without,
+            learns=learns,
+            depth_penalty=depth_penalty,
         )
+        self._may_discount_meaning = discounts_meaning
+        # The site of all examples; "" before the first, None when there are several.
+        self._only_site: str | None = ""
         self._link_words = WordMeans()
         self._page_words = WordMeans()
         self._sibling_means = PositionMeans()
@@ -103,6 +112,7 @@ class Apprentice:
         without: Sequence[str] = (),
         learns: bool = True,
         depth_penalty: float = DEPTH_PENALTY,
+        discounts_meaning: bool = True,
     ) -> Apprentice:
         """Return a new apprentice with the same classifier and, by default, the same prior."""
         return Apprentice(
@@ -111,6 +121,7 @@ class Apprentice:
             without=without,
             learns=learns,
             depth_penalty=depth_penalty,
+            discounts_meaning=discounts_meaning,
         )
 
     def score(self, context: PageContext, links: Sequence[Link]) -> ScoredLinks:
@@ -151,7 +162,7 @@ class Apprentice:
             tag_path_keys[i] = other.tag_path_key
         rows[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
         rows = round_precision(rows, np.float16)
-        scores, rank_score = self._linear_model.predict(rows, static_features.levels[indices])
+        scores, rank_score = self._predict(rows, static_features.levels[indices])
         return MergedScores(scores, rows, rank_score, merged.is_best_inlink, tag_path_keys)
 
     def _static_features_of(
@@ -189,7 +200,7 @@ class Apprentice:
         tag_path_keys = [link.tag_path_key for link in links]
         rows[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
         rows = round_precision(rows, np.float16)
-        scores, rank_score = self._linear_model.predict(rows, _url_levels(links))
+        scores, rank_score = self._predict(rows, _url_levels(links))
         columns = zip(scores.tolist(), rank_score.tolist(), map(tuple, rows.tolist()), strict=True)
         return [UpdatedScore(*each) for each in columns]
 
@@ -218,8 +229,13 @@ class Apprentice:
         )
         row[FEATURE_INDEX["tag_path"]] = self._tag_path_means.features_of(link.tag_path_key, rate)
         rows = round_precision(rows, np.float16)
-        scores, rank_score = self._linear_model.predict(rows, _url_levels([link]))
+        scores, rank_score = self._predict(rows, _url_levels([link]))
         return UpdatedScore(scores.item(), rank_score.item(), tuple(rows[0].tolist()))
+
+    def _predict(self, rows: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # Among several sites such a meaning tells which of them to leave.
+        discounts = self._may_discount_meaning and self._only_site is not None
+        return self._linear_model.predict(rows, levels, discounts_meaning=discounts)
 
     def calibrate_scores(self, scores: FloatArray) -> FloatArray:
         """Return calibrated scores of links with features, shape (n,), in the same order."""
@@ -253,6 +269,9 @@ class Apprentice:
         relevance = example.relevance
         tempered = relevance if example.tempered is None else example.tempered
         self._linear_model.learn(example.features, relevance, tempered)
+        if self._only_site is not None:
+            site = registered_domain(host_of(example.url))
+            self._only_site = site if self._only_site in ("", site) else None
         self._page_words.learn(np.frombuffer(example.words, "<u4"), relevance)
         if not example.features:  # a seed has no link
             return
@@ -266,6 +285,7 @@ class Apprentice:
         return msgspec.msgpack.encode(
             {
                 **self._linear_model.state(),
+                "only_site": self._only_site,
                 "link_words": self._link_words.state(),
                 "page_words": self._page_words.state(),
                 "siblings": self._sibling_means.state(),
@@ -277,6 +297,7 @@ class Apprentice:
         """Restore what :meth:`state` returned."""
         kept: dict[str, Any] = msgspec.msgpack.decode(state)
         self._linear_model.restore(kept)
+        self._only_site = kept.get("only_site")  # states of earlier versions have none
         self._link_words = WordMeans.restored(kept["link_words"])
         self._page_words = WordMeans.restored(kept["page_words"])
         self._sibling_means = PositionMeans.restored(kept["siblings"])

@@ -5,8 +5,8 @@ labelled webs; they are shipped. Its card names these webs: a crawl must not be 
 that its link scorer was fitted on.
 
 :class:`LinearModel` turns link features into scores (probabilities) and rank scores. While
-the crawl has found little, links near their host's root are ranked first: the depth penalty
-lowers the rank score, not the probability.
+the crawl has found little, links near their host's root are ranked first, and on a single site a
+meaning unlike the topic's counts for little. Both change the rank score, not the probability.
 
 :class:`OnlineUpdate` is Bayesian logistic regression with the prior's log-odds as a fixed
 offset and a Gaussian around zero. It is refitted to the last examples at intervals.
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from focused.classifier.calibration import expit
 from focused.errors import ConfigurationError
-from focused.link_scoring.link_features import FEATURE_NAMES, round_precision
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES, round_precision
 from focused.link_scoring.newton import fit_newton
 from focused.link_scoring.recalibration import ScoreRecalibration
 
@@ -117,6 +117,7 @@ def _validate_prior(name: str, prior_file: LinkPriorFile, where: str) -> LinkPri
 # Measured on recorded webs from seeds off topic (docs/explanation/apprentice.md).
 DEPTH_PENALTY = 0.5
 _RELEVANCE_TO_HALVE_PENALTY = 3.0
+_MEANING = [FEATURE_INDEX[name] for name in ("anchor_meaning", "context_meaning", "url_meaning")]
 _MAX_LOG_ODDS = 12.0
 
 FloatArray = NDArray[np.float64]
@@ -126,7 +127,12 @@ class LinearModel:
     """The current weights of one crawl."""
 
     def __init__(
-        self, prior: LinkPrior, without: Sequence[str], *, learns: bool, depth_penalty: float
+        self,
+        prior: LinkPrior,
+        without: Sequence[str],
+        *,
+        learns: bool,
+        depth_penalty: float,
     ) -> None:
         """See :class:`focused.link_scoring.apprentice.Apprentice`."""
         self._prior = prior
@@ -137,19 +143,27 @@ class LinearModel:
         self._recalibration = ScoreRecalibration()
         self._relevance_found = 0.0
 
-    def predict(self, rows: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def predict(
+        self, rows: FloatArray, levels: FloatArray, *, discounts_meaning: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """Return scores and rank scores of feature rows, rounded as they are stored, shape (n,).
 
         ``rows`` has shape (n, features); ``levels``, shape (n,), are the depths of the URL paths.
+        With ``discounts_meaning`` a meaning unlike the topic's lowers no rank score before the
+        topic is found.
         """
         log_odds = self._log_odds(rows)
-        # The depth penalty decreases with the relevance found, in nats.
-        penalty_factor = _RELEVANCE_TO_HALVE_PENALTY / (
+        # Depth penalty and discount decrease with the relevance found, in nats.
+        search_factor = _RELEVANCE_TO_HALVE_PENALTY / (
             _RELEVANCE_TO_HALVE_PENALTY + self._relevance_found
         )
-        penalty = self._depth_penalty * penalty_factor * levels
+        rank_scores = log_odds - self._depth_penalty * search_factor * levels
+        if discounts_meaning:
+            # The way to the topic leads over pages that mean something else.
+            weights = self._weights[_MEANING]
+            rank_scores -= search_factor * (np.minimum(rows[:, _MEANING], 0.0) @ weights)
         return round_precision(expit(log_odds), np.float32), round_precision(
-            log_odds - penalty, np.float32
+            rank_scores, np.float32
         )
 
     def calibrate(self, scores: FloatArray) -> FloatArray:
@@ -181,9 +195,13 @@ class LinearModel:
         self._online_update.restore(state["correction"])
         self._recalibration.restore(state["recalibration"])
 
+    @property
+    def _weights(self) -> FloatArray:
+        weights: FloatArray = (self._prior.weights + self._online_update.weights) * self._used
+        return weights
+
     def _log_odds(self, rows: FloatArray) -> FloatArray:
-        weights = (self._prior.weights + self._online_update.weights) * self._used
-        log_odds = self._prior.bias + self._online_update.bias + rows @ weights
+        log_odds = self._prior.bias + self._online_update.bias + rows @ self._weights
         return np.asarray(np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS))
 
 

@@ -75,6 +75,14 @@ def without_tunnelling(inputs: PolicyInputs) -> Policy:
     )
 
 
+def without_meaning_discount(inputs: PolicyInputs) -> Policy:
+    """Rank links lower for a meaning unlike the topic's from the first page on, on any site."""
+    return _focused_policy(
+        "focused-without-meaning-discount",
+        _built_in_apprentice(inputs).variant(discounts_meaning=False),
+    )
+
+
 def without_exploration(inputs: PolicyInputs) -> Policy:
     """Rank hosts by their best link, without an exploration bonus."""
     return _focused_policy(
@@ -93,6 +101,7 @@ ABLATIONS: Mapping[str, PolicyFactory] = MappingProxyType(
         "focused-without-prior": without_prior,
         "focused-without-learning": without_learning,
         "focused-without-tunnelling": without_tunnelling,
+        "focused-without-meaning-discount": without_meaning_discount,
         "focused-without-exploration": without_exploration,
     }
 )
