@@ -63,6 +63,7 @@ def main() -> int:
     parser.add_argument(
         "--topics", type=int, default=1, help="topics of each web, the last ones (default: 1)"
     )
+    parser.add_argument("--webs", default=",".join(part.web.name for part in PARTS))
     parser.add_argument("--families", default=",".join((CLEAN, *FAMILIES)))
     parser.add_argument(
         "--second-fetches", type=float, default=0.0, help="with avoid: share of pages fetched twice"
@@ -72,10 +73,11 @@ def main() -> int:
     options = parser.parse_args()
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
-    for part in PARTS:
+    parts = [part for part in PARTS if part.web.name in options.webs.split(",")]
+    for part in parts:
         if status := build(part):
             return status
-    tasks = [(part, topic) for part in PARTS for topic in part.topics[-options.topics :]]
+    tasks = [(part, topic) for part in parts for topic in part.topics[-options.topics :]]
     crawl = partial(
         crawl_topic,
         budget=options.budget,

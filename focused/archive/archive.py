@@ -107,6 +107,10 @@ class Archive:
         raw = self._tables.get("pages", seq.to_bytes(8, "big"))
         return None if raw is None else decode_page_row(raw)
 
+    def amend(self, row: PageRow) -> None:
+        """Replace the columns of a row; its links and WARC records stay."""
+        self._tables.put("pages", row.seq.to_bytes(8, "big"), pack(row))
+
     @property
     def last_activity_at(self) -> float:
         """When the last row or visit was settled; 0.0 without rows."""

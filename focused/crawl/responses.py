@@ -227,6 +227,8 @@ class ResponseProcessor:
                 content = DuplicateMatch(page_result.content)
             elif not feed:
                 content = self._duplicates.find_duplicate(page_result, is_kept=not is_noindex)
+        if content is not None and content.of is not None and classification.on_topic:
+            content = self._decide_original(page.url, content)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = PageContext(
@@ -250,6 +252,18 @@ class ResponseProcessor:
             page_result.script_target,
         )
 
+    def _decide_original(self, url: str, content: DuplicateMatch) -> DuplicateMatch:
+        """Return the match of a page on topic, as an original if it is the better one."""
+        of = content.of
+        # A continuous crawl visits the earlier page again: it keeps its place.
+        if (
+            of is None
+            or self._topic.revisit.continuous
+            or not self._duplicates.can_replace(content)
+        ):
+            return content
+        return content.as_original() if self._spam_filter.is_original(url, of) else content
+
     def _leads_on(self, visit: PageContext) -> bool:
         followed = follows_links(self._topic.training, visit.classification, visit.depth)
         if not followed:
@@ -263,6 +277,8 @@ class ResponseProcessor:
         page = classified.page
         if classified.content is not None and not classified.is_noindex:
             self._duplicates.keep(page, classified.content)
+        if classified.counts and not training:
+            self._duplicates.keep_row(page.url, self._counters.settled)
         if not classified.feed and classified.duplicate_of is None:
             self._spam_filter.learn(
                 page,
@@ -271,8 +287,30 @@ class ResponseProcessor:
                 script_target=classified.script_target,
                 looks_relevant=classified.looks_relevant,
             )
+        self._learn_copies(classified)
         self._count_page(classified, training)
         self._archive_writer.fetched(link, fetched, classified, now, training=training)
+
+    def _learn_copies(self, classified: ClassifiedPage) -> None:
+        """Learn which of two equal pages is a copy, and take its harvest away if it came first."""
+        content, url = classified.content, classified.page.url
+        if content is None or not classified.looks_relevant or classified.is_noindex:
+            return
+        if content.replaces is not None:
+            number = self._duplicates.harvested_row(content.replaces)
+            if number is not None:
+                self._archive_writer.replaced(number, url)
+            self._spam_filter.learn_copy(content.replaces, was_new=True)
+        elif content.of is not None:
+            if self._spam_filter.is_original(content.of, url):
+                self._spam_filter.learn_copy(url, was_new=False)
+        elif content.resembles is not None:  # a copy with advertisements, or its original
+            self._learn_resemblance(url, content.resembles)
+
+    def _learn_resemblance(self, url: str, other: str) -> None:
+        for copy, original in ((url, other), (other, url)):
+            if self._spam_filter.is_original(original, copy):
+                self._spam_filter.learn_copy(copy, was_new=True)
 
     def _enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
         page = classified.page
@@ -488,6 +526,19 @@ class ArchiveWriter:
         )
         links = self._link_rows(classified)
         self._archive.append(row, links, classified.kept_record)
+
+    def replaced(self, number: int, later: str) -> None:
+        """Make the row of a harvested page that of a duplicate of a ``later`` page."""
+        row = self._archive.row(number)
+        if row is None or row.duplicate_of is not None:
+            return
+        self._archive.amend(
+            structs.replace(
+                row, on_topic=False, duplicate_of=later, duplicate_kind=DuplicateKind.NEAR
+            )
+        )
+        self._counters.duplicates += 1
+        self._counters.on_topic -= row.on_topic
 
     def new_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
         """Replace the row of a page, its links, and write the WARC records of the new version."""

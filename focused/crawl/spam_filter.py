@@ -9,7 +9,7 @@ from focused.classifier.topic_classifier import SwappableClassifier, spam_classi
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
 from focused.spam.site_novelty import SiteNovelty
-from focused.spam.site_trust import SiteTrust, site_key
+from focused.spam.site_trust import MIN_SUSPICION, SiteTrust, site_key
 from focused.spam.spam_classifier import SpamEvidence
 from focused.storage.tables import Tables
 from focused.text.documents import HashedPage, hash_page
@@ -19,8 +19,6 @@ from focused.web.urls import host_of
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
 MIN_DOORWAY_WORDS = 100
-_MIN_SUSPICION = 0.1
-"""Below it relevance is not discounted: most sites are new, and new sites are good."""
 
 
 class SpamFilter:
@@ -69,7 +67,7 @@ class SpamFilter:
             spam = self._site_trust.spam_probability(url, parsed.spam_evidence, model)
         if not self._avoids:
             return replace(found, spam=spam)
-        worth = 1.0 if spam < _MIN_SUSPICION else 1.0 - spam
+        worth = 1.0 if spam < MIN_SUSPICION else 1.0 - spam
         if found.on_topic and not self._may_repeat(url):
             worth *= self._site_novelty.novelty(url)
         if worth == 1.0:
@@ -87,11 +85,20 @@ class SpamFilter:
 
     def is_suspect(self, url: str) -> bool:
         """Whether the site of ``url`` may be spam."""
-        return self._site_trust.site_probability(url) >= _MIN_SUSPICION
+        return self._site_trust.site_probability(url) >= MIN_SUSPICION
 
     def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
         """Learn whether another page came when a page was fetched again."""
         self._site_trust.learn_second_fetch(url, is_other=is_other)
+        self._close_if_spam(url)
+
+    def is_original(self, url: str, other: str) -> bool:
+        """Whether of two equal pages ``url`` is the original, by what is known of their sites."""
+        return self._avoids and self._site_trust.is_original(url, other)
+
+    def learn_copy(self, url: str, *, was_new: bool) -> None:
+        """Learn that a page on topic copies another site's; it ``was_new`` if that came later."""
+        self._site_trust.learn_copy(url, was_new=was_new)
         self._close_if_spam(url)
 
     def learn(

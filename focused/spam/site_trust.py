@@ -58,12 +58,19 @@ taken for another; a cloaking site shows one in four visits another page."""
 _HIDING_LOG_ODDS = 2.0
 """Of a page on topic that readers don't see: it leads them to another site at once, as good sites
 do that moved, or hides its text."""
+MIN_SUSPICION = 0.1
+"""The probability from which a site is suspect: most sites are new, and new sites are good."""
+_COPY_LOG_ODDS, _OWN_LOG_ODDS = math.log(0.95 / 0.3), math.log(0.05 / 0.7)
+"""Of a page on topic that copies another site's, and of any other page. Of a scraper's pages 95%
+are copies; of those of a good site that has copies at all, such as a mirror, 30%."""
+_MAX_COPIES_LOG_ODDS = 6.5
 _MIN_SIGNS_TO_CONVICT = 2
 _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 
 _COUNTS = struct.Struct(">If")
-_SIGNS = struct.Struct(">HHH")
+_SIGNS = struct.Struct(">HHHHH")
+_FORMER_SIGNS = struct.Struct(">HHH")  # of crawls before copies counted
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
 
@@ -73,7 +80,8 @@ class _SiteEvidence:
     """What is known of a site.
 
     The number of pages with evidence and its sum; the keys of sites that link here; how many pages
-    were the same and another when fetched again, or hid their content.
+    were the same and another when fetched again, or hid their content; how many are ``copies`` of
+    other sites' pages, and how many of these were new when they were fetched.
     """
 
     pages: int = 0
@@ -82,39 +90,55 @@ class _SiteEvidence:
     same: int = 0
     other: int = 0
     hiding: int = 0
+    copies: int = 0
+    taken_over: int = 0
 
     def packed(self) -> bytes:
         packed = _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
         if not self.has_signs:  # nearly all sites
             return packed
-        signs = (min(n, _MAX_COUNTED_SIGNS) for n in (self.same, self.other, self.hiding))
-        return packed + _SIGNS.pack(*signs)
+        signs = (self.same, self.other, self.hiding, self.copies, self.taken_over)
+        return packed + _SIGNS.pack(*(min(n, _MAX_COUNTED_SIGNS) for n in signs))
 
     @classmethod
     def unpack(cls, raw: bytes) -> _SiteEvidence:
-        has_signs = len(raw) % _KEY_BYTES > 0
-        end = len(raw) - _SIGNS.size * has_signs
+        layout = _LAYOUT_BY_REMAINDER.get(len(raw) % _KEY_BYTES)
+        end = len(raw) - (0 if layout is None else layout.size)
         begins = range(_COUNTS.size, end, _KEY_BYTES)
         sources = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
         pages, total = _COUNTS.unpack_from(raw)
-        same, other, hiding = _SIGNS.unpack_from(raw, end) if has_signs else (0, 0, 0)
-        return cls(pages, total, sources, same, other, hiding)
+        signs = () if layout is None else layout.unpack_from(raw, end)
+        return cls(pages, total, sources, *signs)
 
     @property
     def has_signs(self) -> bool:
-        return bool(self.same or self.other or self.hiding)
+        return bool(self.same or self.other or self.hiding or self.copies)
+
+    @property
+    def own_pages(self) -> int:
+        """Pages with evidence that are no copies."""
+        return max(self.pages - self.taken_over, 0)
 
     @property
     def signs_log_odds(self) -> float:
         told = _SAME_LOG_ODDS * self.same
         told += _OTHER_LOG_ODDS * self.other + _HIDING_LOG_ODDS * self.hiding
-        return min(told, _MAX_SIGNS_LOG_ODDS)
+        return min(told + self._copies_log_odds, _MAX_SIGNS_LOG_ODDS)
+
+    @property
+    def _copies_log_odds(self) -> float:
+        # A site without copies is as any other, however many pages it has.
+        told = _COPY_LOG_ODDS * self.copies + _OWN_LOG_ODDS * self.own_pages
+        return min(max(told, 0.0), _MAX_COPIES_LOG_ODDS)
+
+
+_LAYOUT_BY_REMAINDER = {each.size % _KEY_BYTES: each for each in (_SIGNS, _FORMER_SIGNS)}
 
 
 class SiteTrust:
     """Rates pages by their own evidence and their site's; persistent, the caller commits.
 
-    A site is a registered domain, with a row of at most 142 bytes. A page writes the row of its own
+    A site is a registered domain, with a row of at most 146 bytes. A page writes the row of its own
     site, and those of sites that its site did not link to before, at most 20.
     """
 
@@ -174,7 +198,8 @@ class SiteTrust:
             return False
         found = self._load(key)
         signs = found.other + found.hiding
-        if found.pages < MIN_PAGES_TO_CONVICT and signs < _MIN_SIGNS_TO_CONVICT:
+        pages = found.own_pages + found.copies
+        if pages < MIN_PAGES_TO_CONVICT and signs < _MIN_SIGNS_TO_CONVICT:
             return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
@@ -233,6 +258,30 @@ class SiteTrust:
         found.hiding += 1
         self._tables.put("site_trust", key, found.packed())
 
+    def is_original(self, url: str, other: str) -> bool:
+        """Whether evidence says that of two equal pages ``url`` is the original.
+
+        Its site is trusted and the other is not, or the other's alone is suspect. Which of the two
+        came first says nothing.
+        """
+        key, other_key = site_key(url), site_key(other)
+        if key == other_key or self._is_trusted(other_key):
+            return False
+        if self._is_trusted(key):
+            return True
+        return self.site_probability(url) < MIN_SUSPICION <= self.site_probability(other)
+
+    def learn_copy(self, url: str, *, was_new: bool) -> None:
+        """Learn that a page on topic is a copy of an original on another site.
+
+        It ``was_new`` if the original came later.
+        """
+        key = site_key(url)
+        found = self._load(key)
+        found.copies += 1
+        found.taken_over += was_new
+        self._tables.put("site_trust", key, found.packed())
+
     def _probability_by_pages(self, key: bytes) -> float:
         """Return what labels and a site's own pages tell of it."""
         if self._is_trusted(key):
@@ -261,7 +310,9 @@ def _posterior(prior: float, found: _SiteEvidence) -> float:
     if found.pages:
         good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(found.pages))
         spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(found.pages))
-        log_odds += _log_ratio(found.total / found.pages, good_sd, spam_sd)
+        # The text of a copy is that of its original.
+        own_share = found.own_pages / max(found.own_pages + found.copies, 1)
+        log_odds += own_share * _log_ratio(found.total / found.pages, good_sd, spam_sd)
     return _probability(_log_odds(prior) + log_odds) if log_odds else prior
 
 

@@ -77,7 +77,8 @@ def test_a_second_fetch_is_neither_archived_nor_harvested(cloaked):
     )
     assert counters.on_topic == sum(row["on_topic"] for row in rows)
     for url in fetched_twice(cloaked):
-        assert cloaked.rows[url]["on_topic"]
+        # Some texts are also on the seed's site, whose pages are the originals.
+        assert cloaked.rows[url]["on_topic"] or cloaked.rows[url]["duplicate_of"].startswith(SEED)
 
 
 def test_the_second_fetch_comes_later_and_waits_for_the_delay(cloaked):

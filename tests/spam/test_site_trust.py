@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from focused.spam.site_trust import (
     MIN_PAGES_TO_CONVICT,
     SPAM_SITE_SHARE,
     SiteTrust,
+    site_key,
 )
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import fit_spam_classifier
@@ -167,3 +169,59 @@ def test_signs_are_stored_beside_the_links_to_a_site(trust, model, tables):
     assert again.has_signs(A)
     assert not again.has_signs(B)
     assert again.site_probability(A) == trust.site_probability(A) > 0.5
+
+
+def learn_copies(trust: SiteTrust, count: int, *, was_new: bool = False) -> None:
+    for _ in range(count):
+        trust.learn_copy(A, was_new=was_new)
+
+
+def test_a_site_of_copies_is_spam(trust):
+    learn_copies(trust, 5)
+    assert trust.is_spam_site(A)
+
+
+def test_a_few_copies_close_no_site(trust):
+    learn_copies(trust, 4)
+    assert not trust.is_spam_site(A)
+
+
+def test_a_site_with_as_many_pages_of_its_own_is_no_scraper(trust, model):
+    learn(trust, model, A, model.good_mean, 10)
+    before = trust.site_probability(A)
+    learn_copies(trust, 10)
+    assert not trust.is_spam_site(A)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+    assert trust.site_probability(A) >= before
+
+
+def test_pages_that_turn_out_to_be_copies_are_no_longer_the_sites_own(trust, model):
+    learn(trust, model, A, model.good_mean, 6)
+    learn_copies(trust, 6, was_new=True)
+    assert trust.is_spam_site(A)
+
+
+def test_a_trusted_site_has_the_original(trust):
+    assert trust.is_original(SEED, A)
+    assert not trust.is_original(A, SEED)
+
+
+def test_a_suspect_site_has_no_original(trust):
+    learn_copies(trust, 5)
+    assert trust.is_original(B, A)
+    assert not trust.is_original(A, B)
+
+
+def test_of_two_unknown_sites_neither_has_the_original_by_evidence(trust):
+    assert not trust.is_original(A, B)
+    assert not trust.is_original(B, A)
+
+
+def test_copies_are_stored(trust, tables):
+    learn_copies(trust, 5)
+    assert SiteTrust(tables, [SEED]).site_probability(A) == trust.site_probability(A)
+
+
+def test_signs_of_an_earlier_version_are_read(trust, tables):
+    tables.put("site_trust", site_key(A), struct.pack(">IfHHH", 0, 0.0, 0, 0, 3))
+    assert trust.is_spam_site(A)

@@ -31,6 +31,7 @@ import numpy as np
 
 from focused.crawl.dedup.signatures import load_signature
 from focused.crawl.page_parser import ParsedPage
+from focused.frontier.queued_link import link_key
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.text.content_signatures import (
@@ -62,7 +63,9 @@ class DuplicateMatch:
     """The result of a lookup; ``of`` is the original, None for new content.
 
     ``key`` identifies the content. ``exact_duplicate_of`` is the first page with the same text,
-    which may itself be a near-duplicate of ``of``.
+    which may itself be a near-duplicate of ``of``. A page that takes the place of an earlier one
+    ``replaces`` it. New content may still have half of its shingles from a page that it
+    ``resembles``.
     """
 
     key: bytes
@@ -70,6 +73,12 @@ class DuplicateMatch:
     kind: DuplicateKind | None = None
     page_sketch: PageSketch | None = None
     exact_duplicate_of: str | None = None
+    replaces: str | None = None
+    resembles: str | None = None
+
+    def as_original(self) -> DuplicateMatch:
+        """Return the match of a page that takes the place of the one that it duplicates."""
+        return DuplicateMatch(self.key, replaces=self.of)
 
 
 class SharedContents(Protocol):
@@ -94,6 +103,14 @@ class DuplicateDetector:
         self._near = NearDuplicateIndex(tables) if near else None
         self._shared = shared
 
+    def can_replace(self, match: DuplicateMatch) -> bool:
+        """Whether the page could take the place of the one that it duplicates.
+
+        Not where it names the other as canonical, nor in a crawl of many partitions, whose
+        originals may be elsewhere.
+        """
+        return self._shared is None and match.kind in (DuplicateKind.EXACT, DuplicateKind.NEAR)
+
     def find_duplicate(self, reading: ParsedPage, *, is_kept: bool = True) -> DuplicateMatch:
         """Find the original that a page duplicates; writes nothing into the tables.
 
@@ -111,9 +128,9 @@ class DuplicateDetector:
         same = self._tables.get("content", key)
         if same is not None:
             original, _, near = same.decode().partition(" ")
-            return DuplicateMatch(
-                key, original, DuplicateKind.EXACT, exact_duplicate_of=near or original
-            )
+            exact = near or original
+            of = self._current_original(original)
+            return DuplicateMatch(key, of, DuplicateKind.EXACT, exact_duplicate_of=exact)
         page_sketch = self._sketched(reading)
         if self._is_copy_of_canonical(page):
             return DuplicateMatch(key, page.canonical, DuplicateKind.CANONICAL, page_sketch)
@@ -121,10 +138,31 @@ class DuplicateDetector:
             return DuplicateMatch(key)
         share, url_of_match, least = self._near.nearest(page_sketch)
         if share >= least:
-            return DuplicateMatch(key, url_of_match, DuplicateKind.NEAR, page_sketch)
+            of = self._current_original(url_of_match)
+            return DuplicateMatch(key, of, DuplicateKind.NEAR, page_sketch)
         if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
             return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
-        return DuplicateMatch(key, page_sketch=page_sketch)
+        is_like = share >= MIN_CANONICAL_RESEMBLANCE
+        resembles = self._current_original(url_of_match) if is_like else None
+        return DuplicateMatch(key, page_sketch=page_sketch, resembles=resembles)
+
+    def keep_row(self, url: str, number: int) -> None:
+        """Store the number of a harvested page's row, which a better copy would change."""
+        self._tables.put("content", _row_key(url), _PAGE_KEY.pack(number))
+
+    def harvested_row(self, url: str) -> int | None:
+        """Return the number of a page's row, or None if the page did not count as harvest."""
+        number = self._tables.get("content", _row_key(url))
+        return None if number is None else int(_PAGE_KEY.unpack(number)[0])
+
+    def _current_original(self, url: str) -> str:
+        """Return the page that took the place of ``url``, or ``url``."""
+        for _ in range(_MAX_REPLACEMENTS):
+            later = self._tables.get("content", _replacement_key(url))
+            if later is None:
+                break
+            url = later.decode()
+        return url
 
     def _sketched(self, reading: ParsedPage) -> PageSketch | None:
         if self._near is None or reading.shingles is None:
@@ -142,6 +180,11 @@ class DuplicateDetector:
 
     def keep(self, page: Page, looked: DuplicateMatch) -> None:
         """Store the content of a page that was looked up."""
+        if looked.replaces is not None:
+            self._tables.put("content", looked.key, page.url.encode())
+            self._tables.put("content", _replacement_key(looked.replaces), page.url.encode())
+            self._tables.delete("content", _replacement_key(page.url))
+            return
         if looked.kind is DuplicateKind.EXACT and self._tables.get("content", looked.key):
             return
         first = page.url if looked.of is None else f"{looked.of} {page.url}"
@@ -153,6 +196,19 @@ class DuplicateDetector:
         """Store the content of a new version, unless another page has the same."""
         if self._tables.get("content", content.key) is None:
             self._tables.put("content", content.key, page.url.encode())
+
+
+_MAX_REPLACEMENTS = 8
+
+
+def _replacement_key(url: str) -> bytes:
+    """Return the key of the page that took the place of ``url``; longer than those of contents."""
+    return b"replaced by " + link_key(url)
+
+
+def _row_key(url: str) -> bytes:
+    """Return the key of a row's number; shorter than those of contents, as it is written often."""
+    return b"row" + link_key(url)[:8]
 
 
 MIN_RESEMBLANCE = 0.85
