@@ -61,6 +61,7 @@ from focused.web import (
     urls,
     warc_reader,
     warc_writer,
+    xml_stream,
 )
 from focused.web.html import (
     dates,
@@ -106,7 +107,7 @@ TAGS = (
     "<button>", "<main>", "<form action='/", "<p>2020-01-01",
 )
 XML = (
-    "<a>", "</a>", "<a/>", "<a b='c'>", "<![CDATA[", "]]>", "<!--", "-->", "<?a", "?>",
+    "<a", "<a>", "</a>", "<a/>", "<a b='c'>", "<![CDATA[", "]]>", "<!--", "-->", "<?a", "?>",
     "<!DOCTYPE ",
     "<!ENTITY a 'b'>", "&amp;", "&#65;", "&#xD800;", "<p>a</p>", "<sec><title>a</title>", "<ref>",
     "<table><tr><td>", "<xref>", "<alternatives>", "<loc>", "<url><loc>/a</loc></url>", "<item>",
@@ -701,11 +702,12 @@ READERS: tuple[Reader, ...] = (
             feeds.parse_feed,
             feeds.parse_feed_entries,
             feeds.read_entries,
+            xml_stream.escape_unclosed_tags,
             oai_pmh.read_oai_response,
             oai_pmh.iterate_targets,
         ),
         (*XML, *TAGS),
-        (("", ""), (_URLSET, ""), (_RSS, ""), ("<OAI-PMH><ListRecords>", "")),
+        (("", ""), (_URLSET, ">"), (_RSS, ">"), ("<OAI-PMH><ListRecords>", ">")),
     ),
     Reader(
         "date",

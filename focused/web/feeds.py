@@ -25,7 +25,7 @@ from focused.web.oai_pmh import iterate_targets, read_oai_response
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
 from focused.web.urls import normalize_url
-from focused.web.xml_stream import make_stream_parser
+from focused.web.xml_stream import escape_unclosed_tags, make_stream_parser
 
 MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
 MAX_FEED_BYTES = 50_000_000  # uncompressed; likewise
@@ -271,7 +271,7 @@ def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
     """
     reader = _EntryReader(channel, url)
     parser = make_stream_parser(reader)
-    xml = _SURROGATE.sub("&#xFFFD;", xml)
+    xml = escape_unclosed_tags(_SURROGATE.sub("&#xFFFD;", xml))
     try:
         for start in range(0, len(xml), _CHUNK_CHARS):
             parser.feed(xml[start : start + _CHUNK_CHARS].encode("utf-8", "replace"))

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from lxml import etree
 
 from focused.web.urls import normalize_url
-from focused.web.xml_stream import make_stream_parser
+from focused.web.xml_stream import escape_unclosed_tags, make_stream_parser
 
 MAX_ELEMENTS = 1_000_000
 """Elements of one response at most; the rest is ignored."""
@@ -75,6 +75,7 @@ def read_oai_response(xml: str, url: str) -> OaiResponse:
     """
     reader = _Reader()
     parser = make_stream_parser(reader)
+    xml = escape_unclosed_tags(xml)
     try:
         for start in range(0, len(xml), _CHUNK_CHARS):
             parser.feed(xml[start : start + _CHUNK_CHARS].encode("utf-8", "replace"))

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lxml import etree
+
+MAX_UNCLOSED_TAGS = 1_000
+_UNCLOSED_TAG = re.compile(r"<(?=[^!?/<>][^<>]*+(?:<|\Z))")
+
+
+def escape_unclosed_tags(xml: str) -> str:
+    """Escape start tags without an end of a document that has more than 1,000 of them.
+
+    The parser searches the rest of the document for the end of each.
+    """
+    if len(_UNCLOSED_TAG.findall(xml)) <= MAX_UNCLOSED_TAGS:
+        return xml
+    return _UNCLOSED_TAG.sub("&lt;", xml)
 
 
 def make_stream_parser(target: Any) -> Any:

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.feeds import is_feed, parse_feed, parse_feed_date, parse_feed_entries
+from focused.web.feeds import (
+    FeedEntry,
+    is_feed,
+    parse_feed,
+    parse_feed_date,
+    parse_feed_entries,
+    read_entries,
+)
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Page
 
@@ -607,3 +614,18 @@ def test_the_xhtml_body_of_an_rss_item_is_a_summary() -> None:
     item = f"<item><link>https://example.org/1</link>{body}</item>"
     (link,) = feed(f"<rss><channel>{item}</channel></rss>").links
     assert link.context == "One two"
+
+
+def test_a_few_tags_without_an_end_cost_no_other_entry() -> None:
+    bad = "<item><title>a <b<c d</title><link>/bad</link></item>"
+    good = "<item><title>good</title><link>https://a.test/good</link></item>"
+    xml = f"<rss><channel>{good}{bad}{good.replace('good', 'last')}</channel></rss>"
+    urls = [entry.url for entry in read_entries(xml, FeedEntry(), "https://a.test/")]
+    assert "https://a.test/good" in urls
+
+
+def test_entries_before_thousands_of_tags_without_an_end_are_read() -> None:
+    good = "<item><title>good</title><link>https://a.test/good</link></item>"
+    xml = f"<rss><channel>{good}<item><title>{'<a' * 2_000}></title></item></channel></rss>"
+    entries = list(read_entries(xml, FeedEntry(), "https://a.test/"))
+    assert [entry.url for entry in entries][:1] == ["https://a.test/good"]

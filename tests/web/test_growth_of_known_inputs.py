@@ -11,6 +11,7 @@ import pytest
 
 from focused.recorded_web.living_content import remove_links
 from focused.web import warc_reader
+from focused.web.feeds import FeedEntry, read_entries
 from focused.web.html.dates import find_day
 from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page
@@ -88,6 +89,11 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         script_redirect,
         lambda n: b"location" + b"<script>" * n,
         4_000,
+    ),
+    "tags without an end in a feed": (
+        lambda xml: list(read_entries(xml, FeedEntry(), "https://a.test/")),
+        lambda n: "<rss><channel><item><link>/a</link><title>" + "<a" * n + ">",
+        6_000,
     ),
     "a body of many gzip members": (
         lambda body: warc_reader._inflate(body, (31,)),
