@@ -20,10 +20,12 @@ from focused.search.server_documents import MAPPINGS, Document
 
 _MAX_REQUEST_BYTES = 10_000_000
 _MAX_RETRIES = 6
+_MAX_CONNECTS = 2
 _MAX_PAUSE_S = 60.0
 _TIMEOUT_S = 60.0
 _BUSY = (502, 503, 504)
 _NOT_FOUND = 404
+_SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] ([^)\"'\]]+)")
 _SOLR_STATUS = re.compile(r"\(HTTP (\d{3})\)")
 
 
@@ -195,7 +197,13 @@ def _message(error: Exception) -> str:
     status = getattr(error, "status_code", None)
     if status in (401, 403):
         return f"the server refuses this user (status {status}); {PASSWORD} has the password"
+    details = getattr(error, "body", None) or getattr(error, "info", None)
+    if isinstance(status, int) and isinstance(details, Mapping):
+        return f"status {status}: {_reason(details)}"
     text = " ".join(str(error).split())
+    # The clients nest representations of the errors of the libraries below them.
+    if (cause := _SYSTEM_ERROR.search(text)) is not None:
+        return f"the server cannot be reached: {cause[1]}"
     return text[:500] or type(error).__name__
 
 
@@ -222,6 +230,7 @@ class _SolrServer:
         self._request_error = requests.RequestException
         retry = Retry(
             _MAX_RETRIES,
+            connect=_MAX_CONNECTS,
             status_forcelist=(429, *_BUSY),
             allowed_methods=None,  # POST, too: documents are replaced by their ids
             backoff_factor=pause_s,

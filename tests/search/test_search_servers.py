@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -54,6 +55,19 @@ def test_documents_are_indexed_replaced_and_deleted_by_id(
     index.refresh()
     assert server.documents == {"1": {"id": "1", "title": "Whale"}}
     assert server.commits == 1
+
+
+def test_a_server_that_does_not_listen_is_an_error_in_plain_words(kind: str) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        path = "solr/whales" if kind == "solr" else "whales"
+        address = parse_address(f"{kind}+http://127.0.0.1:{port}/{path}", {})
+        index = connect(address, pause_s=0.001)
+        with pytest.raises(SearchError) as refused:
+            index.prepare()
+        index.close()
+    assert str(refused.value) == f"{address}: the server cannot be reached: Connection refused"
 
 
 def test_a_missing_index_is_created_with_types(
