@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -173,3 +174,32 @@ def test_a_crawl_that_gives_nothing_says_so_and_fails(home, crawled):
         in done.stderr
     )
     assert "Traceback" not in done.stderr
+
+
+COMPLETION = re.findall(
+    r"(_FOCUSED_COMPLETE)=(\w+)_source", (ROOT / "docs/reference/commands.md").read_text()
+)
+
+
+@pytest.mark.parametrize(("variable", "shell"), COMPLETION)
+def test_the_documented_variable_prints_the_completion_of_the_shell(
+    variable: str, shell: str
+) -> None:
+    done = CliRunner().invoke(
+        main, prog_name="focused", env={variable: f"{shell}_source"}, complete_var=variable
+    )
+    assert done.exit_code == 0
+    assert f"{variable}={shell}_complete" in done.output
+
+
+def test_commands_are_completed() -> None:
+    done = CliRunner().invoke(
+        main,
+        prog_name="focused",
+        env={
+            "_FOCUSED_COMPLETE": "bash_complete",
+            "COMP_WORDS": "focused hist",
+            "COMP_CWORD": "1",
+        },
+    )
+    assert done.output == "plain,history\n"
