@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import configparser
+import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,10 @@ from docs.site_hooks import commands
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 KUBERNETES = "1.31"
+DOCKERFILES = sorted(DEPLOY.glob("*/Dockerfile"))
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(
+    (DEPLOY / "compose" / "compose.yaml").read_text()
+)["services"]
 OBJECTS: list[tuple[str, dict[str, Any]]] = [
     (f"{file.name}: {each['kind']} {each['metadata']['name']}", each)
     for file in sorted(DEPLOY.glob("kubernetes/*.yaml"))
@@ -90,3 +96,32 @@ def test_a_unit_runs_a_command_that_exists_and_restarts_only_failures(name: str)
     program, *rest = shlex.split(unit["Service"]["ExecStart"])
     check_command([Path(program).name, *rest])
     assert unit["Service"]["Restart"] == "on-failure"
+
+
+@pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.parent.name)
+def test_an_image_copies_only_the_folder_that_topic_new_makes(file: Path) -> None:
+    copied = re.findall(r"^COPY (?:--\S+ )*(\S+)", file.read_text(), re.MULTILINE)
+    assert set(copied) <= {"topics"}
+
+
+@pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.parent.name)
+def test_an_image_installs_extras_that_exist(file: Path) -> None:
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
+    (extras,) = re.findall(r"focused-crawler\[(.*?)\]", file.read_text())
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_runs_a_command_that_exists_and_restarts_only_failures(name: str) -> None:
+    service = SERVICES[name]
+    check_command(["focused", *service["command"]])
+    assert service["restart"] == "on-failure"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_publishes_ports_to_its_machine_alone(name: str) -> None:
+    assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
+
+
+def test_console_and_crawl_of_the_services_share_their_folders() -> None:
+    assert SERVICES["console"]["volumes"] == SERVICES["crawl"]["volumes"]
