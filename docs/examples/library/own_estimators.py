@@ -1,6 +1,7 @@
 """A classifier and a link scorer of one's own, from scikit-learn.
 
-Crawl with the classifier, then again with the scorer that learned from that crawl:
+Crawl with the classifier, then again with the scorer that learned from that crawl. Outside of a
+checkout, first tell Scrapy where the spider is (docs/reference/commands.md, "scrapy crawl topic"):
 
     scrapy crawl topic -a topic=topic.toml -s FOCUSED_MODELS=own_estimators.guide
     scrapy crawl topic -a topic=topic.toml -s FOCUSED_MODELS=own_estimators.guide \\
