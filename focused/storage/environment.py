@@ -261,7 +261,12 @@ def write_error_advice(error: Exception) -> str:
     if is_out_of_memory(error):
         return "free some memory"
     number = (error.errno if isinstance(error, OSError) else None) or 0
-    advice = {errno.EROFS: "make the disk writable", errno.EIO: "check the disk for errors"}
+    advice = {
+        errno.EROFS: "make the disk writable",
+        errno.EIO: "check the disk for errors",
+        errno.EMFILE: "allow more open files (ulimit -n)",
+        errno.ENFILE: "allow more open files (ulimit -n)",
+    }
     return advice.get(number, "free some disk")
 
 

@@ -178,6 +178,18 @@ def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
     assert check_state(folder, lambda table, key, value: None).damaged == []
 
 
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EMFILE, "allow more open files (ulimit -n)"),
+        (errno.EROFS, "make the disk writable"),
+        (errno.ENOSPC, "free some disk"),
+    ],
+)
+def test_the_advice_after_a_failed_write_fits_its_cause(number: int, advice: str) -> None:
+    assert environment.write_error_advice(OSError(number, os.strerror(number))) == advice
+
+
 def test_a_folder_made_before_a_part_of_the_identity_was_stored_is_opened(tmp_path: Path) -> None:
     StateStore.open(tmp_path, {"topic": "whales"}).close()
     StateStore.open(tmp_path, {"topic": "whales", "spider": "mine"}).close()
