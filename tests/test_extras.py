@@ -1,0 +1,189 @@
+"""Each extra alone, installed from the wheel by the oldest supported pip, runs its commands.
+
+The wheel without extras is installed once. Each extra has an environment of its own that sees the
+first, so that only the libraries of the extra are installed there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import BASE, TOPIC, write_site
+from tests.support.crawling import ROOT
+from tests.support.wheel import build_wheel
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.version_info >= (3, 12), reason="that pip needs an older Python"),
+    pytest.mark.timeout(900),  # downloads of a first run count
+]
+
+OWN_VARIABLES = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # the first run compiles the libraries
+OLDEST_PIP = "23.0.1"
+"""The pip of Debian 12."""
+
+NO_SERVER = "127.0.0.1:9"
+COMMANDS = {
+    "report": ["report", "out"],
+    "experiments": [
+        *("compare", "--web", "web", "--topic", "cheese.toml"),
+        *("--policies", "bfs", "--budget", "3"),
+    ],
+    "label": ["label", "out", "--terminal", "--labels", "labels.jsonl"],
+    "cluster": [
+        "worker",
+        "cheese.toml",
+        "--redis",
+        f"redis://{NO_SERVER}",
+        "--storage",
+        "file://{folder}",
+    ],
+    "corpus": ["export", "out", "--min-relevance", "0", "--out", "corpus"],
+    "documents": ["crawl", "documents.toml", "--web", "web", "--pages", "2"],
+    "search": ["search", "out", "cheese", "--json"],
+    "javascript": ["crawl", "javascript.toml", "--web", "web", "--pages", "2"],
+    "opensearch": ["index", "out", f"opensearch+http://{NO_SERVER}/pages"],
+    "elasticsearch": ["index", "out", f"elasticsearch+http://{NO_SERVER}/pages"],
+    "solr": ["index", "out", f"solr+http://{NO_SERVER}/solr/pages"],
+    "graph": ["graph", "build", "out", "--out", "graph"],
+    "operations": [
+        *("crawl", "cheese.toml", "--web", "web", "--pages", "2", "--folder", "other"),
+        *("-s", "FOCUSED_METRICS_PORT=0", "-s", "FOCUSED_LOG_FORMAT=json"),
+    ],
+}
+IMPORTS = {"login": "import focused.scrapy_addon.form_login, keyring"}
+"""Where a command would need a site."""
+ENDS_FOR_WANT_OF = {
+    "cluster": NO_SERVER,
+    "elasticsearch": NO_SERVER,
+    "label": "no terminal",
+    "opensearch": NO_SERVER,
+    "solr": NO_SERVER,
+}
+"""What the error of a command names that has all its libraries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An environment with the wheel alone, and the folder of a crawl that it made."""
+
+    wheel: Path
+    folder: Path
+    environment: Path
+    constraints: Path
+
+
+def site_packages(environment: Path) -> Path:
+    return next((environment / "lib").glob("python*")) / "site-packages"
+
+
+def pip_install(installed: Installed, environment: Path, *requirements: str) -> str:
+    done = subprocess.run(
+        [
+            *(installed.environment / "bin" / "python", "-m", "pip", "--python"),
+            *(environment / "bin" / "python", "install", "--no-compile"),
+            *("--disable-pip-version-check", "--constraint", installed.constraints),
+            *requirements,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def focused(
+    installed: Installed, environment: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    return run_python(installed, environment, "-m", "focused.cli", *arguments)
+
+
+def run_python(
+    installed: Installed, environment: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [environment / "bin" / "python", "-P", *arguments],
+        cwd=installed.folder,
+        env={name: value for name, value in os.environ.items() if name not in OWN_VARIABLES},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("installed")
+    environment = folder / "base"
+    venv.create(environment, with_pip=True)
+    # The versions of this environment: pip finds them at once, and in its cache.
+    constraints = folder / "constraints.txt"
+    versions = {each.name: each.version for each in metadata.distributions()}
+    versions = {name: version for name, version in versions.items() if name != "focused-crawler"}
+    own = {"pip": OLDEST_PIP}
+    lines = [f"{name}=={version}" for name, version in sorted((versions | own).items())]
+    constraints.write_text("\n".join(lines))
+    source = folder / "source"
+    source.mkdir()
+    made = Installed(build_wheel(source), folder, environment, constraints)
+    pip_install(made, environment, f"pip=={OLDEST_PIP}")
+    pip_install(made, environment, str(made.wheel))
+    write_site(folder / "site")
+    (folder / "cheese.toml").write_text(TOPIC)
+    for name, scope in (
+        ("documents", 'documents = ["markdown"]'),
+        ("javascript", 'javascript = "render"'),
+    ):
+        own = TOPIC.replace('folder = "out"', f'folder = "{name}"')
+        (folder / f"{name}.toml").write_text(f"{own}[scope]\n{scope}\n")
+    for arguments in (
+        ["web", "import", "site", "--base-url", BASE, "--folder", "web"],
+        ["crawl", "cheese.toml", "--web", "web", "--pages", "9"],
+    ):
+        done = focused(made, environment, *arguments)
+        assert done.returncode == 0, done.stderr
+        labels = [f"{BASE}cheese{number}.html\tTop/Food\n" for number in range(20)]
+        (folder / "web" / "labels.tsv").write_text("".join(labels))
+    return made
+
+
+def test_every_extra_of_users_is_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"]) - {"all", "dev", "docs"}
+    assert COMMANDS.keys() | IMPORTS.keys() == extras
+
+
+@pytest.mark.parametrize("extra", [*COMMANDS, *IMPORTS])
+def test_an_extra_alone_has_all_that_its_command_needs(
+    installed: Installed, tmp_path: Path, extra: str
+) -> None:
+    environment = tmp_path / "venv"
+    venv.create(environment, with_pip=False)
+    base = site_packages(installed.environment)
+    (site_packages(environment) / "base.pth").write_text(f"{base}\n")
+    pip_install(installed, environment, f"focused-crawler[{extra}] @ {installed.wheel.as_uri()}")
+    if extra in IMPORTS:
+        done = run_python(installed, environment, "-c", IMPORTS[extra])
+    else:
+        done = focused(
+            installed,
+            environment,
+            *(word.format(folder=installed.folder) for word in COMMANDS[extra]),
+        )
+    shutil.rmtree(environment)
+    assert "Traceback" not in done.stderr
+    assert f"focused-crawler[{extra}]" not in done.stderr
+    assert (done.returncode != 0) == (extra in ENDS_FOR_WANT_OF), done.stderr
+    assert ENDS_FOR_WANT_OF.get(extra, "") in done.stderr
