@@ -13,7 +13,7 @@ from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 if TYPE_CHECKING:
     from focused.scrapy_addon.crawl_models import CrawlModels
 
-MARK = "FOCUSED_TEST_MARK"
+MARK = "PYTHON_TEST_MARK"  # parser processes inherit only variables with such a name
 """The variable that names a file which is made when such a page is classified."""
 
 
