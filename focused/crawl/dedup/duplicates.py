@@ -48,6 +48,8 @@ from focused.web.urls import host_of
 
 MIN_CANONICAL_RESEMBLANCE = 0.5
 """The resemblance from which a page duplicates the page that it names as canonical."""
+MIN_COPIED_SHINGLES = 100
+"""Shorter pages of honest sites share half of their shingles by their menus alone."""
 
 
 class DuplicateKind(StrEnum):
@@ -142,7 +144,8 @@ class DuplicateDetector:
             return DuplicateMatch(key, of, DuplicateKind.NEAR, page_sketch)
         if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
             return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
-        is_like = share >= MIN_CANONICAL_RESEMBLANCE
+        is_long = len(page_sketch.own.hashes) >= MIN_COPIED_SHINGLES
+        is_like = is_long and share >= MIN_CANONICAL_RESEMBLANCE
         resembles = self._current_original(url_of_match) if is_like else None
         return DuplicateMatch(key, page_sketch=page_sketch, resembles=resembles)
 
