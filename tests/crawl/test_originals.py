@@ -85,3 +85,22 @@ def test_copies_with_advertisements_close_their_site(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, site(seed, *own, *copied), OTHER)
     assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
     assert len(on_topic(crawl, OTHER)) == PAGES
+
+
+def words(text, first, last):
+    return " ".join(text.split()[first:last])
+
+
+def test_short_pages_that_quote_the_same_text_close_no_site(simulate, tmp_path):
+    quotes = [words(TEXTS[i], 0, 50) for i in range(PAGES)]
+    own = [
+        page(f"{OTHER}{i}", f"{COPIES}{i}", text=f"{quotes[i]} {words(TEXTS[10 + i], 0, 15)}")
+        for i in range(PAGES)
+    ]
+    other = [
+        page(f"{COPIES}{i}", text=f"{quotes[i]} {words(TEXTS[20 + i], 0, 15)}")
+        for i in range(PAGES)
+    ]
+    seed = page(SEED, *(each.url for each in own), text=TEXTS[30])
+    crawl = crawled(simulate, tmp_path, site(seed, *own, *other), OTHER)
+    assert len(on_topic(crawl, COPIES)) == PAGES
