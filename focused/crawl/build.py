@@ -159,6 +159,9 @@ def build_crawl(
         follow_links,
     )
     features = connect_features(core)
+    reprioritisers = []
+    if policy.reprioritiser is not None:
+        reprioritisers.append(QueueReprioritiser(frontier, policy.reprioritiser))
     listeners = Listeners(
         [
             *features.first_listeners,
@@ -168,11 +171,7 @@ def build_crawl(
             FrontierUpdater(frontier, mirrors.take_released),
             training,
             *features.listeners,
-            *(
-                []
-                if policy.reprioritiser is None
-                else [QueueReprioritiser(frontier, policy.reprioritiser)]
-            ),
+            *reprioritisers,
         ]
     )
     pages = PageRequests(

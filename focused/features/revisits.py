@@ -64,6 +64,4 @@ def connect(core: CrawlCore) -> FeatureParts:
         detector, processor, core.hosts, state.frontier, core.whole_responses
     )
     updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
-    return FeatureParts(
-        handlers={REVISIT: requests}, first_listeners=[updater], pacer=pacer, offered=[requests]
-    )
+    return FeatureParts(handlers={REVISIT: requests}, first_listeners=[updater], pacer=pacer)
