@@ -81,9 +81,11 @@ fuzz: $(READY) web
 
 # Crawls in tests wait for hosts: two workers a core. One worker runs all tests of a file, so that a
 # crawl that they share is made once. Bytecode that is not kept would be compiled by each process
-# that a test starts.
+# that a test starts. A worker that dies ends the run: pytest-xdist waits for ever for the one that
+# would replace it.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+  --max-worker-restart 0
 
 test: $(READY)
 	$(PYTEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 from collections.abc import Generator
 from pathlib import Path
 
@@ -22,6 +23,12 @@ settings.register_profile("quick", deadline=None, max_examples=50)
 # For `make test-all` and CI: pytest --hypothesis-profile=thorough
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("quick")
+
+# A test that needs more memory fails; otherwise the system kills a worker, which names no test.
+_MAX_DATA_BYTES = 5 << 30
+_soft, _hard = resource.getrlimit(resource.RLIMIT_DATA)
+if _soft == resource.RLIM_INFINITY:
+    resource.setrlimit(resource.RLIMIT_DATA, (_MAX_DATA_BYTES, _hard))
 
 
 @pytest.hookimpl(wrapper=True)
