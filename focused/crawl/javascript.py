@@ -36,11 +36,11 @@ from focused.web.page import Failed, FailureKind, Fetched, Page
 MAX_HOSTS = 10_000
 """Hosts that are remembered; the pages of others are counted, and decided by the priors."""
 
-_META = "javascript/"
+_TABLE = "javascript_hosts"
 _SCORES_META = "javascript_scores"
 _MEMORY_LINKS = 1_000
 _MIN_REQUEST_S = 0.5
-_HOST_OF_OTHERS = ""
+_HOST_OF_OTHERS = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ class JavascriptPages:
         self._tables = tables
         self._counters = counters
         self.hosts: dict[str, HostRendering] = {
-            key.decode().removeprefix(_META): msgspec.json.decode(raw, type=HostRendering)
-            for key, raw in tables.scan("meta", _META.encode())
+            key.decode(): msgspec.json.decode(raw, type=HostRendering)
+            for key, raw in tables.scan(_TABLE)
         }
         """What was learned, by host."""
         self._scores = msgspec.convert(tables.get_meta(_SCORES_META) or {}, _MeanScore)
@@ -204,5 +204,5 @@ class JavascriptPages:
     def _save(self, name: str, host: HostRendering) -> None:
         if self.hosts.get(name) is not host:
             name = _HOST_OF_OTHERS
-        for key, value in ((f"{_META}{name}", host), (_SCORES_META, self._scores)):
-            self._tables.put_meta(key, value)
+        self._tables.put(_TABLE, name.encode(), msgspec.json.encode(host))
+        self._tables.put_meta(_SCORES_META, self._scores)

@@ -53,10 +53,9 @@ MIN_SHINGLES = 30
 _SAMPLED = 0.2
 """The share of a site's pages that may be fetched again, unless the site is suspect."""
 _MAX_WAITING = 200
-_TABLE, _PREFIX = "site_trust", b"second fetch "
+_WAITING_TABLE, _COUNTS_TABLE = "second_fetches", "second_fetch_counts"
 _NUMBER = struct.Struct(">Q")
 _COUNT = struct.Struct(">B")
-_COUNT_SUFFIX = b"second fetches"
 
 
 class FirstFetch(msgspec.Struct, frozen=True, array_like=True):
@@ -102,7 +101,7 @@ class SecondFetches:
         self._counters = counters
         self._waiting: deque[tuple[bytes, FirstFetch]] = deque()
         self._queued: dict[bytes, tuple[bytes, FirstFetch]] = {}
-        for row_key, raw in tables.scan(_TABLE, _PREFIX):
+        for row_key, raw in tables.scan(_WAITING_TABLE):
             self._waiting.append((row_key, FirstFetch(*unpack(raw))))
 
     def on_settled(self, event: SettledEvent) -> None:
@@ -132,17 +131,17 @@ class SecondFetches:
             return
         if hash_fraction(url) >= _SAMPLED and not self._spam_filter.is_suspect(url):
             return
-        count_key = site_key(url) + _COUNT_SUFFIX
-        raw = self._tables.get(_TABLE, count_key)
+        count_key = site_key(url)
+        raw = self._tables.get(_COUNTS_TABLE, count_key)
         count = 0 if raw is None else _COUNT.unpack(raw)[0]
         sketch = make_sketch(shingles(page.text))
         if count >= MAX_SECOND_FETCHES_PER_SITE or len(sketch.hashes) < MIN_SHINGLES:
             return
         due = counters.settled + PAGES_BETWEEN
         first = FirstFetch(url, due, sketch.up_to, sketch.hashes.tobytes())
-        row_key = _PREFIX + _NUMBER.pack(counters.settled)
-        self._tables.put(_TABLE, count_key, _COUNT.pack(count + 1))
-        self._tables.put(_TABLE, row_key, pack(list(msgspec.structs.astuple(first))))
+        row_key = _NUMBER.pack(counters.settled)
+        self._tables.put(_COUNTS_TABLE, count_key, _COUNT.pack(count + 1))
+        self._tables.put(_WAITING_TABLE, row_key, pack(list(msgspec.structs.astuple(first))))
         self._waiting.append((row_key, first))
 
     def _queue_due(self, now: float) -> None:
@@ -185,7 +184,7 @@ class SecondFetches:
                 return None
             self._waiting.remove(found)
         row_key, first = found
-        self._tables.delete(_TABLE, row_key)
+        self._tables.delete(_WAITING_TABLE, row_key)
         return first
 
     def _is_other(

@@ -23,7 +23,6 @@ from focused.errors import StateError
 from focused.frontier.link_table import SEEN_BYTES, decode_link
 from focused.frontier.queued_link import NUMBER_BYTES
 from focused.storage import environment
-from focused.storage.environment import SETS
 from focused.storage.journal import decode_batches
 from focused.storage.lmdb_check import LmdbFileCheck, Rows
 from focused.storage.rows import checksum_seed, verify_checksum
@@ -86,7 +85,7 @@ class _StateCheck:
     def run(self, progress: Progress) -> StateReport:
         report = self._report
         pages = LmdbFileCheck(environment.data_file(self._folder), environment.MAP_SIZE_BYTES)
-        found = pages.read(SETS, self._rows, _FRONTIER_TABLES, progress)
+        found = pages.read(self._rows, _FRONTIER_TABLES, progress)
         report.damaged += [f"{environment.data_file(self._folder)}: {each}" for each in found]
         self._damaged_tables |= {each.table for each in found}
         if not report.rows and not report.damaged:

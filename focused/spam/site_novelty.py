@@ -45,7 +45,7 @@ MAX_SAMPLE = 512
 _START_BITS = 29  # one hash in eight: a page adds some forty words and pairs
 _ROW = struct.Struct("<HHHBB")  # pages, words, pairs, and the bits of both limits
 _HASH_BYTES = 4
-_KEY_SUFFIX = b"novelty"
+_TABLE = "site_novelty"
 _MAX_COUNTED_PAGES = 0xFFFF
 _PAIR_FACTOR, _MIX_FACTOR = np.uint32(0x85EBCA6B), np.uint32(0x9E3779B1)
 _MIX_SHIFTS = np.uint32(16), np.uint32(15)
@@ -148,12 +148,11 @@ class SiteNovelty:
     """
 
     def __init__(self, tables: Tables) -> None:
-        """Rows are in the table of :class:`~focused.spam.site_trust.SiteTrust`."""
         self._tables = tables
 
     def novelty(self, url: str) -> float:
         """Return the novelty in [0, 1] of the site of ``url``: 1 like a written site, 0 none."""
-        raw = self._tables.get("site_trust", _key_of(url))
+        raw = self._tables.get(_TABLE, site_key(url))
         # Most sites have few pages: their samples stay packed.
         if raw is None or _ROW.unpack_from(raw)[0] < MIN_PAGES:
             return 1.0
@@ -161,7 +160,7 @@ class SiteNovelty:
 
     def shares(self, url: str) -> tuple[float, float]:
         """Return the shares in [0, 1] of a site's words, and pairs of words, on one page only."""
-        raw = self._tables.get("site_trust", _key_of(url))
+        raw = self._tables.get(_TABLE, site_key(url))
         content = _SiteContent.empty() if raw is None else _SiteContent.unpack(raw)
         return content.words.once, content.pairs.once
 
@@ -169,19 +168,15 @@ class SiteNovelty:
         """Add a page's words, in their order; return the site's novelty."""
         if len(words) < MIN_WORDS:
             return self.novelty(url)
-        key = _key_of(url)
-        raw = self._tables.get("site_trust", key)
+        key = site_key(url)
+        raw = self._tables.get(_TABLE, key)
         content = _SiteContent.empty() if raw is None else _SiteContent.unpack(raw)
         changed = content.words.add(words)
         changed |= content.pairs.add(_pair_hashes(words))
         if changed or content.pages < MIN_RANDOM_PAGES:
             content.pages = min(content.pages + 1, _MAX_COUNTED_PAGES)
-            self._tables.put("site_trust", key, content.packed())
+            self._tables.put(_TABLE, key, content.packed())
         return content.novelty
-
-
-def _key_of(url: str) -> bytes:
-    return site_key(url) + _KEY_SUFFIX
 
 
 def _pair_hashes(words: WordHashes) -> WordHashes:

@@ -19,35 +19,10 @@ from focused.errors import StateError, StateFormatError
 from focused.storage import journal
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
-TABLES = (
-    "meta",
-    # frontier
-    "links", "sources", "host_ids", "hosts", "leased", "robots",
-    # archive
-    "pages", "page_links", "payloads", "page_histories", "visits",
-    # crawl
-    "training_examples", "scorer_state",
-    # crawl.hosts
-    "directories", "dead_hosts",
-    # crawl.dedup
-    "content", "sketches", "shingles", "host_shingles", "mirrors",
-    "canonical_urls", "canonical_hosts", "signatures", "ignorable_url_parts",
-    # crawl.traps
-    "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
-    # spam
-    "site_trust",
-    # crawl.revisits
-    "page_records", "page_numbers", "released_pages", "validator_trust", "signal_trust",
-    "missing_pages", "boilerplate", "boilerplate_pages",
-    # revisit
-    "revisit_pages", "revisit_due_times", "revisit_groups",
-    # cluster
-    "outbox",
-)  # fmt: skip
-"""Tables of rows, by owner. The journal refers to them by position."""
-SETS = ("queue", "seen", "revisit_queue")
-"""Tables of sets, with members of one length."""
-_META, IDENTITY = b"meta", b"identity"
+EMPTY = "(empty)"
+"""A set without members, read in place of tables that do not exist."""
+META, IDENTITY = "meta", b"identity"
+MAX_TABLES = 126
 MAX_READING_S = 60.0
 """A crawl that starts waits so long for commands that read its state."""
 _POLL_S = 0.05
@@ -66,7 +41,7 @@ def open_environment(
         env = lmdb.open(
             str(folder),
             map_size=MAP_SIZE_BYTES,
-            max_dbs=len(TABLES) + len(SETS),
+            max_dbs=MAX_TABLES,
             readonly=read_only,
             lock=lock,
             sync=durable,
@@ -90,16 +65,18 @@ def open_environment(
     return env
 
 
-def open_databases(
-    env: lmdb.Environment, *, create: bool, txn: lmdb.Transaction | None = None
-) -> Mapping[str, Any]:
-    """Open all tables, each in a transaction of its own without ``txn``. Raises lmdb.Error."""
-    tables = {name: env.open_db(name.encode(), txn, create=create) for name in TABLES}
-    sets = {
-        name: env.open_db(name.encode(), txn, create=create, dupsort=True, dupfixed=True)
-        for name in SETS
-    }
-    return tables | sets
+def open_databases(env: lmdb.Environment, txn: lmdb.Transaction) -> dict[str, Any]:
+    """Open all tables that exist, by name, in ``txn``. Raises lmdb.Error."""
+    with txn.cursor() as cursor:
+        names = [bytes(name) for name in cursor.iternext(keys=True, values=False)]
+    return {name.decode(): env.open_db(name, txn, create=False) for name in names}
+
+
+def create_database(
+    env: lmdb.Environment, txn: lmdb.Transaction, name: str, *, is_set: bool
+) -> Any:
+    """Create a table of rows, or of sets, whose members have one length. Raises lmdb.Error."""
+    return env.open_db(name.encode(), txn, dupsort=is_set, dupfixed=is_set)
 
 
 def write_or_check_identity(
@@ -109,9 +86,10 @@ def write_or_check_identity(
     if not env.stat()["entries"]:
         # In one transaction: after a kill between two, tables without identity would be refused.
         with env.begin(write=True) as txn:
-            meta = open_databases(env, create=True, txn=txn)["meta"]
+            create_database(env, txn, EMPTY, is_set=True)
+            meta = create_database(env, txn, META, is_set=False)
             raw = msgspec.json.encode(identity)
-            txn.put(IDENTITY, add_checksum(checksum_seed("meta"), IDENTITY, raw), db=meta)
+            txn.put(IDENTITY, add_checksum(checksum_seed(META), IDENTITY, raw), db=meta)
     check_identity(env, folder, identity)
 
 
@@ -119,7 +97,7 @@ def check_identity(env: lmdb.Environment, folder: Path, identity: Mapping[str, A
     """Raise StateError when the environment has another identity; writes nothing."""
     if not env.stat()["entries"]:
         raise _no_state_error(folder)  # killed before it stored anything
-    compare_identity(_identity(env), folder, identity)
+    compare_identity(find_identity(env), folder, identity)
 
 
 def compare_identity(
@@ -147,9 +125,10 @@ def compare_identity(
             )
 
 
-def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
+def find_identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
+    """Return the identity that a state was created with, None without one."""
     try:
-        meta = env.open_db(_META, create=False)
+        meta = env.open_db(META.encode(), create=False)
     except lmdb.NotFoundError:
         return None
     with env.begin(db=meta) as txn:
@@ -160,7 +139,7 @@ def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
 def read_identity(stored: bytes) -> Mapping[str, Any]:
     """Decode the identity's row. Raises msgspec.MsgspecError."""
     # Rows had no checksum before format 10; the identity names the format.
-    raw = verify_checksum(checksum_seed("meta"), IDENTITY, stored) or stored
+    raw = verify_checksum(checksum_seed(META), IDENTITY, stored) or stored
     return msgspec.json.decode(raw, type=dict[str, Any])
 
 

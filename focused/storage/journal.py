@@ -17,13 +17,13 @@ import contextlib
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
-_MAGIC = b"focused journal 2\n"
+_MAGIC = b"focused journal 3\n"
 _HEAD = struct.Struct(">18s36sQQ")
 """Magic, boot id, number of the checkpoint, size of the tables' file."""
 _BATCH = struct.Struct(">II")
@@ -33,11 +33,14 @@ _HEAD_CHECKSUM = struct.Struct(">I")
 _HEAD_BYTES, _BATCH_BYTES = _HEAD.size + _HEAD_CHECKSUM.size, _BATCH.size + _HEAD_CHECKSUM.size
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-JournalEntry = tuple[int, int, bytes, bytes]
-"""Operation, number of the table, key, value."""
+JournalEntry = tuple[int, bytes, bytes]
+"""Operation, key, value."""
+Batch = Mapping[str, Sequence[JournalEntry]]
+"""The writes of a commit by table. Those of a table are in order; tables are independent."""
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[JournalEntry]).decode
+_decode = msgspec.msgpack.Decoder(dict[str, list[JournalEntry]]).decode
+Decode = Callable[[bytes], Any]
 
 
 class Journal:
@@ -52,7 +55,7 @@ class Journal:
         self._marked = True
         self.bytes = 0
 
-    def since(self, checkpoint: int) -> Sequence[Sequence[JournalEntry]]:
+    def since(self, checkpoint: int) -> Sequence[Batch]:
         """Return the batches committed after ``checkpoint``, oldest first.
 
         Raises ValueError when the file is damaged, missing or of another state. A truncated last
@@ -75,12 +78,12 @@ class Journal:
         self.bytes = 0
         self._marked = True
 
-    def append(self, steps: Sequence[JournalEntry]) -> bytes:
+    def append(self, batch: Batch) -> bytes:
         """Commit a batch and return it encoded.
 
         Raises OSError, and then leaves the file as it was.
         """
-        body = _encode(steps)
+        body = _encode(batch)
         self._write(_with_head_checksum(_BATCH.pack(len(body), zlib.crc32(body))) + body)
         self.bytes += len(body)
         self._marked = False
@@ -112,17 +115,25 @@ class Journal:
             raise
 
 
-def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Sequence[JournalEntry]]:
-    """Decode a journal's batches; see :meth:`Journal.since`. Raises ValueError."""
+def decode_batches(
+    raw: bytes, checkpoint: int, decode: Decode = _decode, expected_magic: bytes = _MAGIC
+) -> Sequence[Any]:
+    """Decode a journal's batches; see :meth:`Journal.since`. Raises ValueError.
+
+    Other formats have another ``decode`` and ``expected_magic``.
+    """
     # Interrupted in begin(): the tables have everything.
     if len(raw) < _HEAD_BYTES or not raw.strip(b"\0"):
         return ()
     magic, boot, follows, _ = _HEAD.unpack_from(raw)
-    if magic != _MAGIC or not _has_head_checksum(raw[:_HEAD_BYTES]) or follows > checkpoint:
+    if not _has_head_checksum(raw[:_HEAD_BYTES]) or follows > checkpoint:
         raise ValueError("its journal is damaged, or another state's")
+    # The tables have everything; the journal of a migrated state may be in its former format.
     if follows < checkpoint:
         return ()
-    batches: list[Sequence[JournalEntry]] = []
+    if magic != expected_magic:
+        raise ValueError("its journal is damaged, or another state's")
+    batches: list[Any] = []
     trusted = 0
     at = _HEAD_BYTES
     while at + _BATCH_BYTES <= len(raw):
@@ -138,13 +149,13 @@ def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Sequence[JournalEntr
             break
         at += length
         if length:
-            batches.append(_decode(body))
+            batches.append(decode(body))
         else:
             trusted = len(batches)
     return batches if boot == _boot_id() else batches[:trusted]
 
 
-def decode_batch(body: bytes) -> Sequence[JournalEntry]:
+def decode_batch(body: bytes) -> Batch:
     """Decode a batch that :meth:`Journal.append` returned. Raises msgspec.MsgspecError."""
     return _decode(body)
 

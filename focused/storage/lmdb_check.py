@@ -100,14 +100,13 @@ class LmdbFileCheck:
 
     def read(
         self,
-        sets: Sequence[str],
         take: Callable[[str, Rows], None],
         first: Sequence[str] = (),
         progress: Callable[[int, int], None] = lambda done, whole: None,
     ) -> Sequence[PageDamage]:
         """Call ``take`` with the rows of all tables, leaf by leaf; return the damage.
 
-        For tables in ``sets`` a row is a set's key and one member. Tables in ``first`` come first.
+        In tables of sets a row is a set's key and one member. Tables in ``first`` come first.
         ``progress`` takes pages done and in total. Raises OSError.
         """
         self._take, self._progress = take, progress
@@ -125,8 +124,9 @@ class LmdbFileCheck:
                 if len(record) != _TREE.size:
                     self._bad(main.root, table, "its record is damaged")
                     continue
-                flags = _SETS_FLAGS if table in sets else _ROWS_FLAGS
-                self._read_tree(_TreeWalk(table, flags), _TreeRecord(*_TREE.unpack(record)))
+                tree = _TreeRecord(*_TREE.unpack(record))
+                flags = _SETS_FLAGS if tree.flags == _SETS_FLAGS else _ROWS_FLAGS
+                self._read_tree(_TreeWalk(table, flags), tree)
             free_lists: Rows = []
             self._read_tree(_TreeWalk(_FREE, _FREE_FLAGS, _as_number), free, free_lists)
             self._check_free_pages(free, free_lists)

@@ -6,6 +6,7 @@ table, key and value, so a row that is damaged or under a wrong key is detected.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -43,6 +44,7 @@ def _replace_surrogates(value: Any) -> Any:
 CHECKSUM_BYTES = 4
 
 
+@cache
 def checksum_seed(table: str) -> int:
     """Return the checksum seed of a table."""
     return xxh32_intdigest(table.encode())

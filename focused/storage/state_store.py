@@ -23,9 +23,10 @@ from focused.file_access import make_private_folder
 from focused.storage import environment, journal
 from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal
+from focused.storage.migrations import is_migratable, migrate
 from focused.storage.tables import Tables
 
-FORMAT_VERSION = 18
+FORMAT_VERSION = 19
 # Journal size. A larger one means fewer writes, longer pauses and more memory.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10
@@ -123,6 +124,7 @@ class StateStore:
             env = environment.open_environment(folder, durable=commit_every == 1)
             undo.callback(env.close)
             try:
+                migrate(env, folder, FORMAT_VERSION)
                 environment.write_or_check_identity(
                     env, folder, {"format": FORMAT_VERSION, **identity}
                 )
@@ -146,7 +148,8 @@ class StateStore:
         """Open the state to read, without writing to the folder.
 
         Yields the store and whether a crawl runs on it; then it is a :meth:`view`. The last commits
-        of a killed crawl are replayed in a temporary copy. Raises StateError like :meth:`view`.
+        of a killed crawl are replayed, and older formats migrated, in a temporary copy. Raises
+        StateError like :meth:`view`.
         """
         environment.require_state(folder)
         with contextlib.ExitStack() as stack:
@@ -155,7 +158,10 @@ class StateStore:
                 running = False
             except StateError:
                 running = True
-            if not running and journal.has_batches(folder / "journal"):
+            is_stale = journal.has_batches(folder / "journal") or is_migratable(
+                folder, FORMAT_VERSION
+            )
+            if not running and is_stale:
                 copy = _copy(folder, stack)
                 try:
                     store = cls.reopen(copy)

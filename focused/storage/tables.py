@@ -1,12 +1,14 @@
 """Tables and sets of a state, in one open transaction.
 
-Writes are recorded as steps, which :meth:`Tables.replay` repeats. Each row has a checksum, verified
-whenever it is read.
+A table belongs to the part of the crawl that names it. The first write creates it; one that was
+never written to is empty. Writes are recorded as steps, which :meth:`Tables.replay` repeats. Each
+row has a checksum, verified whenever it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import lmdb
@@ -14,14 +16,11 @@ import msgspec
 
 from focused.errors import StateError
 from focused.storage import environment
-from focused.storage.environment import DISK_ERRORS, SETS, TABLES, WriteGuard
-from focused.storage.journal import JournalEntry
+from focused.storage.environment import DISK_ERRORS, EMPTY, WriteGuard
+from focused.storage.journal import Batch, JournalEntry
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
-_NAMES = (*TABLES, *SETS)
-_NUMBER = {name: number for number, name in enumerate(_NAMES)}
-_SEED = {name: checksum_seed(name) for name in _NAMES}
 
 
 class Tables:
@@ -35,19 +34,30 @@ class Tables:
         self, env: lmdb.Environment, write_guard: WriteGuard, *, read_only: bool, record_steps: bool
     ) -> None:
         """``record_steps`` records writes in :attr:`steps`. Raises lmdb.Error."""
-        self._dbs = environment.open_databases(env, create=not read_only)
         self._write_guard = write_guard
         self._record_steps = record_steps
         self._env = env
         self._txn = env.begin(write=not read_only)
+        self._dbs = environment.open_databases(env, self._txn)
+        self._empty = self._dbs[EMPTY]
         self._cursors: dict[str, Any] = {}
-        self.steps: list[JournalEntry] = []
-        """The recorded writes; the caller clears them."""
+        self.steps: defaultdict[str, list[JournalEntry]] = defaultdict(list)
+        """The recorded writes by table; the caller clears them."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The tables that were written to, sets included."""
+        return frozenset(self._dbs) - {EMPTY}
+
+    @property
+    def sets(self) -> frozenset[str]:
+        """Those of :attr:`names` that hold sets."""
+        return frozenset(name for name in self.names if self._dbs[name].flags(self._txn)["dupsort"])
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """Return the value, or None."""
         try:
-            stored = self._txn.get(key, db=self._dbs[table])
+            stored = self._txn.get(key, db=self._dbs.get(table, self._empty))
         except lmdb.Error as error:
             raise self._write_guard.unreadable(table, error) from error
         return None if stored is None else self._verified(table, key, stored)
@@ -67,8 +77,8 @@ class Tables:
         when the disk is full.
         """
         try:
-            stored = add_checksum(_SEED[table], key, value)
-            written = self._txn.put(key, stored, append=last, db=self._dbs[table])
+            stored = add_checksum(checksum_seed(table), key, value)
+            written = self._txn.put(key, stored, append=last, db=self._writable(table))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
         if not written:
@@ -82,6 +92,7 @@ class Tables:
         if not rows:
             return
         try:
+            self._writable(table)
             _, written = self._cursor(table).putmulti(_with_checksums(table, rows), append=last)
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
@@ -92,7 +103,7 @@ class Tables:
     def delete(self, table: str, key: bytes) -> bool:
         """Remove a row, or a set with all its members; False when it doesn't exist."""
         try:
-            gone = bool(self._txn.delete(key, db=self._dbs[table]))
+            gone = bool(self._txn.delete(key, db=self._dbs.get(table, self._empty)))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
         self._record(_DELETE, table, key, b"")
@@ -100,7 +111,7 @@ class Tables:
 
     def count(self, table: str) -> int:
         """Return the number of rows, or of members of all sets together."""
-        return int(self._txn.stat(self._dbs[table])["entries"])
+        return int(self._txn.stat(self._dbs.get(table, self._empty))["entries"])
 
     def damaged(self, table: str, reason: str) -> StateError:
         """Return the error for a damaged table, and refuse writes from now on."""
@@ -112,7 +123,7 @@ class Tables:
         """Yield the rows under ``prefix`` from ``start`` in key order; don't write meanwhile."""
         start = max(prefix, start)
         try:
-            with self._txn.cursor(db=self._dbs[table]) as cursor:
+            with self._txn.cursor(db=self._dbs.get(table, self._empty)) as cursor:
                 found = cursor.set_range(start) if start else cursor.first()
                 while found and (key := cursor.key()).startswith(prefix):
                     yield key, self._verified(table, key, cursor.value())
@@ -147,7 +158,8 @@ class Tables:
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Add a member to a set; all members of a table have one length."""
         try:
-            self._txn.put(key, add_checksum(_SEED[sets], key, member), db=self._dbs[sets])
+            stored = add_checksum(checksum_seed(sets), key, member)
+            self._txn.put(key, stored, db=self._writable(sets, is_set=True))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
         self._record(_ADD, sets, key, member)
@@ -157,6 +169,7 @@ class Tables:
         if not members:
             return
         try:
+            self._writable(sets, is_set=True)
             self._cursor(sets).putmulti(_with_checksums(sets, members))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
@@ -165,8 +178,8 @@ class Tables:
     def discard(self, sets: str, key: bytes, member: bytes) -> bool:
         """Remove a member from a set; False when it isn't in."""
         try:
-            stored = add_checksum(_SEED[sets], key, member)
-            gone = bool(self._txn.delete(key, stored, db=self._dbs[sets]))
+            stored = add_checksum(checksum_seed(sets), key, member)
+            gone = bool(self._txn.delete(key, stored, db=self._dbs.get(sets, self._empty)))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
         self._record(_DISCARD, sets, key, member)
@@ -201,7 +214,7 @@ class Tables:
     def members(self, sets: str, key: bytes) -> Iterator[bytes]:
         """Yield the members of a set in order; don't write meanwhile."""
         try:
-            with self._txn.cursor(db=self._dbs[sets]) as cursor:
+            with self._txn.cursor(db=self._dbs.get(sets, self._empty)) as cursor:
                 if cursor.set_key(key):
                     for stored in cursor.iternext_dup():
                         yield self._verified(sets, key, stored)
@@ -225,7 +238,7 @@ class Tables:
 
     def first_members(self, sets: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield each set's key and smallest member; don't write meanwhile."""
-        with self._txn.cursor(db=self._dbs[sets]) as cursor:
+        with self._txn.cursor(db=self._dbs.get(sets, self._empty)) as cursor:
             if cursor.first():
                 for key, stored in cursor.iternext_nodup(keys=True, values=True):
                     yield key, self._verified(sets, key, stored)
@@ -239,17 +252,17 @@ class Tables:
         """Write a JSON value, or a dataclass of such."""
         self.put("meta", key.encode(), msgspec.json.encode(value))
 
-    def replay(self, steps: Iterable[JournalEntry]) -> None:
+    def replay(self, batch: Batch) -> None:
         """Repeat recorded writes without recording them. Raises lmdb.Error."""
-        for operation, number, key, value in steps:
-            table = _NAMES[number]
-            stored = add_checksum(_SEED[table], key, value)
-            if operation in (_PUT, _ADD):
-                self._txn.put(key, stored, db=self._dbs[table])
-            elif operation == _DISCARD:
-                self._txn.delete(key, stored, db=self._dbs[table])
-            else:
-                self._txn.delete(key, db=self._dbs[table])
+        for table, steps in batch.items():
+            for operation, key, value in steps:
+                stored = add_checksum(checksum_seed(table), key, value)
+                if operation in (_PUT, _ADD):
+                    self._txn.put(key, stored, db=self._writable(table, is_set=operation == _ADD))
+                elif operation == _DISCARD:
+                    self._txn.delete(key, stored, db=self._dbs.get(table, self._empty))
+                else:
+                    self._txn.delete(key, db=self._dbs.get(table, self._empty))
 
     def commit_transaction(self) -> None:
         """Commit, and begin the next transaction. Raises StateError."""
@@ -266,34 +279,44 @@ class Tables:
         self._txn.abort()
 
     def _verified(self, table: str, key: bytes, stored: bytes) -> bytes:
-        value = verify_checksum(_SEED[table], key, stored)
+        value = verify_checksum(checksum_seed(table), key, stored)
         if value is None:
             raise self.damaged(table, f"the row of key {key.hex()} has a wrong checksum")
         return value
 
+    def _writable(self, table: str, *, is_set: bool = False) -> Any:
+        """Return the table's handle, and create it if it is not there."""
+        found = self._dbs.get(table)
+        if found is None:
+            found = environment.create_database(self._env, self._txn, table, is_set=is_set)
+            self._dbs[table] = found
+            self._cursors.pop(table, None)  # of the empty table
+        return found
+
     def _cursor(self, name: str) -> Any:
         cursor = self._cursors.get(name)
         if cursor is None:
-            cursor = self._cursors[name] = self._txn.cursor(db=self._dbs[name])
+            db = self._dbs.get(name, self._empty)
+            cursor = self._cursors[name] = self._txn.cursor(db=db)
         return cursor
 
     def _record(self, operation: int, table: str, key: bytes, value: bytes) -> None:
         if self._record_steps:
-            self.steps.append((operation, _NUMBER[table], key, value))
+            self.steps[table].append((operation, key, value))
 
     def _record_all(self, operation: int, table: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
         if self._record_steps:
-            number = _NUMBER[table]
-            self.steps += [(operation, number, key, value) for key, value in rows]
+            self.steps[table] += [(operation, key, value) for key, value in rows]
 
 
-def put_entries(steps: Iterable[JournalEntry]) -> Iterator[tuple[str, bytes, bytes]]:
+def put_entries(batch: Batch) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield table, key and value of each recorded put."""
-    for operation, number, key, value in steps:
-        if operation == _PUT:
-            yield _NAMES[number], key, value
+    for table, steps in batch.items():
+        for operation, key, value in steps:
+            if operation == _PUT:
+                yield table, key, value
 
 
 def _with_checksums(table: str, rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    seed = _SEED[table]
+    seed = checksum_seed(table)
     return [(key, add_checksum(seed, key, value)) for key, value in rows]

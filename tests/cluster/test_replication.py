@@ -37,14 +37,15 @@ State = tuple[dict[bytes, bytes], dict[bytes, set[bytes]]]
 
 def everything(store: StateStore) -> dict[str, Any]:
     """All rows of all tables, but for the bookkeeping of checkpoints and restores."""
-    from focused.storage.environment import SETS, TABLES
-
-    found: dict[str, Any] = {name: dict(store.tables.scan(name)) for name in TABLES}
+    tables = store.tables
+    found: dict[str, Any] = {}
+    for name in tables.names - tables.sets:
+        found[name] = dict(tables.scan(name))
     for bookkeeping in (b"checkpoint", b"restored_from"):
         found["meta"].pop(bookkeeping, None)
-    for name in SETS:
-        keys = [key for key, _ in store.tables.first_members(name)]
-        found[name] = {key: list(store.tables.members(name, key)) for key in keys}
+    for name in tables.sets:
+        keys = [key for key, _ in tables.first_members(name)]
+        found[name] = {key: list(tables.members(name, key)) for key in keys}
     return found
 
 

@@ -17,8 +17,9 @@ from focused.frontier.host import HostPace
 from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.frontier.state_check import check_state
+from focused.storage import environment
 from focused.storage import state_store as store_module
-from focused.storage.environment import MAP_SIZE_BYTES, SETS, TABLES
+from focused.storage.environment import MAP_SIZE_BYTES, MAX_TABLES
 from focused.storage.lmdb_check import LmdbFileCheck
 from focused.storage.state_store import StateStore
 
@@ -76,22 +77,20 @@ def _take_nothing(table: str, key: bytes, value: bytes) -> None:
 
 def pages_in_use(folder: Path) -> list[int]:
     pages = LmdbFileCheck(folder / "data.mdb", MAP_SIZE_BYTES)
-    assert not pages.read(SETS, lambda table, rows: None)
+    assert not pages.read(lambda table, rows: None)
     return list(pages.pages_in_use)
 
 
 def rows_by_lmdb(folder: Path) -> dict[str, list[tuple[bytes, bytes]]]:
     """All rows of all tables, as LMDB itself reads them."""
-    with lmdb.open(
-        str(folder), map_size=MAP_SIZE_BYTES, max_dbs=100, readonly=True, lock=False
-    ) as env:
-        names = {name: env.open_db(name.encode(), create=False) for name in TABLES}
-        sets = {
-            name: env.open_db(name.encode(), create=False, dupsort=True, dupfixed=True)
-            for name in SETS
-        }
-        with env.begin() as txn:
-            return {name: list(txn.cursor(db=db)) for name, db in {**names, **sets}.items()}
+    with (
+        lmdb.open(
+            str(folder), map_size=MAP_SIZE_BYTES, max_dbs=MAX_TABLES, readonly=True, lock=False
+        ) as env,
+        env.begin() as txn,
+    ):
+        dbs = environment.open_databases(env, txn)
+        return {name: list(txn.cursor(db=db)) for name, db in dbs.items()}
 
 
 def noise(data: bytearray, page: int, rng: random.Random) -> None:

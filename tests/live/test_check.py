@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from focused.archive.parquet import PAGES_SCHEMA
 from focused.archive.warc_files import WARC_FILE
 from focused.cli import main
-from focused.storage.environment import MAP_SIZE_BYTES, SETS, TABLES
+from focused.storage.environment import MAP_SIZE_BYTES, MAX_TABLES
 from focused.storage.state_store import StateStore
 from tests.live.webs import HOSTS, SEED, pages_asked, wide_web
 from tests.support.crawling import write_topic
@@ -217,7 +217,7 @@ def test_a_crawl_never_continues_silently_from_a_damaged_row(
 
 def _damage_all_rows_of(table: str, folder: Path) -> None:
     state = folder / "state"
-    with lmdb.open(str(state), map_size=MAP_SIZE_BYTES, max_dbs=len(TABLES) + len(SETS)) as env:
+    with lmdb.open(str(state), map_size=MAP_SIZE_BYTES, max_dbs=MAX_TABLES) as env:
         database = env.open_db(table.encode(), create=False)
         with env.begin(write=True, db=database) as txn:
             rows = list(txn.cursor())

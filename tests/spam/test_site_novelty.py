@@ -81,7 +81,7 @@ def test_sites_are_told_apart(novelty):
 
 def test_a_site_of_a_hundred_thousand_words_has_a_small_row(novelty, store):
     learn(novelty, made_texts(random_letters, 350))
-    (row,) = (value for _, value in store.tables.scan("site_trust"))
+    (row,) = (value for _, value in store.tables.scan("site_novelty"))
     assert len(row) <= MAX_ROW_BYTES
 
 

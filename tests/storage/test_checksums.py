@@ -11,7 +11,7 @@ import pytest
 from focused.errors import StateError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.storage.environment import SETS, TABLES
+from focused.storage.environment import MAX_TABLES
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 
@@ -34,7 +34,7 @@ def damage_key(folder: Path, table: str) -> None:
 
 
 def _replace(folder: Path, table: str, how: Callable[[bytes, bytes], tuple[bytes, bytes]]) -> None:
-    with lmdb.open(str(folder), map_size=1 << 40, max_dbs=len(TABLES) + len(SETS)) as env:
+    with lmdb.open(str(folder), map_size=1 << 40, max_dbs=MAX_TABLES) as env:
         database = env.open_db(table.encode(), create=False)
         with env.begin(write=True, db=database) as txn:
             [(key, stored)] = list(txn.cursor())
@@ -116,7 +116,7 @@ def test_a_row_of_another_table_is_refused(folder: Path) -> None:
     store = StateStore.reopen(folder)
     store.tables.put("pages", KEY, b"value")
     store.close()
-    with lmdb.open(str(folder), map_size=1 << 40, max_dbs=len(TABLES) + len(SETS)) as env:
+    with lmdb.open(str(folder), map_size=1 << 40, max_dbs=MAX_TABLES) as env:
         pages = env.open_db(b"pages", create=False)
         content = env.open_db(b"content", create=False)
         with env.begin(write=True) as txn:

@@ -10,25 +10,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from focused.storage import journal as journal_module
-from focused.storage.journal import Journal, JournalEntry, min_tables_bytes
+from focused.storage.journal import Batch, Journal, min_tables_bytes
 
 CHECKPOINT = 7
+step = st.tuples(st.integers(0, 3), st.binary(max_size=9), st.binary())
 batches_of_steps = st.lists(
-    st.lists(
-        st.tuples(st.integers(0, 3), st.integers(0, 20), st.binary(max_size=9), st.binary()),
-        min_size=1,
-        max_size=4,
-    ),
+    st.dictionaries(st.text(), st.lists(step, min_size=1, max_size=4), min_size=1, max_size=3),
     max_size=4,
 )
 one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-def batch(name: str) -> list[JournalEntry]:
-    return [(0, 1, name.encode(), b"v" * 5), (1, 2, b"k", b"")]
+def batch(name: str) -> Batch:
+    return {"pages": [(0, name.encode(), b"v" * 5)], "links": [(1, b"k", b"")]}
 
 
-def written(path: Path, batches: Sequence[Sequence[JournalEntry] | None]) -> bytes:
+def written(path: Path, batches: Sequence[Batch | None]) -> bytes:
     """A journal's file with these batches, None for a sync."""
     journal = Journal(path)
     journal.begin(CHECKPOINT, 0)
@@ -41,12 +38,12 @@ def written(path: Path, batches: Sequence[Sequence[JournalEntry] | None]) -> byt
     return path.read_bytes()
 
 
-def read(path: Path, raw: bytes | None = None) -> list[list[JournalEntry]]:
+def read(path: Path, raw: bytes | None = None) -> list[Batch]:
     if raw is not None:
         path.write_bytes(raw)
     journal = Journal(path)
     try:
-        return [list(steps) for steps in journal.since(CHECKPOINT)]
+        return list(journal.since(CHECKPOINT))
     finally:
         journal.close()
 
@@ -68,7 +65,7 @@ def another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(batches_of_steps)
 @one_folder
-def test_every_batch_comes_back_in_order(path: Path, batches: list[list[JournalEntry]]) -> None:
+def test_every_batch_comes_back_in_order(path: Path, batches: list[Batch]) -> None:
     written(path, batches)
     assert read(path) == batches
 

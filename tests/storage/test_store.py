@@ -16,7 +16,6 @@ import pytest
 from focused.errors import StateError
 from focused.frontier.state_check import check_state
 from focused.storage import environment
-from focused.storage import state_store as store_module
 from focused.storage.journal import Journal
 from focused.storage.state_store import StateStore
 
@@ -74,17 +73,6 @@ def test_a_crawl_that_was_killed_while_its_tables_were_created_starts_again(
         StateStore.view(tmp_path)
     with contextlib.closing(StateStore.open(tmp_path, {"topic": "whales"})) as store:
         assert not store.tables.count("content")
-
-
-def test_state_of_an_older_program_is_refused_by_its_format(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as older:
-        older.setattr(store_module, "FORMAT_VERSION", store_module.FORMAT_VERSION - 1)
-        StateStore.open(tmp_path / "state", {}).close()
-    ours = store_module.FORMAT_VERSION
-    with pytest.raises(StateError, match=f"its format is {ours - 1}, not {ours}"):
-        StateStore.open(tmp_path / "state", {})
 
 
 def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""Migrate the states of older formats, when a crawl opens them.
+
+A migration is one transaction: a crash leaves the old state or the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgspec
+
+from focused.storage import environment
+from focused.storage.environment import EMPTY, IDENTITY, META
+from focused.storage.journal import decode_batches
+from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
+
+OLDEST_FORMAT = 18
+"""The oldest format that :func:`migrate` reads."""
+
+_JOURNAL_2_MAGIC = b"focused journal 2\n"
+_decode_journal_2 = msgspec.msgpack.Decoder(list[tuple[int, int, bytes, bytes]]).decode
+_FORMAT_18_TABLES = (
+    "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "pages", "page_links",
+    "payloads", "page_histories", "visits", "training_examples", "scorer_state", "directories",
+    "dead_hosts", "content", "sketches", "shingles", "host_shingles", "mirrors", "canonical_urls",
+    "canonical_hosts", "signatures", "ignorable_url_parts", "trap_patterns", "closed_patterns",
+    "trap_frames", "trap_counts", "site_trust", "page_records", "page_numbers", "released_pages",
+    "validator_trust", "signal_trust", "missing_pages", "boilerplate", "boilerplate_pages",
+    "revisit_pages", "revisit_due_times", "revisit_groups", "outbox", "queue", "seen",
+    "revisit_queue",
+)  # fmt: skip
+"""The tables that a journal of format 18 names by position."""
+_PUT, _DELETE, _ADD, _DISCARD = range(4)
+
+
+def is_migratable(folder: Path, to_format: int) -> bool:
+    """Whether the state in ``folder`` has an older format that :func:`migrate` reads."""
+    with environment.open_environment(folder, durable=True, read_only=True, lock=False) as env:
+        return _is_migratable(environment.find_identity(env), to_format)
+
+
+def _is_migratable(identity: Mapping[str, Any] | None, to_format: int) -> bool:
+    found = (identity or {}).get("format")
+    return isinstance(found, int) and OLDEST_FORMAT <= found < to_format
+
+
+def migrate(env: lmdb.Environment, folder: Path, to_format: int) -> None:
+    """Bring a state of an older format up to date; leave others as they are.
+
+    Raises lmdb.Error, OSError, ValueError and msgspec.MsgspecError when the files are damaged.
+    """
+    found = environment.find_identity(env)
+    if found is None or not _is_migratable(found, to_format):
+        return
+    with env.begin(write=True) as txn:
+        tables = _OldTables(env, txn)
+        for each in range(found["format"], to_format):
+            _MIGRATIONS[each](tables, folder)
+        tables.put(META, IDENTITY, msgspec.json.encode({**found, "format": to_format}))
+
+
+class _OldTables:
+    """The tables of a state in one transaction of its migration."""
+
+    def __init__(self, env: lmdb.Environment, txn: lmdb.Transaction) -> None:
+        self._env, self._txn = env, txn
+        self._dbs = environment.open_databases(env, txn)
+
+    def create(self, table: str, *, is_set: bool = False) -> Any:
+        if table not in self._dbs:
+            self._dbs[table] = environment.create_database(
+                self._env, self._txn, table, is_set=is_set
+            )
+        return self._dbs[table]
+
+    def put(self, table: str, key: bytes, value: bytes, *, is_set: bool = False) -> None:
+        stored = add_checksum(checksum_seed(table), key, value)
+        self._txn.put(key, stored, db=self.create(table, is_set=is_set))
+
+    def delete(self, table: str, key: bytes) -> None:
+        self._txn.delete(key, db=self._dbs[table])
+
+    def discard(self, table: str, key: bytes, member: bytes) -> None:
+        stored = add_checksum(checksum_seed(table), key, member)
+        self._txn.delete(key, stored, db=self._dbs[table])
+
+    def get_meta(self, key: bytes) -> Any:
+        stored = self._txn.get(key, db=self._dbs[META])
+        return None if stored is None else msgspec.json.decode(_verified(META, key, bytes(stored)))
+
+    def move(self, source: str, target: str, new_key: Callable[[bytes], bytes | None]) -> None:
+        """Move the rows to which ``new_key`` gives a key to another table."""
+        if source not in self._dbs:
+            return
+        with self._txn.cursor(db=self._dbs[source]) as cursor:
+            rows = [(bytes(key), bytes(stored)) for key, stored in cursor]
+        for key, stored in rows:
+            moved = new_key(key)
+            if moved is not None:
+                self.put(target, moved, _verified(source, key, stored))
+                self.delete(source, key)
+
+
+def _from_format_18(tables: _OldTables, folder: Path) -> None:
+    """Name the tables in the journal, and give each feature's rows a table of their own."""
+    number = int(tables.get_meta(b"checkpoint") or 0)
+    journal = folder / "journal"
+    raw = journal.read_bytes() if journal.exists() else b""
+    for batch in decode_batches(raw, number, _decode_journal_2, _JOURNAL_2_MAGIC):
+        for operation, position, key, value in batch:
+            table = _FORMAT_18_TABLES[position]
+            if operation in (_PUT, _ADD):
+                tables.put(table, key, value, is_set=operation == _ADD)
+            elif operation == _DISCARD:
+                tables.discard(table, key, value)
+            else:
+                tables.delete(table, key)
+    tables.create(EMPTY, is_set=True)
+    tables.put(META, b"checkpoint", msgspec.json.encode(number + 1))
+    tables.move("site_trust", "site_novelty", lambda key: _without_suffix(key, b"novelty"))
+    tables.move(
+        "site_trust", "second_fetch_counts", lambda key: _without_suffix(key, b"second fetches")
+    )
+    tables.move("site_trust", "second_fetches", lambda key: _without_prefix(key, b"second fetch "))
+    # No key is empty: the row of all further hosts had none but the prefix.
+    tables.move(META, "javascript_hosts", lambda key: _without_prefix(key, b"javascript/", b"*"))
+
+
+def _without_prefix(key: bytes, prefix: bytes, if_empty: bytes = b"") -> bytes | None:
+    return (key[len(prefix) :] or if_empty) if key.startswith(prefix) else None
+
+
+def _without_suffix(key: bytes, suffix: bytes) -> bytes | None:
+    return key[: -len(suffix)] if key.endswith(suffix) else None
+
+
+def _verified(table: str, key: bytes, stored: bytes) -> bytes:
+    value = verify_checksum(checksum_seed(table), key, stored)
+    if value is None:
+        raise ValueError(f"table {table!r}: the row of key {key.hex()} has a wrong checksum")
+    return value
+
+
+_MIGRATIONS: Mapping[int, Callable[[_OldTables, Path], None]] = {18: _from_format_18}

@@ -1,0 +1,120 @@
+"""A state folder of an older format goes on, and commands read it as it is.
+
+``states/`` holds a folder of each format that is migrated, of a crawl that was killed. The last
+version that wrote a format made its folder: ``python -m tests.support.small_state FOLDER``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from focused.archive.archive import page_rows
+from focused.crawl.folder_check import check_folder
+from focused.errors import StateFormatError
+from focused.storage import environment
+from focused.storage import state_store as store_module
+from focused.storage.journal import Journal
+from focused.storage.migrations import OLDEST_FORMAT
+from focused.storage.state_store import FORMAT_VERSION, StateStore
+from tests.support.simulated import START, Simulation
+from tests.support.small_state import KILLED_AFTER_PAGES, small_topic, small_web
+
+STATES = Path(__file__).with_name("states")
+OLDER_FORMATS = range(OLDEST_FORMAT, FORMAT_VERSION)
+IDENTITY = {"topic": "whales", "policy": "focused"}
+
+
+class Died(BaseException):
+    """The process died here."""
+
+
+def unpack_state(older_format: int, folder: Path) -> Path:
+    """Return the crawl's folder."""
+    with tarfile.open(STATES / f"format-{older_format}.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "out"
+
+
+@pytest.fixture(params=OLDER_FORMATS)
+def crawl_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return unpack_state(request.param, tmp_path)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_each_older_format_has_a_folder() -> None:
+    kept = {path.name.removesuffix(".tar.xz") for path in STATES.iterdir()}
+    assert kept == {f"format-{each}" for each in OLDER_FORMATS}
+
+
+def test_the_crawl_goes_on_and_fetches_no_page_twice(crawl_folder: Path) -> None:
+    crawl = Simulation(small_topic(crawl_folder.parent), small_web(), now=START + 1e4)
+    with contextlib.closing(crawl):
+        assert crawl.crawl.counters.fetched == KILLED_AFTER_PAGES
+        pages_before = set(crawl.rows)
+        crawl.run()
+        again = Counter(crawl.urls) & Counter(pages_before)
+        assert again.total() == crawl.crawl.counters.second_fetches
+        linked = {url for url in small_web() if url[-1].isdigit()} | set(crawl.topic.seeds.urls)
+        assert {url for url, row in crawl.rows.items() if row["outcome"] == "fetched"} == linked
+
+
+def test_a_migrated_folder_is_sound(crawl_folder: Path) -> None:
+    StateStore.reopen(crawl_folder / "state").close()
+    no_progress = contextlib.nullcontext(lambda done, whole: None)
+    checked = check_folder(crawl_folder, lambda title: no_progress)
+    assert not checked.damaged
+
+
+def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder: Path) -> None:
+    with contextlib.closing(StateStore.reopen(crawl_folder / "state")) as store:
+        tables = store.tables
+        assert tables.get_meta("counters")["fetched"] == KILLED_AFTER_PAGES
+        assert len(list(page_rows(tables))) == tables.count("pages") >= KILLED_AFTER_PAGES
+        assert tables.count("second_fetches")
+        assert tables.count("second_fetch_counts")
+        assert tables.count("site_novelty")
+        assert {key for key, _ in tables.scan("javascript_hosts")} == {b"a.test"}
+
+
+def test_commands_read_it_and_leave_it_as_it_is(crawl_folder: Path) -> None:
+    state = crawl_folder / "state"
+    before = contents(state)
+    with StateStore.open_for_reading(state) as (store, running):
+        assert not running
+        assert store.tables.get_meta("counters")["fetched"] == KILLED_AFTER_PAGES
+    assert contents(state) == before
+
+
+@pytest.mark.parametrize(
+    "last_call", [(environment, "create_database"), (Journal, "begin")], ids=["within", "after"]
+)
+def test_a_crash_within_or_after_the_transaction_loses_nothing(
+    crawl_folder: Path, monkeypatch: pytest.MonkeyPatch, last_call: tuple[object, str]
+) -> None:
+    def die(*args: object, **named: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as dying:
+        dying.setattr(*last_call, die)
+        with pytest.raises(Died):
+            StateStore.reopen(crawl_folder / "state")
+    with contextlib.closing(StateStore.reopen(crawl_folder / "state")) as store:
+        assert store.tables.get_meta("counters")["fetched"] == KILLED_AFTER_PAGES
+
+
+def test_a_format_older_than_all_that_are_migrated_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(store_module, "FORMAT_VERSION", OLDEST_FORMAT - 1)
+        StateStore.open(tmp_path / "state", IDENTITY).close()
+    with pytest.raises(StateFormatError, match=f"its format is {OLDEST_FORMAT - 1}, not"):
+        StateStore.open(tmp_path / "state", IDENTITY)

@@ -1,0 +1,56 @@
+"""The crawl of the kept state folders: each format's is made by the last version that wrote it.
+
+To make one, run this file with that version: ``python -m tests.support.small_state FOLDER``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from focused.topic import MAX_SECOND_FETCHES, Topic
+from tests.support.prose import prose_pages
+from tests.support.simulated import Answer, Simulation, page, raw, site, topic
+
+HOSTS = tuple(f"http://{name}.test/" for name in "abcd")
+PAGES_A_HOST = 20
+KILLED_AFTER_PAGES = 60
+SHELL = '<div id="root"></div><script type="module" src="/app.js"></script>'
+
+
+def small_web() -> Mapping[str, Answer]:
+    """Four hosts whose pages link to the next page of each, one of them empty without scripts."""
+    texts = prose_pages()
+    pages = []
+    for number, host in enumerate(HOSTS):
+        pages.append(page(host, *(f"{other}0" for other in HOSTS), f"{host}app", text="whale"))
+        pages.append(raw(f"{host}app", SHELL))
+        for at in range(PAGES_A_HOST):
+            links = [f"{other}{at + 1}" for other in HOSTS if at + 1 < PAGES_A_HOST]
+            text = f"whale {number} {at} {texts[(at * len(HOSTS) + number) % len(texts)].text}"
+            pages.append(page(f"{host}{at}", *links, text=text))
+    return site(*pages)
+
+
+def small_topic(folder: Path) -> Topic:
+    """The topic whose crawl goes to ``folder/out``."""
+    subject = topic(folder, HOSTS[0])
+    scope = replace(subject.scope, second_fetches=MAX_SECOND_FETCHES, javascript="report")
+    return replace(subject, scope=scope)
+
+
+def make_state(folder: Path) -> None:
+    """Crawl until the process dies, with commits that are in the journal alone."""
+    crawl = Simulation(small_topic(folder), small_web())
+    crawl.run(pages=KILLED_AFTER_PAGES - 15)
+    crawl.store.freeze().close()
+    crawl.run(pages=KILLED_AFTER_PAGES)
+    crawl.store.sync()
+    crawl.store.abandon()
+    crawl.crawl.archive.close()
+
+
+if __name__ == "__main__":
+    make_state(Path(sys.argv[1]))
