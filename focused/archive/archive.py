@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
-from focused.archive.page_history import last_visit_at
+from focused.archive.page_history import HISTORY_COLUMNS, last_visit_at
 from focused.archive.warc_files import WarcFiles, WarcPosition, warc_files
 from focused.documents.bounded_converter import BoundedConverter
+from focused.errors import ConfigurationError
 from focused.storage.rows import pack, unpack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
@@ -86,6 +87,11 @@ LINK_COLUMNS = ("source", *LinkRow.__struct_fields__)
 """The columns of ``links.parquet``."""
 
 
+COLUMN_KINDS = ("text", "number", "flag")
+"""The types of columns that features add to ``pages.parquet``."""
+_COLUMNS_META, _COLUMNS_TABLE = "page_columns", "page_columns"
+
+
 class Archive:
     """Append-only rows over a :class:`StateStore`; the caller commits."""
 
@@ -110,6 +116,28 @@ class Archive:
     def amend(self, row: PageRow) -> None:
         """Replace the columns of a row; its links and WARC records stay."""
         self._tables.put("pages", row.seq.to_bytes(8, "big"), pack(row))
+
+    def add_columns(self, kinds: Mapping[str, str]) -> None:
+        """Add columns to ``pages.parquet``, by name; their kinds are :data:`COLUMN_KINDS`.
+
+        Raises ConfigurationError for a kind that does not exist, and for a name that is taken.
+        """
+        if not kinds:
+            return
+        known = added_columns(self._tables)
+        for name, kind in kinds.items():
+            if kind not in COLUMN_KINDS:
+                raise ConfigurationError(
+                    f"the column {name} of a feature: {kind!r} must be one of "
+                    f"{', '.join(COLUMN_KINDS)}"
+                )
+            if name in PAGE_COLUMNS or name in HISTORY_COLUMNS or known.get(name, kind) != kind:
+                raise ConfigurationError(f"the column {name} of a feature exists already")
+        self._tables.put_meta(_COLUMNS_META, {**known, **kinds})
+
+    def put_columns(self, seq: int, values: Mapping[str, Any]) -> None:
+        """Write the values of added columns in the row of that number."""
+        self._tables.put(_COLUMNS_TABLE, seq.to_bytes(8, "big"), pack(values))
 
     @property
     def last_activity_at(self) -> float:
@@ -204,6 +232,17 @@ def _warc_metadata(row: PageRow) -> Mapping[str, str]:
     if row.duplicate_of is not None:
         about["duplicate-of"] = row.duplicate_of
     return about
+
+
+def added_columns(tables: Tables) -> Mapping[str, str]:
+    """Return the kinds of the columns that features added, by name."""
+    return tables.get_meta(_COLUMNS_META) or {}
+
+
+def added_values(tables: Tables) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield number and added columns of each row that has some, in the order of settling."""
+    for key, raw in tables.scan(_COLUMNS_TABLE):
+        yield int.from_bytes(key, "big"), unpack(raw)
 
 
 def last_settled_at(tables: Tables) -> float:

@@ -8,7 +8,7 @@ one for every revisit. pyarrow is slow to import, so a crawl imports this module
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive.archive import LINK_COLUMNS, PAGE_COLUMNS, link_values, page_values
+from focused.archive.archive import (
+    LINK_COLUMNS,
+    PAGE_COLUMNS,
+    added_columns,
+    added_values,
+    link_values,
+    page_values,
+)
 from focused.archive.page_history import (
     HISTORY_COLUMNS,
     VISIT_COLUMNS,
@@ -107,8 +114,12 @@ _ROWS_PER_GROUP = 10_000
 
 def write_parquet_files(tables: Tables, folder: Path) -> None:
     """Write the files, each replaced atomically; ``visits.parquet`` only if there are visits."""
-    columns = (*PAGE_COLUMNS, *HISTORY_COLUMNS)
-    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, columns, _page_values(tables))
+    added = added_columns(tables)
+    columns = (*PAGE_COLUMNS, *HISTORY_COLUMNS, *added)
+    fields = [pa.field(name, _COLUMN_TYPES[kind]) for name, kind in added.items()]
+    schema = pa.schema([*PAGES_SCHEMA, *fields])
+    rows = _with_added(_page_values(tables), tables, list(added)) if added else _page_values(tables)
+    _write_parquet(folder / "pages.parquet", schema, columns, rows)
     _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
     if count_visits(tables):
         visits = ([getattr(row, name) for name in VISIT_COLUMNS] for row in visit_rows(tables))
@@ -126,6 +137,21 @@ def _page_values(tables: Tables) -> Iterator[list[Any]]:
         yield [*row, *history_values(found, row[_FETCHED_AT])]
 
 
+def _with_added(
+    rows: Iterator[list[Any]], tables: Tables, names: Sequence[str]
+) -> Iterator[list[Any]]:
+    """Yield the rows with the columns that features added; both are in order of ``seq``."""
+    found = added_values(tables)
+    number, values = next(found, _NOTHING_ADDED)
+    for row in rows:
+        while number < row[_SEQ]:
+            number, values = next(found, _NOTHING_ADDED)
+        here = values if number == row[_SEQ] else {}
+        yield [*row, *map(here.get, names)]
+
+
+_COLUMN_TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+_NOTHING_ADDED: tuple[int, Mapping[str, Any]] = (sys.maxsize, {})
 _NO_HISTORY: tuple[int, PageHistory | None] = (sys.maxsize, None)
 _SEQ, _FETCHED_AT = PAGE_COLUMNS.index("seq"), PAGE_COLUMNS.index("fetched_at")
 

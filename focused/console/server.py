@@ -25,6 +25,7 @@ from focused.console.network_speed import interface_mbit
 from focused.console.report_pages import ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
+from focused.installed_features import ConsoleTab, installed_features
 from focused.link_graph.page_graph import default_graph_folder
 from focused.local_app import (
     Clock,
@@ -102,6 +103,8 @@ class ConsoleServer:
         app.router.add_get(f"{crawl}/retrain", self._retraining)
         app.router.add_get(f"{crawl}/graph", self._graph)
         app.router.add_post(f"{crawl}/graph", self._build_graph)
+        app.router.add_get("/api/feature-tabs", self._list_tabs)
+        app.router.add_get(f"{crawl}/feature-tabs/{{name}}", self._tab)
         app.router.add_get("/api/reports", self._list_reports)
         app.router.add_get("/report/{name}", self._reports.send)
         app.on_cleanup.append(self._end_children)
@@ -234,6 +237,17 @@ class ConsoleServer:
         self._children.build_graph(self._crawl(request).folder)
         return web.json_response({})
 
+    async def _list_tabs(self, request: web.Request) -> web.Response:
+        tabs = [{"name": name, "title": tab.title} for name, tab in _feature_tabs().items()]
+        return web.json_response({"tabs": tabs})
+
+    async def _tab(self, request: web.Request) -> web.Response:
+        tab = _feature_tabs().get(request.match_info["name"])
+        if tab is None:
+            raise web.HTTPNotFound(text="There is no such tab.")
+        headings, rows = await asyncio.to_thread(tab.read, self._crawl(request).folder)
+        return web.json_response({"headings": list(headings), "rows": [list(row) for row in rows]})
+
     async def _list_reports(self, request: web.Request) -> web.Response:
         return web.json_response({"reports": await asyncio.to_thread(self._reports.find_all)})
 
@@ -257,6 +271,11 @@ def _event(crawl: CrawlData, *, with_curve: bool) -> dict[str, Any]:
         except StateError as error:
             event["error"] = str(error)
     return event
+
+
+def _feature_tabs() -> dict[str, ConsoleTab]:
+    tabs = {name: each.console_tab for name, each in installed_features().items()}
+    return {name: tab for name, tab in tabs.items() if tab is not None}
 
 
 def find_crawl_folders(roots: Sequence[Path]) -> list[Path]:

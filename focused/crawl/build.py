@@ -125,18 +125,20 @@ def build_crawl(
         trusted_urls=training_urls,
         allow_hosts=scope.allow_hosts,
     )
+    parser = ResponseParser(
+        topic,
+        classifier,
+        policy.scorer,
+        state.stages,
+        parse,
+        record_builder=lambda: state.archive.record_builder,
+    )
+    rows = ArchiveWriter(state.archive, counters, classifier, policy)
     responses = ResponseProcessor(
         topic,
-        ResponseParser(
-            topic,
-            classifier,
-            policy.scorer,
-            state.stages,
-            parse,
-            record_builder=lambda: state.archive.record_builder,
-        ),
+        parser,
         tables,
-        ArchiveWriter(state.archive, counters, classifier, policy),
+        rows,
         counters,
         enqueuer,
         spam_filter,
@@ -157,8 +159,11 @@ def build_crawl(
         spam_filter,
         traps,
         follow_links,
+        parser.analysers,
+        rows.columns,
     )
     features = connect_features(core)
+    state.archive.add_columns({each.name: each.kind for each in rows.columns})
     reprioritisers = []
     if policy.reprioritiser is not None:
         reprioritisers.append(QueueReprioritiser(frontier, policy.reprioritiser))

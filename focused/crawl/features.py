@@ -1,11 +1,15 @@
-"""Features: capabilities that a topic switches on, and the seams where they enter a crawl.
+"""The seams where features (:mod:`focused.installed_features`) enter a crawl.
 
-A feature is an entry point of the group ``focused.features``, in any installed distribution. A
-crawl asks each whether its topic switches it on, and lets those that are on connect. The core names
-no feature. A feature imports what it needs in ``connect``: one that is off is not imported.
+A crawl asks each installed feature whether its topic switches it on, and lets those that are on
+connect. The core names no feature. One that is off is not imported, but for its entry.
 
-A feature gives :class:`FeatureParts`, and registers at three lists of :class:`CrawlCore`:
+A feature gives :class:`FeatureParts`, and registers at five places of :class:`CrawlCore`:
 
+- ``core.page_analysers`` gets a function by the feature's name. It takes each page and its response
+  with the document as HTML, and returns what it finds in it: texts, numbers, lists and
+  dictionaries. It runs where the page is parsed, perhaps in another process: it is pure, and a
+  function of a module. The result is in :attr:`SettledFetch.findings` under that name;
+- ``core.columns`` gets a :class:`~focused.crawl.responses.PageColumn` of ``pages.parquet``;
 - ``core.link_filter.refusals`` gets a function that returns why a link of a page is not queued;
 - ``core.state.before_commit`` gets a function that writes what the feature holds in memory;
 - ``core.whole_responses`` gets a function that tells whether the pages of a host are requested
@@ -16,23 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import entry_points
-from typing import Any, Protocol
+from typing import Any
 
 from focused.crawl.crawl_state import CrawlState
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.listeners import SettledPageListener
+from focused.crawl.page_parser import PageAnalyser
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, RequestHandler
-from focused.crawl.responses import ResponseProcessor
+from focused.crawl.responses import PageColumn, ResponseProcessor
 from focused.crawl.spam_filter import SpamFilter
 from focused.crawl.stop_conditions import CrawlPacer, UnpacedCrawl
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.errors import ConfigurationError
+from focused.installed_features import installed_features
 from focused.topic import Topic
-
-ENTRY_POINT_GROUP = "focused.features"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class CrawlCore:
     spam_filter: SpamFilter
     traps: TrapFilter
     follow_links: bool
+    page_analysers: dict[str, PageAnalyser]
+    columns: list[PageColumn]
     whole_responses: list[Callable[[str], bool]] = field(default_factory=list)
 
 
@@ -72,40 +76,6 @@ class FeatureParts:
     pacer: CrawlPacer = field(default_factory=UnpacedCrawl)
     statistics: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     offered: Sequence[object] = ()
-
-
-class Feature(Protocol):
-    """A capability that a topic switches on."""
-
-    def is_on(self, topic: Topic) -> bool:
-        """Whether the topic uses the feature."""
-
-    def connect(self, core: CrawlCore) -> FeatureParts:
-        """Build the feature's parts for one crawl, and register at the core's lists."""
-
-
-@cache
-def installed_features() -> Mapping[str, Feature]:
-    """Return the installed features by name, in the order of their names.
-
-    Raises ConfigurationError for one that cannot be imported.
-    """
-    return {
-        point.name: _load(point)
-        for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
-    }
-
-
-def _load(point: Any) -> Feature:
-    try:
-        feature: Feature = point.load()
-    except Exception as error:  # a plug-in may raise anything
-        origin = "" if point.dist is None else f" of {point.dist.name}"
-        raise ConfigurationError(
-            f"the feature {point.name}{origin} cannot be imported ({error!r}): update or "
-            "uninstall its package"
-        ) from error
-    return feature
 
 
 def connect_features(core: CrawlCore) -> FeatureParts:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -37,7 +38,6 @@ from focused.web.decoding import media_type_of
 from focused.web.feeds import is_feed
 from focused.web.html.parse import parse_page
 from focused.web.html.script_redirects import script_redirect
-from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import RobotsFile, parse_robots_body, product_token
 from focused.web.scope_filter import QueryParameterFilter
@@ -50,6 +50,10 @@ UNCLASSIFIED = "\0unclassified"
 """The classifier name of a parsed page that is not classified yet."""
 
 ParseFunction = Callable[[Fetched], Page | Failed]
+PageAnalyser = Callable[[Page, Fetched], Any]
+"""Returns what a feature finds in a page and its HTML: texts, numbers, lists, dictionaries."""
+NO_ANALYSERS: Mapping[str, PageAnalyser] = {}
+NO_FINDINGS: Mapping[str, Any] = {}
 
 
 class _NullClassifier:
@@ -71,9 +75,9 @@ class ParsedPage:
     ``content`` is the page's fingerprint. ``shingles`` holds the smallest :data:`MAX_SHINGLES`
     shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
     for classifiers that take them. ``static_features`` are link features from a parser process, for
-    scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``blocks`` are the
-    texts of the page's blocks, in a continuous crawl. ``spam_evidence`` are log-odds of spam, None
-    if unknown. ``script_target`` is where a script leads the readers of a page on topic.
+    scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``findings`` are
+    what features found in the page, by name. ``spam_evidence`` are log-odds of spam, None if
+    unknown. ``script_target`` is where a script leads the readers of a page on topic.
     ``seconds`` is the time spent by stage.
     """
 
@@ -85,7 +89,7 @@ class ParsedPage:
     words: HashedPage | None = None
     static_features: StaticLinkFeatures | None = None
     record: WarcCapture | None = None
-    blocks: tuple[str, ...] | None = None
+    findings: Mapping[str, Any] = field(default_factory=dict)
     spam_evidence: float | None = None
     script_target: str | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
@@ -117,12 +121,12 @@ class PageParser:
         *,
         uses_static_features: bool = False,
         record_builder: WarcRecordBuilder | None = None,
-        reads_blocks: bool = False,
+        analysers: Mapping[str, PageAnalyser] = NO_ANALYSERS,
     ) -> None:
         """Create a parser; ``classifier_name`` identifies the classifier within the crawl.
 
-        ``record_builder`` None writes no WARC records; ``reads_blocks`` fills
-        :attr:`ParsedPage.blocks`.
+        ``record_builder`` None writes no WARC records; ``analysers`` fill
+        :attr:`ParsedPage.findings`.
         """
         self._clock = clock
         self._scope = scope
@@ -133,7 +137,7 @@ class PageParser:
         self._classifier_name = classifier_name
         self._parse = parse
         self.record_builder = record_builder
-        self._reads_blocks = reads_blocks
+        self.analysers = analysers
         self._uses_static_features = uses_static_features
         self._near = scope.near_duplicates
         self._spam = None if scope.spam == "ignore" else spam_classifier_of(classifier)
@@ -144,7 +148,7 @@ class PageParser:
             (Stage.CLASSIFYING, self._classify_page),
             (Stage.DEDUPLICATING, self._fingerprint_page),
             *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
-            *([(Stage.DEDUPLICATING, self._read_blocks)] if reads_blocks else ()),
+            *([(Stage.PARSING, self._analyse)] if analysers else ()),
         )
 
     def without_classifier(self) -> PageParser:
@@ -156,7 +160,7 @@ class PageParser:
             self._parse,
             self._clock,
             record_builder=self.record_builder,
-            reads_blocks=self._reads_blocks,
+            analysers=self.analysers,
         )
 
     def without_records(self) -> PageParser:
@@ -171,7 +175,7 @@ class PageParser:
             self._parse,
             self._clock,
             uses_static_features=self._uses_static_features,
-            reads_blocks=self._reads_blocks,
+            analysers=self.analysers,
         )
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
@@ -252,8 +256,11 @@ class PageParser:
         if self.record_builder is not None:
             unfinished.record = self.record_builder.capture(unfinished.fetched)
 
-    def _read_blocks(self, unfinished: _PartialPage) -> None:
-        unfinished.blocks = text_blocks(unfinished.html)
+    def _analyse(self, unfinished: _PartialPage) -> None:
+        unfinished.findings = {
+            name: analyse(unfinished.page, unfinished.html)
+            for name, analyse in self.analysers.items()
+        }
 
     def _parsed_page(self, unfinished: _PartialPage) -> ParsedPage:
         return ParsedPage(
@@ -264,7 +271,7 @@ class PageParser:
             unfinished.shingles,
             unfinished.words,
             record=unfinished.record,
-            blocks=unfinished.blocks,
+            findings=unfinished.findings,
             spam_evidence=unfinished.spam_evidence,
             script_target=unfinished.script_target,
             seconds=unfinished.seconds,
@@ -280,7 +287,7 @@ class _PartialPage:
     shingles: ShingleHashes | None = None
     words: HashedPage | None = None
     record: WarcCapture | None = None
-    blocks: tuple[str, ...] | None = None
+    findings: Mapping[str, Any] = NO_FINDINGS
     spam_evidence: float | None = None
     script_target: str | None = None
     failed: Failed | None = None
@@ -340,7 +347,8 @@ class ResponseParser:
             max_links=topic.scope.max_links_per_page,
             robot=product_token(topic.politeness.user_agent),
         )
-        self._reads_blocks = topic.revisit.continuous
+        self.analysers: dict[str, PageAnalyser] = {}
+        """Those of the features that are on, by name."""
         self._needs_static_features = isinstance(scorer, UsesStaticFeatures)
         self._record_builder = record_builder
         self._reader: PageParser | None = None
@@ -361,7 +369,7 @@ class ResponseParser:
                 self._stages.clock,
                 uses_static_features=self._needs_static_features,
                 record_builder=writer,
-                reads_blocks=self._reads_blocks,
+                analysers=self.analysers,
             )
         return reader
 

@@ -7,7 +7,7 @@ before its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ class ResponseProcessor:
             is_noindex=classified.is_noindex,
             scored=classified.scored,
             words=classified.words,
-            blocks=classified.blocks,
+            findings=classified.findings,
             rendered=outcome.rendered,
         )
 
@@ -247,7 +247,7 @@ class ResponseProcessor:
             scored,
             page_result.words,
             page_result.record,
-            page_result.blocks,
+            page_result.findings,
             page_result.spam_evidence,
             page_result.script_target,
         )
@@ -417,7 +417,8 @@ class ClassifiedPage:
     """A page after parsing, classification and deduplication.
 
     ``content`` is None for a ``feed``. ``depth`` is that of the page's links. ``is_noindex``: the
-    page asks not to be indexed. ``record`` holds the WARC records, if there is a WARC.
+    page asks not to be indexed. ``record`` holds the WARC records, if there is a WARC. ``findings``
+    are what features found in the page, by name.
     """
 
     page: Page
@@ -429,7 +430,7 @@ class ClassifiedPage:
     scored: Mapping[str, ScoredLink]
     words: HashedPage | None
     record: WarcCapture | None
-    blocks: tuple[str, ...] | None
+    findings: Mapping[str, Any]
     spam_evidence: float | None
     script_target: str | None
 
@@ -468,6 +469,19 @@ class ClassifiedPage:
         return "noindex" if self.is_noindex else "fetched"
 
 
+@dataclass(frozen=True, slots=True)
+class PageColumn:
+    """A column that a feature adds to ``pages.parquet``; null for rows without a page.
+
+    ``kind`` is a key of :data:`focused.archive.archive.COLUMN_KINDS`, and ``value`` returns such a
+    value, or None.
+    """
+
+    name: str
+    kind: str
+    value: Callable[[ClassifiedPage], str | float | bool | None]
+
+
 _MAX_TITLE_CHARS = 300
 
 
@@ -486,6 +500,8 @@ class ArchiveWriter:
         self._classifier = classifier
         self._policy = policy
         self._feature_names = tuple(policy.scorer.feature_names)
+        self.columns: list[PageColumn] = []
+        """Those of the features that are on."""
 
     def with_calibrated_score(self, link: QueuedLink) -> QueuedLink:
         """Return the link with its score as it is stored and shown."""
@@ -526,6 +542,7 @@ class ArchiveWriter:
         )
         links = self._link_rows(classified)
         self._archive.append(row, links, classified.kept_record)
+        self._write_columns(row, classified)
 
     def replaced(self, number: int, later: str) -> None:
         """Make the row of a harvested page that of a duplicate of a ``later`` page."""
@@ -561,6 +578,7 @@ class ArchiveWriter:
             rendered=fetched.rendered is not None,
         )
         links = self._link_rows(classified)
+        self._write_columns(row, classified)
         return self._archive.replace(row, links, classified.kept_record)
 
     def redirected(
@@ -585,6 +603,12 @@ class ArchiveWriter:
     def retried(self, failed: Failed, now: float) -> None:
         """Write the WARC record of a failed try; it has no row."""
         self._archive.record(failed, now)
+
+    def _write_columns(self, row: PageRow, classified: ClassifiedPage) -> None:
+        if self.columns:
+            self._archive.put_columns(
+                row.seq, {each.name: each.value(classified) for each in self.columns}
+            )
 
     def _link_rows(self, classified: ClassifiedPage) -> Sequence[LinkRow]:
         if not self._archive.stores_links:

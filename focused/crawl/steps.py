@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -87,7 +88,7 @@ class SettledFetch:
     ``is_noindex``: the page asks not to be indexed; it guides the crawl and isn't harvest.
     ``duplicate_of`` is the original that the page duplicates, ``exact_duplicate_of`` the first page
     with the same text. ``redirect_refusal`` is why the target of a redirect was not queued.
-    ``blocks`` are the texts of the page's blocks, in a continuous crawl. ``rendered`` is the HTML
+    ``findings`` are what the page analysers of features found, by feature. ``rendered`` is the HTML
     of a page that a browser rendered.
     """
 
@@ -103,7 +104,7 @@ class SettledFetch:
     is_noindex: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
     words: HashedPage | None = None
-    blocks: tuple[str, ...] | None = None
+    findings: Mapping[str, Any] = field(default_factory=dict)
     rendered: bytes | None = None
 
     @property

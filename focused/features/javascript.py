@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from focused.crawl.features import CrawlCore, FeatureParts
+from typing import TYPE_CHECKING
+
+from focused.installed_features import Feature
 from focused.topic import Topic
+
+if TYPE_CHECKING:
+    from focused.crawl.features import CrawlCore, FeatureParts
 
 _LISTED_HOSTS = 100
 
@@ -15,6 +20,7 @@ def is_on(topic: Topic) -> bool:
 
 def connect(core: CrawlCore) -> FeatureParts:
     """Build the bookkeeping; the driver's renderer asks it which pages to render."""
+    from focused.crawl.features import FeatureParts
     from focused.crawl.javascript import JavascriptPages
 
     frontier = core.state.frontier
@@ -31,3 +37,6 @@ def connect(core: CrawlCore) -> FeatureParts:
         statistics={"javascript_hosts": lambda: pages.needing_by_host(_LISTED_HOSTS)},
         offered=[pages],
     )
+
+
+feature = Feature(is_on, connect)

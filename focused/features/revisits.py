@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from focused.crawl.features import CrawlCore, FeatureParts
+from typing import TYPE_CHECKING
+
+from focused.installed_features import Feature
 from focused.topic import Topic
+
+if TYPE_CHECKING:
+    from focused.crawl.features import CrawlCore, FeatureParts
 
 
 def is_on(topic: Topic) -> bool:
@@ -13,6 +18,7 @@ def is_on(topic: Topic) -> bool:
 
 def connect(core: CrawlCore) -> FeatureParts:
     """Build the collection with its schedule, and the handler of revisits."""
+    from focused.crawl.features import FeatureParts
     from focused.crawl.policy import link_order_of
     from focused.crawl.revisits.announcements import Announcements
     from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue, WeightedPolicy
@@ -24,12 +30,13 @@ def connect(core: CrawlCore) -> FeatureParts:
         CollectionUpdater,
         RevisitProcessor,
     )
-    from focused.crawl.revisits.versions import VersionChecker
+    from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
     from focused.durations import DAY_S, HOUR_S
     from focused.revisit.disk_schedule import TableDueQueue, TableRecords
     from focused.revisit.policy import PolicyInputs, find_revisit_policy
     from focused.revisit.schedule import RevisitSchedule
 
+    core.page_analysers[BLOCKS] = read_blocks
     settings, state, responses = core.topic.revisit, core.state, core.responses
     tables, archive = state.store.tables, state.archive
     records = PageRecords(tables, archive)
@@ -65,3 +72,6 @@ def connect(core: CrawlCore) -> FeatureParts:
     )
     updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
     return FeatureParts(handlers={REVISIT: requests}, first_listeners=[updater], pacer=pacer)
+
+
+feature = Feature(is_on, connect)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from focused.crawl.features import CrawlCore, FeatureParts
+from typing import TYPE_CHECKING
+
+from focused.installed_features import Feature
 from focused.topic import Topic
+
+if TYPE_CHECKING:
+    from focused.crawl.features import CrawlCore, FeatureParts
 
 REFUSAL = "search results"
 """The reason counted for links to result pages of queries, which the crawl queues itself."""
@@ -16,6 +21,8 @@ def is_on(topic: Topic) -> bool:
 
 def connect(core: CrawlCore) -> FeatureParts:
     """Build the prober; links to result pages are left to it."""
+    from focused.crawl.features import FeatureParts
+
     if not core.follow_links:
         return FeatureParts()
     from focused.crawl.deep_web.form_prober import FormProber
@@ -26,3 +33,6 @@ def connect(core: CrawlCore) -> FeatureParts:
     )
     core.link_filter.refusals.append(lambda url: REFUSAL if prober.is_results_page(url) else None)
     return FeatureParts(listeners=[prober])
+
+
+feature = Feature(is_on, connect)

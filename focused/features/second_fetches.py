@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from focused.crawl.features import CrawlCore, FeatureParts
+from typing import TYPE_CHECKING
+
+from focused.installed_features import Feature
 from focused.topic import Topic
+
+if TYPE_CHECKING:
+    from focused.crawl.features import CrawlCore, FeatureParts
 
 
 def is_on(topic: Topic) -> bool:
@@ -13,6 +18,7 @@ def is_on(topic: Topic) -> bool:
 
 def connect(core: CrawlCore) -> FeatureParts:
     """Build the sampling and the handler of the second fetches."""
+    from focused.crawl.features import FeatureParts
     from focused.crawl.second_fetches import SECOND_FETCH, SecondFetches, SecondFetchRequests
 
     state = core.state
@@ -26,3 +32,6 @@ def connect(core: CrawlCore) -> FeatureParts:
     )
     requests = SecondFetchRequests(second, core.hosts, state.frontier, core.traps.refusal_reason)
     return FeatureParts(handlers={SECOND_FETCH: requests}, listeners=[second])
+
+
+feature = Feature(is_on, connect)

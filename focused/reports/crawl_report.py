@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from focused.atomic_file import write_atomically
 from focused.crawl.crawl_stats import Stage
 from focused.errors import StateError
+from focused.installed_features import installed_features
 from focused.labels.label_file import Label, read_labels
 from focused.orderings.policy_names import has_probability_scores
 from focused.reports import metrics
@@ -55,7 +56,8 @@ class CrawlReport:
     no page was scored or the policy's scores are no probabilities. ``freshness`` is None where no
     page was visited again, ``links`` without a link graph. ``drift`` is None where no page was
     classified, ``time_profile`` (of the last session) where the crawl did not end normally.
-    ``curve`` has rows of pages fetched, cumulative and rolling harvest rate.
+    ``curve`` has rows of pages fetched, cumulative and rolling harvest rate. ``features`` has the
+    names and values that installed features tell of their statistics.
     """
 
     folder: str
@@ -99,6 +101,7 @@ class CrawlReport:
     links: LinkReport | None = None
     time_profile: TimeProfile | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
+    features: list[tuple[str, str]] = field(default_factory=list)
 
 
 def report_as_dict(
@@ -178,7 +181,17 @@ def build_report(
         freshness=None if crawl.visits.empty else measure_freshness(crawl),
         time_profile=read_time_profile(crawl.stats),
         curve=_curve_points(on_topic),
+        features=_feature_lines(crawl),
     )
+
+
+def _feature_lines(crawl: CrawlFolder) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    for name, feature in installed_features().items():
+        found = crawl.stats.get(name)
+        if feature.report is not None and isinstance(found, dict):
+            lines += feature.report(found)
+    return lines
 
 
 def policy_name(crawl: CrawlFolder) -> str:

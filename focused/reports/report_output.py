@@ -158,6 +158,8 @@ def _summary_table(report: CrawlReport) -> Table:
         add(name, value)
     for name, value in _count_rows(report):
         add(name, value)
+    for name, value in report.features:
+        add(single_line(name), single_line(value))
     return table
 
 

@@ -20,7 +20,6 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.crawl.features import installed_features
 from focused.errors import (
     ConfigurationError,
     FocusedError,
@@ -28,6 +27,7 @@ from focused.errors import (
     missing_extra,
 )
 from focused.file_access import make_private_folder
+from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
     DEFAULTS,
     check_settings,

@@ -9,10 +9,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from focused.topic.document_formats import DEFAULT_DOCUMENTS
 from focused.topic.login import Login, logins_to_json
+
+_Section = TypeVar("_Section")
 
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 """Estimators of the word weights; the first is the default."""
@@ -309,6 +311,14 @@ class Topic:
     login: tuple[Login, ...] = ()
     deep_web: DeepWeb = field(default_factory=DeepWeb)
     cluster: Cluster | None = None
+    sections: Mapping[str, Any] = field(default_factory=dict)
+
+    def section(self, kind: type[_Section]) -> _Section:
+        """Return the section of the feature that declares ``kind``, or its defaults."""
+        for section in self.sections.values():
+            if isinstance(section, kind):
+                return section
+        return kind()
 
     def crawl_folder(self, policy: str) -> Path:
         """Return the folder of a crawl by ``policy``; each baseline policy has its own."""
@@ -342,6 +352,7 @@ def topic_to_json(topic: Topic) -> dict[str, object]:
         topic = replace(topic, cluster=replace(topic.cluster, url=urls, storage=storage))
     described = asdict(replace(topic, login=()))
     described["login"] = logins_to_json(topic.login)
+    described |= described.pop("sections")
     return {key: _to_json(value) for key, value in described.items()}
 
 

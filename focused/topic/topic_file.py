@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import ada_url
@@ -40,6 +41,7 @@ from focused.topic.document_formats import (
     DOCUMENT_FORMATS,
     missing_document_library,
 )
+from focused.topic.feature_sections import declared_sections, key_names, read_section
 from focused.topic.login import read_logins
 from focused.topic.toml_table import ErrorList, TomlTable
 from focused.topic.topic_keys import TOPIC_KEYS
@@ -62,7 +64,9 @@ def load_topic(path: Path) -> Topic:
     """
     errors = ErrorList()
     head = TomlTable("", _read_toml(path), errors)
-    head.report_unknown_keys((*SECTIONS[""], *(name for name in SECTIONS if name)), SECTIONS)
+    declared = declared_sections()
+    sections = {**SECTIONS, **{each: key_names(kind) for each, kind in declared.items()}}
+    head.report_unknown_keys((*SECTIONS[""], *filter(None, sections)), sections)
     name = _read_name(head, path)
     topic = Topic(
         name=name,
@@ -78,6 +82,10 @@ def load_topic(path: Path) -> Topic:
         deep_web=_read_deep_web(_read_section(head, "deep_web")),
         login=read_logins(head, path.parent),
         cluster=_read_cluster(head, path.parent),
+        sections={
+            each: read_section(_read_section(head, each, sections), kind)
+            for each, kind in declared.items()
+        },
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
         errors.add("scope.max_pages_per_address", "needs politeness.per_address = true")
@@ -102,13 +110,15 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise ConfigurationError(f"{path}: is not valid TOML: {error}") from None
 
 
-def _read_section(head: TomlTable, name: str) -> TomlTable:
+def _read_section(
+    head: TomlTable, name: str, sections: Mapping[str, Sequence[str]] = SECTIONS
+) -> TomlTable:
     value = head.values.get(name, {})
     if not isinstance(value, dict):
         head.add_error(name, f"must be a section: a line [{name}] with its keys below")
         value = {}
     section = TomlTable(name, value, head.errors)
-    section.report_unknown_keys(SECTIONS[name], SECTIONS)
+    section.report_unknown_keys(sections[name], sections)
     return section
 
 

@@ -12,7 +12,6 @@ import pytest
 from focused.crawl.features import (
     FeatureParts,
     connect_features,
-    installed_features,
     join_parts,
 )
 from focused.crawl.leases import Lease
@@ -21,6 +20,7 @@ from focused.crawl.stop_conditions import UnpacedCrawl
 from focused.errors import ConfigurationError
 from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
+from focused.installed_features import installed_features
 from focused.topic import DeepWeb, Revisit, Scope
 from focused.web.page import Outcome
 from tests.support.simulated import Simulation, page, site, topic
@@ -33,8 +33,8 @@ WEB = site(
     page(HOME + "print/whale1", text="Printed: the whale is a large animal"),
 )
 PLUGIN = '''
-from focused.crawl.features import FeatureParts
 from focused.crawl.leases import Lease
+from focused.installed_features import Feature
 
 class Visitor:
     """Hears of pages, and asks for each of them once more."""
@@ -57,6 +57,8 @@ def is_on(topic):
     return topic.name == "whales"
 
 def connect(core):
+    from focused.crawl.features import FeatureParts
+
     visitor = Visitor(core)
     core.link_filter.refusals.append(lambda url: "printed" if "/print/" in url else None)
     return FeatureParts(
@@ -65,6 +67,8 @@ def connect(core):
         statistics={"visited": lambda: {"pages": len(visitor.heard)}},
         offered=[visitor],
     )
+
+feature = Feature(is_on, connect)
 '''
 
 
@@ -74,7 +78,7 @@ def install(folder: Path, name: str, module: str, code: str) -> None:
     details = folder / f"{module}-1.0.dist-info"
     details.mkdir(exist_ok=True)
     (details / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (details / "entry_points.txt").write_text(f"[focused.features]\n{name} = {module}\n")
+    (details / "entry_points.txt").write_text(f"[focused.features]\n{name} = {module}:feature\n")
 
 
 @pytest.fixture
@@ -136,6 +140,12 @@ def test_a_link_whose_feature_was_switched_off_is_dropped(tmp_path: Path) -> Non
 def test_a_feature_that_cannot_be_imported_is_named_with_its_package(packages: Path) -> None:
     install(packages, "broken", "broken_plugin", "import no_such_library\n")
     with pytest.raises(ConfigurationError, match=r"the feature broken of broken_plugin cannot"):
+        installed_features()
+
+
+def test_an_entry_point_that_is_no_feature_is_named(packages: Path) -> None:
+    install(packages, "wrong", "wrong_plugin", "feature = 1\n")
+    with pytest.raises(ConfigurationError, match=r"the feature wrong of wrong_plugin: .* is no"):
         installed_features()
 
 

@@ -298,6 +298,7 @@
       showRetraining();
     }
     if (name === "reports") showReports();
+    if (name.startsWith("feature-")) showFeature(name);
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
     if (name === "links") showLinkGraph();
@@ -581,6 +582,37 @@
     token = sessionStorage.getItem(STORE) || "";
   }
 
+  // Tabs of features: one table each.
+
+  async function addFeatureTabs() {
+    const found = await attempt(() => ask("/api/feature-tabs"));
+    for (const { name, title } of found ? found.tabs : []) {
+      const id = `feature-${name}`;
+      const tab = node("button", title, { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": id, "aria-selected": "false", tabindex: "-1" });
+      const section = node("section", "", { id, role: "tabpanel", "aria-labelledby": `tab-${id}` });
+      const scroll = node("div", "", { class: "scroll", tabindex: "0", role: "region", "aria-label": title });
+      scroll.append(node("table", "", { id: `table-${id}` }));
+      section.append(scroll);
+      section.hidden = true;
+      element("tabs").append(tab);
+      element("main").append(section);
+      VIEWS.push(id);
+    }
+  }
+
+  async function showFeature(id) {
+    const found = await attempt(() => ask(`/api/crawls/${chosen}/feature-tabs/${id.slice("feature-".length)}`));
+    if (!found) return;
+    const table = element(`table-${id}`);
+    if (!table.tHead) {
+      const row = table.createTHead().insertRow();
+      row.append(...found.headings.map((heading) => node("th", heading, { scope: "col" })));
+      table.createTBody();
+      makeSortable(table);
+    }
+    fill(table.id, found.rows.map((row) => row.map((cell) => typeof cell === "number" ? number(cell) : cell ?? "–")));
+  }
+
   function moveBetweenTabs(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -591,6 +623,7 @@
 
   async function start() {
     takeToken();
+    await addFeatureTabs();
     for (const name of VIEWS) element(`tab-${name}`).addEventListener("click", () => showView(name));
     element("tabs").addEventListener("keydown", moveBetweenTabs);
     element("crawl").addEventListener("change", () => choose(Number(element("crawl").value)));

@@ -28,7 +28,7 @@ from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, first_record, is_visited_again
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate
 from focused.crawl.revisits.page_records import KnownPage
-from focused.crawl.revisits.versions import VersionChecker, VersionComparison, changed_at
+from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison, changed_at
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.queued_link import QueuedLink
@@ -86,7 +86,7 @@ class CollectionUpdater:
         record.new_relevance = fmean(scores) if scores else 0.0
         if settled.classification is not None and not is_feed:
             record.guiding_relevance = settled.classification.untempered
-        blocks = None if is_feed else settled.blocks or ()
+        blocks = None if is_feed else settled.findings[BLOCKS]
         self._versions.first_version(outcome, settled.page, blocks, record)
         if is_feed:
             self._announcements.read(outcome, event.now)
@@ -142,7 +142,7 @@ class ChangeDetector:
         if isinstance(outcome, Fetched):
             read = self._responses.parse(link, outcome, parsed)
         if isinstance(read, ParsedPage):
-            self._versions.record_missing_page(outcome, read.page, read.blocks, now)
+            self._versions.record_missing_page(outcome, read.page, read.findings[BLOCKS], now)
         else:
             self._versions.record_missing_page(outcome, None, None, now)
 
@@ -169,7 +169,7 @@ class ChangeDetector:
                 outcome = read
             else:
                 classified = read
-                blocks = None if read.feed else read.blocks or ()
+                blocks = None if read.feed else read.findings[BLOCKS]
                 comparison = self._versions.compare(
                     outcome, read.page, blocks, record, title_before=known.row.title
                 )

@@ -43,10 +43,14 @@ from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
+from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Fetched, NotModified, Outcome, Page, Redirected
 from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
+
+BLOCKS = "blocks"
+"""The findings of :func:`read_blocks`."""
 
 
 _decode_trust = msgspec.msgpack.Decoder(ValidatorTrust).decode
@@ -56,6 +60,11 @@ _decode_blocks = msgspec.msgpack.Decoder(PageBlocks).decode
 _PAGES_PER_SNAPSHOT = 100
 _CACHED_HOSTS = 64
 _PAGE = struct.Struct(">Q")
+
+
+def read_blocks(page: Page, html: Fetched) -> Sequence[str]:
+    """Return the texts of a page's blocks; a page analyser."""
+    return text_blocks(html)
 
 
 class BoilerplateStore:
