@@ -10,25 +10,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from focused.archive.page_history import HISTORY_COLUMNS, last_visit_at
-from focused.archive.warc_files import WarcFiles, WarcPosition, warc_files
-from focused.documents.bounded_converter import BoundedConverter
+from focused.archive.warc_files import WarcFiles, WarcPosition
 from focused.errors import ConfigurationError
 from focused.storage.rows import pack, unpack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-from focused.web.html.parse import parse_page
-from focused.web.page import Failed, Fetched, NotModified, Outcome, Page
-from focused.web.warc_reader import WarcResponse, read_responses
+from focused.web.page import Fetched, NotModified, Outcome
 from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
 
 _LENGTH_PREFIX = struct.Struct(">I")
-_WITH_PAGE = range(200, 300)
 
 
 class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -302,24 +297,3 @@ def _lz4_codec() -> Any:
     import pyarrow  # slow to import: not before a crawl's first links
 
     return pyarrow.Codec("lz4_raw")
-
-
-def load_crawled_pages(tables: Tables, folder: Path) -> dict[str, Page]:
-    """Parse the crawl's WARC; return pages by URL and by the URLs that redirect to them."""
-    pages: dict[str, Page] = {}
-    with BoundedConverter() as converter:
-        for path in warc_files(folder):
-            for record in read_responses(path):
-                if isinstance(record, WarcResponse) and record.status in _WITH_PAGE:
-                    fetched = Fetched(record.url, record.status, record.headers, record.body)
-                    html = converter.to_html(fetched)
-                    page = html if isinstance(html, Failed) else parse_page(html)
-                    if isinstance(page, Page):
-                        pages[record.url] = page
-    came_from = {row["url"]: row["parent"] for row in page_rows(tables)}
-    for url, page in list(pages.items()):
-        alias = came_from.get(url)
-        while alias is not None and alias not in pages:
-            pages[alias] = page
-            alias = came_from.get(alias)
-    return pages

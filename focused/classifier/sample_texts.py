@@ -12,13 +12,13 @@ import xxhash
 
 from focused.classifier.calibration import BoolArray, FloatArray
 from focused.classifier.sample_words import SampleWords
+from focused.directory.categories import is_in_category
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_files import load_sample_page
 from focused.directory.sample_set import (
     SampleSet,
     background_samples,
     is_background,
-    is_in_category,
 )
 from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.content_signals import READ_CHARS as SPAM_READ_CHARS

@@ -18,7 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from focused.archive.archive import load_crawled_pages, page_rows
+from focused.archive.archive import page_rows
+from focused.archive.crawled_pages import load_crawled_pages
 from focused.archive.warc_files import warc_files
 from focused.atomic_file import write_atomically
 from focused.classifier.keyword_classifier import (

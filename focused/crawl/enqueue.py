@@ -19,7 +19,7 @@ from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, priority_from_score
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.directory.sample_set import is_in_category
+from focused.directory.categories import is_in_category
 from focused.frontier.host import Host
 from focused.frontier.interface import LinkQueue
 from focused.frontier.priorities import Ordering

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.crawl_state import CrawlState
 from focused.crawl.crawl_stats import Stage
 from focused.crawl.enqueue import LinkEnqueuer
 from focused.crawl.features import FeatureParts
-from focused.crawl.frontier_editor import FrontierEditor
 from focused.crawl.leases import Lease
 from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.online_training import ModelHistory, OnlineTraining
@@ -37,6 +36,9 @@ from focused.topic import Budget, Topic
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file
 from focused.web.urls import host_of, normalize_url
+
+if TYPE_CHECKING:
+    from focused.crawl.frontier_editor import FrontierEditor
 
 logger = logging.getLogger(__name__)
 
@@ -184,6 +186,8 @@ class Crawl:
 
     def editor(self, now: float) -> FrontierEditor:
         """Return an editor of this crawl's queued links; links in flight stay as they are."""
+        from focused.crawl.frontier_editor import FrontierEditor  # most crawls are not edited
+
         return FrontierEditor(
             self.frontier,
             load_link_order(self._state.store.tables),

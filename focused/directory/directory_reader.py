@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from focused.directory.categories import is_in_category
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
 from focused.directory.dmoz import read_dmoz_content, symbolic_links
 from focused.directory.package_index import read_package_index
@@ -19,7 +20,7 @@ from focused.directory.sample_files import (
     read_tsv,
     uncompressed_name,
 )
-from focused.directory.sample_set import SampleSet, is_in_category, make_sample_set
+from focused.directory.sample_set import SampleSet, make_sample_set
 from focused.errors import ConfigurationError, TrainingError
 from focused.topic import DEFAULT_MAX_SAMPLES, Training
 

@@ -18,17 +18,12 @@ from importlib.resources import files
 import msgspec
 import xxhash
 
+from focused.directory.categories import is_in_category
 from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.errors import TrainingError
 from focused.text.hash_sampling import hash_fraction
 
 _MAX_KNOWN_CATEGORIES = 2_000
-
-
-def is_in_category(category: str, prefix: str) -> bool:
-    """Whether ``category`` is ``prefix`` or below it (whole path parts only)."""
-    prefix = prefix.strip("/")
-    return category == prefix or category.startswith(prefix + "/")
 
 
 def filter_good_categories(

@@ -19,8 +19,8 @@ from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE, WarcPosition
 from focused.classifier.model_file import load_model, model_name
 from focused.classifier.topic_classifier import TopicClassifier
+from focused.directory.categories import is_in_category
 from focused.directory.directory_reader import load_directory
-from focused.directory.sample_set import is_in_category
 from focused.errors import ConfigurationError, FocusedError, ModelError, StateError
 from focused.storage.state_store import StateStore
 from focused.topic import Topic

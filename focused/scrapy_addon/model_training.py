@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from focused.archive.archive import load_crawled_pages
+from focused.archive.crawled_pages import load_crawled_pages
 from focused.child_processes import python_command, python_environment
 from focused.classifier.model_versions import (
     lock_model,

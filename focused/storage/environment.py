@@ -19,6 +19,8 @@ from focused.errors import StateError, StateFormatError
 from focused.storage import journal
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
+OLDEST_FORMAT = 18
+"""The oldest format of states that :mod:`focused.storage.migrations` brings up to date."""
 EMPTY = "(empty)"
 """A set without members, read in place of tables that do not exist."""
 META, IDENTITY = "meta", b"identity"
@@ -123,6 +125,12 @@ def compare_identity(
                 f"{folder} holds another crawl: its {key} is {found.get(key)!r}, "
                 f"not {value!r}. Choose another output.folder, or move this one away."
             )
+
+
+def is_of_older_format(env: lmdb.Environment, current_format: int) -> bool:
+    """Whether the state has an older format that can be migrated."""
+    found = (find_identity(env) or {}).get("format")
+    return isinstance(found, int) and OLDEST_FORMAT <= found < current_format
 
 
 def find_identity(env: lmdb.Environment) -> Mapping[str, Any] | None:

@@ -17,9 +17,6 @@ from focused.storage.environment import EMPTY, IDENTITY, META
 from focused.storage.journal import decode_batches
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
-OLDEST_FORMAT = 18
-"""The oldest format that :func:`migrate` reads."""
-
 _JOURNAL_2_MAGIC = b"focused journal 2\n"
 _decode_journal_2 = msgspec.msgpack.Decoder(list[tuple[int, int, bytes, bytes]]).decode
 _FORMAT_18_TABLES = (
@@ -36,25 +33,12 @@ _FORMAT_18_TABLES = (
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
 
 
-def is_migratable(folder: Path, to_format: int) -> bool:
-    """Whether the state in ``folder`` has an older format that :func:`migrate` reads."""
-    with environment.open_environment(folder, durable=True, read_only=True, lock=False) as env:
-        return _is_migratable(environment.find_identity(env), to_format)
-
-
-def _is_migratable(identity: Mapping[str, Any] | None, to_format: int) -> bool:
-    found = (identity or {}).get("format")
-    return isinstance(found, int) and OLDEST_FORMAT <= found < to_format
-
-
 def migrate(env: lmdb.Environment, folder: Path, to_format: int) -> None:
-    """Bring a state of an older format up to date; leave others as they are.
+    """Bring a state of a format from :data:`focused.storage.environment.OLDEST_FORMAT` up to date.
 
     Raises lmdb.Error, OSError, ValueError and msgspec.MsgspecError when the files are damaged.
     """
-    found = environment.find_identity(env)
-    if found is None or not _is_migratable(found, to_format):
-        return
+    found = environment.find_identity(env) or {}
     with env.begin(write=True) as txn:
         tables = _OldTables(env, txn)
         for each in range(found["format"], to_format):

@@ -23,7 +23,6 @@ from focused.file_access import make_private_folder
 from focused.storage import environment, journal
 from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal
-from focused.storage.migrations import is_migratable, migrate
 from focused.storage.tables import Tables
 
 FORMAT_VERSION = 19
@@ -124,7 +123,10 @@ class StateStore:
             env = environment.open_environment(folder, durable=commit_every == 1)
             undo.callback(env.close)
             try:
-                migrate(env, folder, FORMAT_VERSION)
+                if environment.is_of_older_format(env, FORMAT_VERSION):
+                    from focused.storage.migrations import migrate  # rarely needed
+
+                    migrate(env, folder, FORMAT_VERSION)
                 environment.write_or_check_identity(
                     env, folder, {"format": FORMAT_VERSION, **identity}
                 )
@@ -158,9 +160,7 @@ class StateStore:
                 running = False
             except StateError:
                 running = True
-            is_stale = journal.has_batches(folder / "journal") or is_migratable(
-                folder, FORMAT_VERSION
-            )
+            is_stale = journal.has_batches(folder / "journal") or _is_of_older_format(folder)
             if not running and is_stale:
                 copy = _copy(folder, stack)
                 try:
@@ -325,6 +325,11 @@ class StateStore:
         for batch in self._journal.since(number):
             self.tables.replay(batch)
         self._checkpoint()
+
+
+def _is_of_older_format(folder: Path) -> bool:
+    with environment.open_environment(folder, durable=True, read_only=True, lock=False) as env:
+        return environment.is_of_older_format(env, FORMAT_VERSION)
 
 
 def _copy(folder: Path, stack: contextlib.ExitStack) -> Path:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from focused.directory.categories import is_in_category
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.directory_reader import load_directory
-from focused.directory.sample_set import filter_good_categories, is_in_category, make_sample_set
+from focused.directory.sample_set import filter_good_categories, make_sample_set
 from focused.errors import ConfigurationError, TrainingError
 
 

@@ -18,8 +18,8 @@ from focused.crawl.folder_check import check_folder
 from focused.errors import StateFormatError
 from focused.storage import environment
 from focused.storage import state_store as store_module
+from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.journal import Journal
-from focused.storage.migrations import OLDEST_FORMAT
 from focused.storage.state_store import FORMAT_VERSION, StateStore
 from tests.support.simulated import START, Simulation
 from tests.support.small_state import KILLED_AFTER_PAGES, small_topic, small_web
