@@ -10,6 +10,7 @@ import click
 import pytest
 
 import focused
+from docs.images import architecture
 from docs.site_hooks import commands, with_generated
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.crawl.hosts.failures import FAILURE_RULES
@@ -212,3 +213,10 @@ def test_every_revisit_policy_has_a_row() -> None:
     cells = re.findall(r"^\| (`[^|]*) \|", section(text, "Policies"), re.MULTILINE)
     named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
     assert named == {*REVISIT_POLICIES, *BOUNDS}
+
+
+def test_the_picture_of_the_architecture_is_that_of_the_code() -> None:
+    assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.draw()
+    drawn = {name for layer in architecture.layers() for name in layer}
+    packages = {f"focused.{path.stem}" for path in (ROOT / "focused").glob("[a-z]*")}
+    assert {name for name in drawn if name.startswith("focused.")} == packages
