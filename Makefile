@@ -7,6 +7,7 @@
 # make test-all  runs all tests, also those marked long, with more examples of each property
 # make test-long  runs what make test-all adds to make test
 # make lint    runs linters, type checker and import contracts
+# make reference  writes the generated parts of the documentation into its pages
 # make docs    builds the documentation site into build/site
 # make check   runs make lint and make test
 # make fuzz    mutates pages, URLs, robots.txt, feeds and headers, and parses them, for ten minutes
@@ -32,7 +33,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl crawl-cluster test test-all test-long check docs lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
+.PHONY: crawl crawl-cluster test test-all test-long check docs reference lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
@@ -95,6 +96,9 @@ test-all: $(READY)
 
 test-long: $(READY)
 	$(PYTEST) -m "long or hypothesis" --hypothesis-profile=thorough
+
+reference: $(READY)
+	$(BIN)/python -m docs.site_hooks
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,6 +1,7 @@
-"""MkDocs hooks: generate reference tables from the code, and mend links that leave the docs.
+"""Reference tables generated from the code; MkDocs hooks that mend links which leave the docs.
 
-A page says where a table goes: ``<!-- generated: settings -->``.
+A page says where a table goes: ``<!-- generated: settings -->``. ``make reference`` writes the
+tables into the pages, which are read outside of the built site, too; a test holds them up to date.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 
-_MARKER = re.compile(r"^<!-- generated: ([a-z-]+)(?: ([a-z_]+))? -->$", re.MULTILINE)
+_END = "<!-- end of what is generated -->"
+_MARKER = re.compile(
+    rf"^(<!-- generated: ([a-z-]+)(?: ([a-z_]+))? -->)$(?:.*?^{_END}$)?", re.MULTILINE | re.DOTALL
+)
 _LINK = re.compile(r"(?<!!)\[([^]]+)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):<code>~?")
 _DOCS_PATH = re.compile(r"docs/([a-z/-]+/([a-z-]+)\.md(?:#[a-z0-9-]+)?)")
@@ -41,9 +45,8 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Fill in generated parts; link files outside the docs folder to the repository."""
-    source = DOCS / page.file.src_uri
-    return _with_links_out(with_generated(markdown, source), source.parent, config.repo_url)
+    """Link files outside the docs folder to the repository."""
+    return _with_links_out(markdown, (DOCS / page.file.src_uri).parent, config.repo_url)
 
 
 def on_page_content(html: str, *, page: Any, config: Any, files: Any) -> str:
@@ -52,11 +55,12 @@ def on_page_content(html: str, *, page: Any, config: Any, files: Any) -> str:
 
 
 def with_generated(markdown: str, source: Path) -> str:
-    """Return a page's text with what its markers ask for in their place."""
+    """Return a page's text with what its markers ask for behind them."""
 
     def generated(match: re.Match[str]) -> str:
-        text = _GENERATORS[match[1]](match[2] or "")
-        return _DOCS_PATH.sub(lambda path: _linked(path, source.parent), text)
+        text = _GENERATORS[match[2]](match[3] or "")
+        linked = _DOCS_PATH.sub(lambda path: _linked(path, source.parent), text)
+        return f"{match[1]}\n\n{linked}\n\n{_END}"
 
     return _MARKER.sub(generated, markdown)
 
@@ -251,3 +255,14 @@ _GENERATORS: dict[str, Callable[[str], str]] = {
     "classifier": _classifier,
     "tables": _tables,
 }
+
+
+def write_generated() -> None:
+    """Write the generated parts into all pages."""
+    for page in DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_generated(text, page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_generated()

@@ -55,6 +55,12 @@ def generated(page: Path) -> str:
     return with_generated(page.read_text(encoding="utf-8"), page)
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_the_generated_parts_of_a_page_are_those_of_the_code(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == with_generated(text, page), "run make reference"
+
+
 COMMANDS = dict(commands())
 
 
