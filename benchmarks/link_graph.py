@@ -29,6 +29,7 @@ from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.link_graph.build import BuildOptions, build_graph
 from focused.link_graph.page_graph import PageGraph
 from focused.recorded_web.recorded_web import RecordedWeb
+from focused.storage.arrow_columns import TIMESTAMP
 from focused.web.page import Fetched, Page
 
 ROOT = Path(__file__).parents[1]
@@ -147,7 +148,7 @@ def write_tables(folder: Path, pages: Any, links: Iterator[pa.Table]) -> None:
         for table in links:
             writer.write_table(fill(table, LINKS_SCHEMA))
     own = pa.table({"url": pages})
-    fetched_at = pa.array(np.arange(len(own), dtype=np.float64))
+    fetched_at = pa.array(np.arange(len(own), dtype="datetime64[s]")).cast(TIMESTAMP)
     own = own.append_column("outcome", pa.array(["fetched"] * len(own)))
     pq.write_table(
         fill(own.append_column("fetched_at", fetched_at), PAGES_SCHEMA), part / "pages.parquet"

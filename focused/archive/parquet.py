@@ -2,14 +2,15 @@
 
 ``pages`` has a row for every settled URL that was requested, for URLs disallowed by robots.txt, and
 for some links of dead hosts; ``links`` has one for every link found on a fetched page; ``visits``
-one for every revisit. pyarrow is slow to import, so a crawl imports this module at its end.
+one for every revisit. Times are UTC timestamps. pyarrow is slow to import, so a crawl imports this
+module at its end.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from focused.archive.page_history import (
     visit_rows,
 )
 from focused.atomic_file import atomic_write_path
+from focused.storage.arrow_columns import TIMESTAMP, arrow_table
 from focused.storage.tables import Tables
 
 PAGES_SCHEMA = pa.schema(
@@ -61,20 +63,20 @@ PAGES_SCHEMA = pa.schema(
         ("duplicate_kind", pa.string()),  # exact | near | canonical; null: it repeats none
         ("points_to", pa.string()),  # where a redirect led; the canonical URL that a page names
         ("training", pa.bool_()),  # a training sample: never counts as harvest
-        ("found_at", pa.float64()),  # seconds since the epoch
-        ("fetched_at", pa.float64()),
+        ("found_at", TIMESTAMP),
+        ("fetched_at", TIMESTAMP),
         ("elapsed_s", pa.float64()),
         ("policy", pa.string()),  # the ordering policy that chose it
         ("model", pa.string()),  # the topic model's name: the beginning of its file's SHA-256
         ("warc_offset", pa.int64()),  # of the response or revisit record in warc_file, or null
         ("warc_file", pa.string()),
         # Null where the crawl does not visit the page again:
-        ("first_seen", pa.float64()),  # seconds since the epoch: the first fetch
-        ("last_seen", pa.float64()),  # the last visit that told the page's content
-        ("last_changed", pa.float64()),  # the last visit that found it changed, or null
+        ("first_seen", TIMESTAMP),  # the first fetch
+        ("last_seen", TIMESTAMP),  # the last visit that told the page's content
+        ("last_changed", TIMESTAMP),  # the last visit that found it changed, or null
         ("versions", pa.int32()),
         ("change_rate", pa.float64()),  # estimated changes a day; null before the first revisit
-        ("gone_at", pa.float64()),  # null while the page is there
+        ("gone_at", TIMESTAMP),  # null while the page is there
     ]
 )
 
@@ -93,8 +95,8 @@ VISITS_SCHEMA = pa.schema(
     [
         ("page", pa.int64()),  # seq of the page's row
         ("url", pa.string()),
-        ("at", pa.float64()),  # seconds since the epoch
-        ("previous_at", pa.float64()),  # the visit before that told the page's content
+        ("at", TIMESTAMP),
+        ("previous_at", TIMESTAMP),  # the visit before that told the page's content
         ("result", pa.string()),  # VisitResult value
         ("predicted", pa.float64()),  # probability of a change, before the response was compared
         ("status", pa.int32()),  # HTTP status, 0 when none came
@@ -166,14 +168,4 @@ def _write_parquet(
     ):
         while group := list(islice(rows, _ROWS_PER_GROUP)):
             columns = dict(zip(names, zip(*group, strict=True), strict=True))
-            arrays = [_array(columns[field.name], field.type) for field in schema]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-
-
-def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_map(kind):
-        return pa.array(values, kind)
-    ends = [0, *accumulate(map(len, values))]
-    keys = pa.array(chain.from_iterable(values), kind.key_type)
-    items = pa.array(chain.from_iterable(map(dict.values, values)), kind.item_type)
-    return pa.MapArray.from_arrays(ends, keys, items)
+            writer.write_table(arrow_table(columns, schema))

@@ -27,6 +27,7 @@ from focused.atomic_file import atomic_write_path
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.records import InLink
 from focused.errors import ConfigurationError, StateError
+from focused.storage.arrow_columns import times_as_seconds
 
 MAX_IN_LINKS = 20
 """In-links stored for a page: the first ones."""
@@ -265,7 +266,10 @@ def _rows(
 def _batches(
     tables: Path, name: str, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table in parts, file by file; optional columns that a file lacks are null."""
+    """Yield a table in parts, file by file; optional columns that a file lacks are null.
+
+    Times are in seconds since the epoch.
+    """
     for path in table_files(tables, name):
         with readable_table(path), pq.ParquetFile(path, memory_map=True) as file:
             known = set(file.schema_arrow.names)
@@ -280,7 +284,7 @@ def _batches(
             for batch in file.iter_batches(_BATCH_ROWS, columns=found):
                 for column in lacking:
                     batch = batch.append_column(column, pa.nulls(len(batch)))
-                yield batch
+                yield times_as_seconds(batch)
 
 
 class Selection:

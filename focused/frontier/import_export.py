@@ -1,7 +1,7 @@
 """Export queued links to CSV or Parquet, and import them.
 
-Works in batches. Export and import keep every field. CSV text is escaped so that no spreadsheet
-runs it as a formula.
+Works in batches. Export and import keep every field; Parquet keeps times to the microsecond. CSV
+text is escaped so that no spreadsheet runs it as a formula.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
 from focused.frontier.queued_link import PAGE, InvalidRow, QueuedLink, link_key
+from focused.storage.arrow_columns import TIMESTAMP, rows_as_table, times_as_seconds
 from focused.text.csv_cells import escape_formulas, unescape_formulas
 from focused.web.urls import host_of, normalize_url
 
@@ -36,7 +37,7 @@ FRONTIER_SCHEMA = pa.schema(
         ("anchor", pa.string()),
         ("tries", pa.int32()),  # failed fetches
         ("hops", pa.int32()),  # redirects since the link
-        ("found_at", pa.float64()),  # seconds since the epoch
+        ("found_at", TIMESTAMP),
         ("tag_path_key", pa.uint64()),  # the scorer's own
         ("features", pa.list_(pa.float64())),  # the features behind the score
         ("payload", pa.string()),  # a driver's own request, or null
@@ -173,7 +174,7 @@ def _write_parquet(links: Iterable[QueuedLink], path: Path) -> int:
     with pq.ParquetWriter(path, FRONTIER_SCHEMA) as writer:
         rows = map(_cells, links)
         while batch := list(islice(rows, _ROWS_PER_BATCH)):
-            writer.write_table(pa.Table.from_pylist(batch, schema=FRONTIER_SCHEMA))
+            writer.write_table(rows_as_table(batch, FRONTIER_SCHEMA))
             written += len(batch)
     return written
 
@@ -221,7 +222,7 @@ def _read_parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | Invalid
         _check_columns(path, file.schema_arrow.names)
         number = 0
         for batch in file.iter_batches(_ROWS_PER_BATCH):
-            for cells in batch.to_pylist():
+            for cells in times_as_seconds(batch).to_pylist():
                 number += 1
                 present = {name: cell for name, cell in cells.items() if cell is not None}
                 yield f"row {number}", present

@@ -22,6 +22,7 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.directory.categories import is_in_category
 from focused.directory.directory_reader import load_directory
 from focused.errors import ConfigurationError, FocusedError, ModelError, StateError
+from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
@@ -217,9 +218,8 @@ def _read_rows(folder: Path) -> list[dict[str, Any]]:
         finally:
             store.close()
     try:
-        rows: list[dict[str, Any]] = pq.read_table(
-            folder / "pages.parquet", columns=_COLUMNS
-        ).to_pylist()
+        table = pq.read_table(folder / "pages.parquet", columns=_COLUMNS)
+        rows: list[dict[str, Any]] = times_as_seconds(table).to_pylist()
     except (OSError, ValueError) as error:
         raise StateError(f"{folder}: its pages cannot be read: {error}") from error
     return rows

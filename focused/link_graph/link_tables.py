@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -57,8 +58,9 @@ class LinkTables:
         pages, links = [], []
         for each in crawls:
             page_files, link_files = _files(each)
-            history = "last_changed" in pq.read_schema(page_files[0]).names
-            changed_at = "greatest(fetched_at, last_changed)" if history else "fetched_at"
+            schema = pq.read_schema(page_files[0])
+            times = [name for name in ("fetched_at", "last_changed") if name in schema.names]
+            changed_at = f"greatest({', '.join(_seconds(name, schema) for name in times)})"
             pages.append(
                 "SELECT url, outcome, points_to, relevance, on_topic, training, "
                 f"{changed_at} AS changed_at FROM {_parquet(page_files)} "
@@ -185,6 +187,13 @@ def _files(crawl: CrawlTables) -> tuple[list[Path], list[Path]]:
 
 def _parquet(files: Sequence[Path]) -> str:
     return f"read_parquet([{', '.join(map(_quoted, files))}], union_by_name = true)"
+
+
+def _seconds(column: str, schema: pa.Schema) -> str:
+    """Return SQL for a time in seconds since the epoch; earlier versions stored it so."""
+    if pa.types.is_timestamp(schema.field(column).type):
+        return f"epoch_us({column}) / 1e6"
+    return column
 
 
 def _quoted(path: Path) -> str:

@@ -25,8 +25,14 @@ from focused.archive.crawl_tables import (
 from focused.archive.page_history import HISTORY_COLUMNS
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.errors import StateError
+from focused.storage.arrow_columns import times_as_seconds
 
 _PAGE_COLUMNS = [name for name in PAGES_SCHEMA.names if name != "features"]
+
+
+def _no_visits() -> pd.DataFrame:
+    visits: pd.DataFrame = times_as_seconds(VISITS_SCHEMA.empty_table()).to_pandas()
+    return visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +41,17 @@ class CrawlFolder:
 
     ``pages`` has the columns of :data:`PAGES_SCHEMA` except the large ``features``, in the order
     they were settled; ``visits`` those of :data:`VISITS_SCHEMA` in order of time, without rows if
-    no page was visited again. Of many partitions, ``partition`` names the part of each row, and
-    ``seq`` is numbered in the order of ``fetched_at``. ``settings`` and ``stats`` are empty when
-    their file is missing: a killed crawl leaves no ``stats.json``.
+    no page was visited again. Times are in seconds since the epoch. Of many partitions,
+    ``partition`` names the part of each row, and ``seq`` is numbered in the order of
+    ``fetched_at``. ``settings`` and ``stats`` are empty when their file is missing: a killed crawl
+    leaves no ``stats.json``.
     """
 
     path: Path
     pages: pd.DataFrame
     settings: Mapping[str, Any]
     stats: Mapping[str, Any]
-    visits: pd.DataFrame = field(default_factory=VISITS_SCHEMA.empty_table().to_pandas)
+    visits: pd.DataFrame = field(default_factory=_no_visits)
 
     @property
     def topic(self) -> Mapping[str, Any]:
@@ -82,7 +89,7 @@ def _read_visits(tables: Path) -> pd.DataFrame:
     visits: pd.DataFrame = (
         _read_table(tables, "visits", VISITS_SCHEMA, columns=VISITS_SCHEMA.names).to_pandas()
         if any(path.exists() for path in table_files(tables, "visits"))
-        else VISITS_SCHEMA.empty_table().to_pandas()
+        else _no_visits()
     )
     return visits
 
@@ -156,7 +163,7 @@ def _read_file(
             for name in missing:
                 nulls = pa.nulls(len(table), schema.field(name).type)
                 table = table.append_column(name, nulls)
-            return table
+            return times_as_seconds(table)
     raise StateError(
         f"{path}: lacks the columns {', '.join(missing)}; it was written by another program or "
         f"version (expected are {len(schema.names)} columns from {schema.names[0]})"

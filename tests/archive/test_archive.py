@@ -22,6 +22,7 @@ from focused.archive.archive import (
 from focused.archive.page_history import HISTORY_COLUMNS
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, write_parquet_files
 from focused.archive.warc_files import WarcFiles
+from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched
 
@@ -101,7 +102,7 @@ def test_a_text_that_cannot_be_written_is_archived_with_question_marks(opened: O
 def test_parquet_files_say_what_the_rows_say(opened: Opened) -> None:
     opened.archive().append(row(1), LINKS)
     write_parquet_files(opened.store.tables, opened.folder)
-    pages = pq.read_table(opened.folder / "pages.parquet").to_pylist()
+    pages = times_as_seconds(pq.read_table(opened.folder / "pages.parquet")).to_pylist()
     links = pq.read_table(opened.folder / "links.parquet").to_pylist()
     assert pages == [
         {**each, "features": [("anchor", 0.5)], **dict.fromkeys(HISTORY_COLUMNS)}

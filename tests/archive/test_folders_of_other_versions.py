@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from focused.archive.crawl_tables import open_tables
+from focused.cli import main
 from focused.errors import StateFormatError
 from focused.reports.why import explain_url
 from focused.storage import state_store
+from focused.storage.arrow_columns import times_as_seconds
+from tests.support.continuous_crawl import NEWS
 from tests.support.simulated import Simulation, page, site, topic
 
 HOME = "http://a.test/"
@@ -42,3 +48,62 @@ def test_without_parquet_files_the_format_is_named_with_what_to_do(folder: Path)
         open_tables(folder),
     ):
         pass
+
+
+def printed(*words: object) -> str:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def stateless(living_crawl: Path, tmp_path: Path) -> Path:
+    """A continuous crawl of which only the files are left."""
+    folder = Path(shutil.copytree(living_crawl, tmp_path / "out"))
+    shutil.rmtree(folder / "state")
+    return folder
+
+
+def store_seconds(folder: Path) -> None:
+    """Store times as earlier versions did."""
+    for name in ("pages.parquet", "visits.parquet"):
+        table = pq.read_table(folder / name)
+        seconds = times_as_seconds(table)
+        assert seconds.schema != table.schema
+        pq.write_table(seconds, folder / name)
+
+
+def results(folder: Path) -> list[str]:
+    """What commands say of a crawl, in which its folder is not named."""
+    work = folder.parent / "work"
+    corpus, graph, report = work / "corpus", work / "graph", work / "report"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.rmtree(folder / "search", ignore_errors=True)
+    printed("report", folder, "--out", report)
+    printed("export", folder, "--out", corpus)
+    printed("graph", "build", folder, "--out", graph)
+    return [
+        (report / "report.json").read_text(encoding="utf-8"),
+        (corpus / "train.jsonl").read_text(encoding="utf-8"),
+        printed("search", folder, "whales", "--json", "--since", "2000-01-01"),
+        printed("why", NEWS, "--folder", folder),
+        printed("graph", "top", graph),
+    ]
+
+
+def test_files_with_seconds_instead_of_timestamps_say_the_same(stateless: Path) -> None:
+    expected = results(stateless)
+    store_seconds(stateless)
+    assert results(stateless) == expected
+
+
+def test_a_graph_is_updated_after_times_became_timestamps(stateless: Path, tmp_path: Path) -> None:
+    timestamps = Path(shutil.copytree(stateless, tmp_path / "new"))
+    store_seconds(stateless)
+    graph = tmp_path / "graph"
+    printed("graph", "build", stateless, "--out", graph)
+    best = printed("graph", "top", graph)
+    shutil.rmtree(stateless)
+    timestamps.rename(stateless)
+    printed("graph", "build", stateless, "--out", graph)
+    assert printed("graph", "top", graph) == best

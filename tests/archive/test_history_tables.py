@@ -13,6 +13,7 @@ import pytest
 from focused.archive.page_history import HISTORY_COLUMNS, page_history, visit_rows
 from focused.archive.warc_files import WARC_FILE
 from focused.crawl.folder_check import FolderReport, check_folder
+from focused.durations import DAY_S
 from focused.reports.crawl_folder import read_crawl
 from focused.storage.state_store import StateStore
 from focused.web.warc_reader import read_response
@@ -37,6 +38,10 @@ def checked(folder: Path) -> FolderReport:
     return check_folder(folder, lambda title: Quiet())
 
 
+def at(seconds: float) -> pd.Timestamp:
+    return pd.Timestamp(seconds, unit="s", tz="UTC")
+
+
 def page_of(folder: Path, url: str) -> pd.Series:
     pages = pd.read_parquet(folder / "pages.parquet").set_index("url")
     return pages.loc[url]
@@ -44,7 +49,7 @@ def page_of(folder: Path, url: str) -> pd.Series:
 
 def test_a_page_has_the_times_and_the_number_of_its_versions(living_crawl: Path) -> None:
     news = page_of(living_crawl, NEWS)
-    assert news.first_seen == news.fetched_at < START + 60
+    assert news.first_seen == news.fetched_at < at(START + 60)
     assert news.first_seen < news.last_changed < news.last_seen
     assert (news.versions, bool(pd.isna(news.gone_at))) == (3, True)
     assert 2 / 14 * 0.5 < news.change_rate < 2 / 14 * 1.5
@@ -58,7 +63,7 @@ def test_a_page_that_never_changed_has_one_version_and_the_rate_zero(living_craw
 
 def test_a_page_that_left_tells_since_when(living_crawl: Path) -> None:
     left = page_of(living_crawl, LEFT)
-    assert START + 4 * 86_400 <= left.gone_at <= START + 7 * 86_400
+    assert at(START + 4 * DAY_S) <= left.gone_at <= at(START + 7 * DAY_S)
 
 
 def test_visits_have_a_row_each_in_order_of_time(living_crawl: Path) -> None:

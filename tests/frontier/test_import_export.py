@@ -42,7 +42,7 @@ def links(draw) -> QueuedLink:
         parent=draw(some_text),
         anchor=draw(unicode),
         features=tuple(draw(st.lists(finite, max_size=4))),
-        found_at=draw(finite),
+        found_at=draw(st.integers(-(2**52), 2**52)) / 1e6,  # files keep microseconds
         tries=draw(counts),
         hops=draw(counts),
         payload=draw(some_text),

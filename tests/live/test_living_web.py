@@ -45,7 +45,11 @@ def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: 
         assert set(fetched.index) >= {
             url for url in living.page_urls if living.exists_at(url, START)
         }
-        assert fetched["fetched_at"].between(START, ended_at).all()
+        assert (
+            fetched["fetched_at"]
+            .between(*(pd.Timestamp(at, unit="s", tz="UTC") for at in (START, ended_at)))
+            .all()
+        )
         # A response takes less than a second, but hours of the clock.
         assert fetched["elapsed_s"].max() < 60
         truth = living.true_changes()

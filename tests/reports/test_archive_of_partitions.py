@@ -6,7 +6,6 @@ import shutil
 import uuid
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -18,6 +17,7 @@ from focused.cluster.storage import SharedStorage
 from focused.errors import StateError
 from focused.reports.crawl_folder import read_crawl, read_links_to
 from focused.reports.why import explain_url
+from focused.storage.arrow_columns import rows_as_table
 from tests.support.crawl_folders import good_page, page, write_crawl
 
 SEED, DEEP, OTHER = "http://seed.example/", "http://seed.example/deep", "http://b.example/"
@@ -42,7 +42,7 @@ def whole(tmp_path: Path) -> Path:
         links = [{"source": SEED, "target": OTHER, "score": 0.5}] if number == 3 else []
         own = write_crawl(tmp_path / "own", rows, links=links)
         visits = [visit(row["seq"], row["url"], 10.0 - number) for row in rows[-1:]]
-        pq.write_table(pa.Table.from_pylist(visits, VISITS_SCHEMA), own / "visits.parquet")
+        pq.write_table(rows_as_table(visits, VISITS_SCHEMA), own / "visits.parquet")
         for table in ("pages", "links", "visits"):
             (folder / table).mkdir(parents=True, exist_ok=True)
             shutil.move(own / f"{table}.parquet", folder / table / f"partition-{number:04}.parquet")

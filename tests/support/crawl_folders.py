@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.storage.arrow_columns import rows_as_table, times_as_seconds
 
 _PAGE: dict[str, Any] = {
     "outcome": "fetched",
@@ -57,7 +58,7 @@ def failed(url: str, failure: str, **columns: Any) -> dict[str, Any]:
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The rows as the frame that reading a crawl's folder gives."""
-    return _table(rows).drop(["features"]).to_pandas()
+    return times_as_seconds(_table(rows)).drop(["features"]).to_pandas()
 
 
 def write_crawl(
@@ -80,8 +81,5 @@ def write_crawl(
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    numbered = [
-        {"seq": seq, "fetched_at": float(seq), **row, "features": list(row["features"].items())}
-        for seq, row in enumerate(rows)
-    ]
-    return pa.Table.from_pylist(numbered, PAGES_SCHEMA)
+    numbered = [{"seq": seq, "fetched_at": float(seq), **row} for seq, row in enumerate(rows)]
+    return rows_as_table(numbered, PAGES_SCHEMA)
