@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from focused.installed_features import Feature
@@ -21,7 +22,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     from focused.crawl.features import FeatureParts
     from focused.crawl.policy import link_order_of
     from focused.crawl.revisits.announcements import Announcements
-    from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue, WeightedPolicy
+    from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue, SignalledPolicy
     from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
     from focused.crawl.revisits.page_records import PageRecords
     from focused.crawl.revisits.requests import RevisitRequests
@@ -44,15 +45,19 @@ def connect(core: CrawlCore) -> FeatureParts:
     due_queue = TableDueQueue(tables, policy_records)
     make_policy = find_revisit_policy(settings.policy)
 
+    max_days = settings.max_interval_days
+    max_interval_s = math.inf if max_days is None else max_days * DAY_S
+
     def make_schedule(mean_interval_s: float) -> RevisitSchedule:
         policy = make_policy(PolicyInputs(mean_interval_s, policy_records))
         return RevisitSchedule(
-            WeightedPolicy(policy, records),
+            SignalledPolicy(policy, records),
             due_queue,
             policy_records,
             mean_interval_s=mean_interval_s,
             min_interval_s=settings.min_interval_hours * HOUR_S,
-            max_interval_s=settings.max_interval_days * DAY_S,
+            max_interval_s=max_interval_s,
+            weight_of=records.weight,
         )
 
     # Where priorities don't follow from scores, due pages come before new links.

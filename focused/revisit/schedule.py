@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import struct
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Protocol, runtime_checkable
 
@@ -37,6 +37,7 @@ _PRICE_WINDOW = 0.05
 """The price follows the mean value of the last visits, as many as this share of the pages."""
 _MIN_PRICE_WINDOW = 50
 _LEAST_VALUE = 1e-12
+_LEAST_WEIGHT = 1e-9
 _LATEST_S = 0xFFFF_FFFE
 """A later due time is infinite."""
 
@@ -148,14 +149,21 @@ class RevisitSchedule:
         mean_interval_s: float,
         min_interval_s: float = 0.0,
         max_interval_s: float = math.inf,
+        weight_of: Callable[[int], float] | None = None,
     ) -> None:
-        """``mean_interval_s`` is the budget: the mean time between two visits of a page."""
+        """``mean_interval_s`` is the budget: the mean time between two visits of a page.
+
+        ``weight_of`` returns what a change of a page is worth by now; it multiplies the value of a
+        visit. None: the policy keeps the weights.
+        """
         self.policy = policy
         self._queue = queue
         self._records = records
         self._mean_interval_s = mean_interval_s
         self._min_interval_s = min_interval_s
-        self._max_interval_s = min(max_interval_s, policy.forced_after * mean_interval_s)
+        self._max_interval_s = max_interval_s
+        self._forced_after_s = policy.forced_after * mean_interval_s
+        self._weight_of = weight_of
         self._siblings_after: dict[int, float] = {}
         self._siblings_at: dict[int, int] = {}
         self._pages, self._log_price, self._priced = 0, 0.0, 0
@@ -193,6 +201,18 @@ class RevisitSchedule:
         last, wait = self._state(first[1])
         return last + wait
 
+    def longest_interval_s(self, page: int) -> float:
+        """Return the time after which a page is visited, whatever the value of the visit.
+
+        A page of weight w < 1 waits 1 / w times as long as others; the maximal interval holds for
+        all pages.
+        """
+        forced_after_s = self._forced_after_s
+        if self._weight_of is not None:
+            weight = min(self._weight_of(page), 1.0)
+            forced_after_s = forced_after_s / weight if weight > 0 else math.inf
+        return min(forced_after_s, self._max_interval_s)
+
     def take(self, now: float) -> int | None:
         """Take the page that is due first, even before it is due.
 
@@ -208,8 +228,8 @@ class RevisitSchedule:
             if now < last + wait:
                 return None
             self._queue.remove(page)
-            is_forced = now - last >= self._max_interval_s
-            value = 0.0 if is_forced else self.policy.value(page, now)
+            is_forced = now - last >= self.longest_interval_s(page)
+            value = 0.0 if is_forced else self._weight(page) * self.policy.value(page, now)
             is_overvalued = due_at <= now and value < _PUT_BACK_BELOW * self.price
             if is_forced or not is_overvalued or attempt == _MAX_PUT_BACK:
                 break
@@ -276,8 +296,13 @@ class RevisitSchedule:
 
     def _schedule(self, page: int, last: float, earliest: float) -> None:
         """Enqueue a page for the time when its visit is worth the price."""
-        due_at = min(self.policy.due_at(page, self.price), last + self._max_interval_s)
+        weight = self._weight(page)
+        due_at = self.policy.due_at(page, self.price / weight) if weight > 0 else math.inf
+        due_at = min(due_at, last + self.longest_interval_s(page))
         self._enqueue(page, max(due_at, earliest))
+
+    def _weight(self, page: int) -> float:
+        return 1.0 if self._weight_of is None else self._weight_of(page)
 
     def _enqueue(self, page: int, due_at: float) -> None:
         whole = float(max(math.ceil(due_at), 1)) if due_at < _LATEST_S else math.inf
@@ -295,11 +320,11 @@ class RevisitSchedule:
         self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
         is_batch = isinstance(policy, BatchPolicy)
         pages = self._take_siblings(site, MAX_SIBLINGS if is_batch else _MAX_SIBLINGS_ONE_BY_ONE)
-        prices = [self.price] * len(pages)
+        prices = [self.price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
         if isinstance(policy, BatchPolicy):
             dues = policy.due_at_many(pages, prices) if pages else ()
         else:
-            dues = [policy.due_at(page, self.price) for page in pages]
+            dues = [policy.due_at(page, price) for page, price in zip(pages, prices, strict=True)]
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         for page, due in zip(pages, dues, strict=True):
             if due >= horizon:

@@ -224,6 +224,8 @@ class Revisit:
     - ``hours``: running time after which the crawl stops; None: never.
     - ``share``: fixed share of the downloads that are revisits, in (0, 1]; None: revisits and new
       links compete by expected relevant new content.
+    - ``max_interval_days``: time after which a page is visited whatever its value; None: the
+      policy's own limit, three mean intervals for ``hazard``, longer for pages of weight below 1.
     - ``by_relevance``: weight pages by their relevance; otherwise all pages count the same.
     - ``host_weights``: factor by host, for the host and its subdomains; ``path_weights``: factor
       by regular expression searched in path and query.
@@ -236,7 +238,7 @@ class Revisit:
     hours: float | None = None
     share: float | None = None
     min_interval_hours: float = 1.0
-    max_interval_days: float = 180.0
+    max_interval_days: float | None = None
     by_relevance: bool = True
     host_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
     path_weights: Mapping[str, float] = field(default_factory=dict, hash=False)

@@ -377,14 +377,13 @@ def _read_revisit(section: TomlTable) -> Revisit:
         min_interval_hours=section.number(
             "min_interval_hours", default.min_interval_hours, zero=True
         ),
-        max_interval_days=section.number(
-            "max_interval_days", default.max_interval_days, zero=False
-        ),
+        max_interval_days=section.optional_number("max_interval_days", zero=False),
         by_relevance=section.boolean("by_relevance", default.by_relevance),
         host_weights=section.numbers_by_host("host_weights"),
         path_weights=section.numbers_by_pattern("path_weights"),
     )
-    if revisit.min_interval_hours > revisit.max_interval_days * 24:
+    longest_days = revisit.max_interval_days
+    if longest_days is not None and revisit.min_interval_hours > longest_days * 24:
         section.add_error("min_interval_hours", "is longer than max_interval_days")
     return revisit
 

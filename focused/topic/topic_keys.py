@@ -450,7 +450,14 @@ REVISIT_KEYS = (
         "and new links compete by the relevant new content expected from one download.",
     ),
     TopicKey("min_interval_hours", NUMBER, "1.0", "A page is not visited again sooner than this."),
-    TopicKey("max_interval_days", POSITIVE, "180.0", "Each page is visited at least this often."),
+    TopicKey(
+        "max_interval_days",
+        POSITIVE,
+        "three mean intervals",
+        "Each page is visited at least this often, whatever a visit is worth. By default a page "
+        "that is worth as much as one of relevance 1 waits three mean intervals at most, one of "
+        "half the worth six.",
+    ),
     TopicKey(
         "by_relevance",
         FLAG,
@@ -462,7 +469,7 @@ REVISIT_KEYS = (
         "numbers by host name",
         "{}",
         'Factors for hosts and their subdomains: `host_weights = { "news.example" = 3.0 }`. A page '
-        "of weight 0 is visited only after `max_interval_days`.",
+        "of weight 0 is visited only after `max_interval_days`, and never without it.",
     ),
     TopicKey(
         "path_weights",

@@ -43,7 +43,6 @@ _MAX_ADVANCED = 256
 _MIN_INTERVAL_CHANGE = 0.2
 """The schedule is opened anew when the log of the mean interval has changed by so much."""
 _MIN_PROMISE = 0.1
-_LEAST_FACTOR = 1e-9
 _VISITED = frozenset({"fetched", "feed", "noindex"})
 
 
@@ -80,51 +79,39 @@ class PageWeights:
         return factor
 
 
-class WeightedPolicy:
-    """A revisit policy with weights that change over time.
-
-    The value of a visit is proportional to the weight, so a page of weight w is due when the value
-    of an unweighted visit reaches price / w.
-    """
+class SignalledPolicy:
+    """A revisit policy whose values rise by change signals."""
 
     def __init__(self, policy: RevisitPolicy, records: PageRecords) -> None:
         self._policy = policy
         self._records = records
         self.name = policy.name
         self.follows_siblings = policy.follows_siblings
-        # Pages of little weight are not worth regular visits.
-        self.forced_after = math.inf
+        self.forced_after = policy.forced_after
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
-        """Add a page; its weight is that of its record."""
-        self._policy.add(page, site, directory, 1.0, at)
+        """Add a page."""
+        self._policy.add(page, site, directory, weight, at)
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit."""
         self._policy.record(visit)
 
     def due_at(self, page: int, price: float) -> float:
-        """Return when the weighted value of a visit reaches ``price``; infinity for never."""
-        factor = self._factor(page)
-        return self._policy.due_at(page, price / factor) if factor > 0 else math.inf
+        """Return when the value of a visit reaches ``price``; infinity for never."""
+        return self._policy.due_at(page, price)
 
     def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
         """Return the due times of pages of one site, each at its price."""
-        factors = [max(self._factor(page), _LEAST_FACTOR) for page in pages]
-        weighted = [price / factor for price, factor in zip(prices, factors, strict=True)]
         if isinstance(self._policy, BatchPolicy):
-            return self._policy.due_at_many(pages, weighted)
-        return [
-            self._policy.due_at(page, price) for page, price in zip(pages, weighted, strict=True)
-        ]
+            return self._policy.due_at_many(pages, prices)
+        return [self._policy.due_at(page, price) for page, price in zip(pages, prices, strict=True)]
 
     def value(self, page: int, at: float) -> float:
-        """Return the weighted value of a visit."""
+        """Return the value of a visit."""
         record = self._records.get(page)
-        if record is None:
-            return 0.0
-        value = record.weight * self._policy.value(page, at)
-        if not record.signalled:
+        value = self._policy.value(page, at)
+        if record is None or not record.signalled:
             return value
         # Of a hazard L the value is (1 - exp(-L))^2 / L: as if the signal told the hazard.
         told = _value_of_probability(record.signalled)
@@ -142,10 +129,6 @@ class WeightedPolicy:
     def remove(self, page: int) -> None:
         """Forget a page."""
         self._policy.remove(page)
-
-    def _factor(self, page: int) -> float:
-        record = self._records.get(page)
-        return 0.0 if record is None else record.weight
 
 
 def _value_of_probability(probability: float) -> float:
@@ -220,7 +203,6 @@ class Collection:
         queue: RevisitQueue,
     ) -> None:
         """``make_schedule`` opens the stored schedule for a mean interval in seconds."""
-        self._max_interval_s = settings.max_interval_days * DAY_S
         self._tables = tables
         self.records = records
         self._make_schedule = make_schedule
@@ -280,7 +262,7 @@ class Collection:
     def refresh(self, now: float) -> None:
         """Move queued pages up whose visits are worth more by now.
 
-        After the longest interval a page comes first.
+        A page that is visited whatever its value comes first.
         """
         while (page := self._queue.longest_unchanged(now - _REFRESH_S)) is not None:
             self._push(page, now)
@@ -357,7 +339,7 @@ class Collection:
         known = self.records.load(page)
         probability = self._schedule.policy.change_probability(page, now)
         value = known.record.weight * max(probability, known.record.signalled)
-        is_overdue = now - known.history.seen_at >= self._max_interval_s
+        is_overdue = now - known.history.seen_at >= self._schedule.longest_interval_s(page)
         self._queue.push(known.row, value, now, comes_first=is_overdue)
 
 

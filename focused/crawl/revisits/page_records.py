@@ -76,6 +76,11 @@ class PageRecords:
         raw = self._tables.get("page_records", _NUMBER.pack(page))
         return None if raw is None else _decode_record(raw)
 
+    def weight(self, page: int) -> float:
+        """Return what a change of a page is worth; 0 for an unknown page."""
+        record = self.get(page)
+        return 0.0 if record is None else record.weight
+
     def load(self, page: int) -> KnownPage:
         """Return a page of the collection; StateError if it is not stored."""
         row, record = self._archive.row(page), self.get(page)

@@ -1,0 +1,128 @@
+"""One contract of simulator and crawl: when a page is visited whatever its visit is worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.durations import DAY_S
+from focused.experiments.freshness.simulator import simulate as simulate_visits
+from focused.experiments.freshness.windows import PageLife, Window
+from focused.revisit.policy import MemoryRecords, PolicyInputs, Uniform, Visit
+from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.topic import Revisit, Scope
+from tests.support.simulated import Simulation, page, topic
+
+PAGES = 20
+DAYS = 200.0
+PER_DAY = 4
+MEAN_DAYS = PAGES / PER_DAY
+HOME = "http://a.test/"
+URLS = (HOME, *(f"http://a.test/{number}" for number in range(1, PAGES)))
+Gaps = Callable[..., Sequence[float]]
+
+
+class WorthlessFirstPage(Uniform):
+    """Visits all pages at one interval, and sees no value in a visit of the first."""
+
+    forced_after = 3.0
+
+    def __init__(self, inputs: PolicyInputs, gaps: list[float]) -> None:
+        super().__init__(inputs)
+        self._gaps = gaps
+        self._first: int | None = None
+
+    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
+        if self._first is None:
+            self._first = page
+        super().add(page, site, directory, weight, at)
+
+    def record(self, visit: Visit) -> None:
+        if visit.page == self._first:
+            self._gaps.append((visit.at - visit.previous_at) / DAY_S)
+        super().record(visit)
+
+    def due_at(self, page: int, price: float) -> float:
+        return math.inf if page == self._first else super().due_at(page, price)
+
+    def value(self, page: int, at: float) -> float:
+        return 0.0 if page == self._first else super().value(page, at)
+
+
+def gaps_of_simulator(max_interval_days: float | None) -> Sequence[float]:
+    gaps: list[float] = []
+    pages = tuple(PageLife(0, 0, 0.0, math.inf, ()) for _ in range(PAGES))
+    simulate_visits(
+        lambda inputs: WorthlessFirstPage(inputs, gaps),
+        Window(("site",), pages, DAYS * DAY_S, 0.0),
+        MEAN_DAYS * DAY_S,
+        max_interval_s=math.inf if max_interval_days is None else max_interval_days * DAY_S,
+    )
+    return gaps
+
+
+@pytest.fixture(params=["simulator", "crawl"])
+def gaps(
+    request: pytest.FixtureRequest,
+    simulate: Callable[..., Simulation],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Gaps:
+    """Days between the visits of a page that is visited only because it must be."""
+
+    def of_crawl(max_interval_days: float | None, **settings: Any) -> Sequence[float]:
+        found: list[float] = []
+        monkeypatch.setattr(
+            "focused.revisit.policy.find_revisit_policy",
+            lambda _: lambda inputs: WorthlessFirstPage(inputs, found),
+        )
+        web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}
+        web[HOME] = page(HOME, *URLS[1:], text="whale krill")
+        revisit = Revisit(
+            continuous=True,
+            hours=DAYS * 24,
+            pages_per_day=PER_DAY,
+            by_relevance=False,
+            max_interval_days=max_interval_days,
+            **settings,
+        )
+        scope = Scope(near_duplicates=False, mirrors=False)
+        simulate(topic(tmp_path, HOME, revisit=revisit, scope=scope), web).run(20_000)
+        return found
+
+    return gaps_of_simulator if request.param == "simulator" else of_crawl
+
+
+@pytest.mark.parametrize(
+    ("max_interval_days", "expected"), [(None, 3 * MEAN_DAYS), (10.0, 10.0), (1_000.0, 15.0)]
+)
+def test_a_page_waits_three_mean_intervals_or_the_longest_interval_of_the_topic(
+    gaps: Gaps, max_interval_days: float | None, expected: float
+) -> None:
+    waited = gaps(max_interval_days)
+    assert len(waited) > 5
+    # The mean interval follows the size of the collection, in steps of 20%.
+    steady = waited[2:]
+    assert all(expected * 0.8 <= each <= expected * 1.25 + 0.5 for each in steady), waited
+
+
+def test_a_page_that_is_worth_less_waits_longer() -> None:
+    """The crawl gives its pages weights; half the weight waits twice as long."""
+
+    records = MemoryRecords()
+    weights = {0: 1.0, 1: 0.5, 2: 0.0, 3: 7.0}
+    policy = WorthlessFirstPage(PolicyInputs(DAY_S, records), [])
+    schedule = RevisitSchedule(
+        policy,
+        MemoryDueQueue(),
+        records,
+        mean_interval_s=DAY_S,
+        max_interval_s=100 * DAY_S,
+        weight_of=weights.__getitem__,
+    )
+    longest = [schedule.longest_interval_s(number) / DAY_S for number in weights]
+    assert longest == [3.0, 6.0, 100.0, 3.0]
