@@ -37,9 +37,20 @@ class Visit:
     changed: bool
     """Whether the content differs from that of the visit before."""
     changed_at: float | None = None
-    """Time of the last change within (previous_at, at], where a trusted source gives it."""
+    """Time of the last change within (previous_at, at], where a trusted source gives it.
+
+    Another time counts as None.
+    """
     gone: bool = False
     """Whether the page was deleted. The page is removed after the visit is recorded."""
+
+    def __post_init__(self) -> None:
+        """Drop a ``changed_at`` that cannot be: the account of a wrong clock, or of no change."""
+        changed_at = self.changed_at
+        if changed_at is not None and not (
+            self.changed and self.previous_at < changed_at <= self.at
+        ):
+            object.__setattr__(self, "changed_at", None)
 
 
 class RecordStore(Protocol):

@@ -214,3 +214,17 @@ def test_pages_that_change_more_are_visited_more(name: str) -> None:
     fast = np.mean([len(times[page]) for page in FAST])
     slow = np.mean([len(times[page]) for page in range(PAGES) if page not in FAST])
     assert fast > 1.2 * slow
+
+
+@each_policy
+@pytest.mark.parametrize("years", [-30, 10, 100])
+def test_a_date_outside_of_the_interval_counts_as_none(name: str, years: int) -> None:
+    """The account of a wrong clock; 100 years are after 2106."""
+    at, states = 1_700_000_000.0, []
+    for changed_at in (at + years * 365 * DAY, None):
+        records = MemoryRecords()
+        policy = made(name, records)
+        policy.add(1, 0, 0, 1.0, at - 5 * DAY)
+        policy.record(Visit(1, 0, 0, at, at - 5 * DAY, changed=True, changed_at=changed_at))
+        states.append((records.get("page", 1), policy.change_probability(1, at + DAY)))
+    assert states[0] == states[1]

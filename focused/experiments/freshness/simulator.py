@@ -126,7 +126,8 @@ def simulate(
         if now >= window.duration_s:
             break
         taken = schedule.take(now)
-        assert taken is not None, "no visit is in flight"
+        if taken is None:  # All pages were visited within the minimal interval.
+            continue
         life, previous_at = pages[taken], visits[taken][-1]
         visits[taken].append(now)
         gone = life.deleted_at <= now

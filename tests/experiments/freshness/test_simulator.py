@@ -54,3 +54,10 @@ def test_uniform_visits_each_page_at_the_mean_interval() -> None:
     window = Window(("site",), pages, 400 * DAY_S, 0.0)
     result = simulate(find_revisit_policy("uniform"), window, 10 * DAY_S)
     assert {page.visits for page in result.pages} <= {39, 40, 41}
+
+
+def test_no_page_is_visited_within_the_minimal_interval() -> None:
+    pages = tuple(life(*(day * DAY_S for day in range(1, 20))) for _ in range(3))
+    window = Window(("site",), pages, 20 * DAY_S, 0.0)
+    result = simulate(find_revisit_policy("hazard"), window, DAY_S, min_interval_s=4 * DAY_S)
+    assert {page.visits for page in result.pages} <= {3, 4}
