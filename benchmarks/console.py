@@ -45,8 +45,8 @@ _HOSTS, _PAGES, _LINKS_A_PAGE, _QUEUED = 10_000, 50_000, 20, 1_000_000
 _REQUESTS = 7
 _WATCH_TICKS = """
 import atexit, sys, time
-from focused.scrapy_addon.steering_extension import SteeringExtension
-spent, tick = [0.0, 0], SteeringExtension._tick
+from focused.scrapy_addon.control_watch import ControlWatch
+spent, tick = [0.0, 0], ControlWatch._tick
 
 def timed(self):
     began = time.thread_time()
@@ -54,7 +54,7 @@ def timed(self):
     spent[0] += time.thread_time() - began
     spent[1] += 1
 
-SteeringExtension._tick = timed
+ControlWatch._tick = timed
 file = sys.argv.pop(1)
 atexit.register(lambda: open(file, "w").write(f"{spent[0]} {spent[1]}"))
 from focused.cli import main

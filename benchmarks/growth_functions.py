@@ -41,9 +41,8 @@ from focused.documents.errors import DocumentError
 from focused.labelling import page_renderer
 from focused.recorded_web import living_content
 from focused.rendering import asset_cache, detector
-from focused.scrapy_addon import form_login, login_session
+from focused.scrapy_addon import form_login, login_gate, login_session
 from focused.scrapy_addon.login_secrets import Credentials
-from focused.scrapy_addon.middlewares import login_middleware
 from focused.spam import content_signals
 from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
 from focused.topic import Scope
@@ -316,7 +315,7 @@ def _read_normalised_url(url: str) -> None:
     tokens.url_words(url)
     search_forms.SearchForm(URL, "q").query_of(url)
     search_forms.SearchForm(URL, "q").url(url)
-    login_middleware.ends_session(url)
+    login_gate.ends_session(url)
     soft_404.is_missing_page_url(url)
 
 
@@ -666,7 +665,7 @@ READERS: tuple[Reader, ...] = (
             host_names.canonical_address,
             host_names.parse_ip_address,
             tokens.url_words,
-            login_middleware.ends_session,
+            login_gate.ends_session,
             soft_404.is_missing_page_url,
         ),
         URL_PIECES,

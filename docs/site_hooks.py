@@ -17,7 +17,7 @@ import pandas as pd
 
 from focused.cli import main
 from focused.crawl.hosts.failures import FAILURE_RULES
-from focused.scrapy_addon.addon_settings import SETTINGS
+from focused.scrapy_addon.addon_settings import all_settings
 from focused.scrapy_addon.scrapy_settings import TABLE as SCRAPY_SETTINGS
 from focused.scrapy_addon.statistics import STATISTICS
 from focused.topic.topic_keys import TOPIC_KEYS
@@ -123,7 +123,8 @@ def _paragraphs(command: click.Command) -> str:
 
 
 def _settings(_: str) -> str:
-    rows = [(f"`{each.name}`", f"`{each.default!r}`", each.meaning) for each in SETTINGS]
+    settings = all_settings().values()
+    rows = [(f"`{each.name}`", f"`{each.default!r}`", each.meaning) for each in settings]
     return _table(("setting", "default", "meaning"), rows)
 
 

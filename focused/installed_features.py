@@ -68,17 +68,25 @@ def installed_features() -> Mapping[str, Feature]:
 
 
 def _load(point: EntryPoint) -> Feature:
-    origin = "" if point.dist is None else f" of {point.dist.name}"
-    try:
-        feature = point.load()
-    except Exception as error:  # a plug-in may raise anything
-        raise ConfigurationError(
-            f"the feature {point.name}{origin} cannot be imported ({error!r}): update or "
-            "uninstall its package"
-        ) from error
+    feature = load_entry_point(point)
     if not isinstance(feature, Feature):
         raise ConfigurationError(
-            f"the feature {point.name}{origin}: {point.value} is no "
+            f"the feature {point.name}{_origin(point)}: {point.value} is no "
             "focused.installed_features.Feature"
         )
     return feature
+
+
+def load_entry_point(point: EntryPoint) -> Any:
+    """Import a feature; raises ConfigurationError, which names its package."""
+    try:
+        return point.load()
+    except Exception as error:  # a plug-in may raise anything
+        raise ConfigurationError(
+            f"the feature {point.name}{_origin(point)} cannot be imported ({error!r}): update or "
+            "uninstall its package"
+        ) from error
+
+
+def _origin(point: EntryPoint) -> str:
+    return "" if point.dist is None else f" of {point.dist.name}"

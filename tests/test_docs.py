@@ -18,7 +18,7 @@ from focused.experiments.freshness.revisit_comparison import BOUNDS
 from focused.frontier.import_export import FRONTIER_SCHEMA
 from focused.recorded_web.replay_faults import FaultKind
 from focused.revisit.policy import REVISIT_POLICIES
-from focused.scrapy_addon.addon_settings import DEFAULTS
+from focused.scrapy_addon.addon_settings import all_settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -83,7 +83,7 @@ def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() ->
     documented = section(generated(REFERENCE / "settings.md"), "Settings of the add-on")
     rows = re.findall(r"^\| `(FOCUSED_\w+)` \| `([^`]+)` \| (\S.*) \|$", documented, re.MULTILINE)
     assert {name: default for name, default, _ in rows} == {
-        name: repr(value) for name, value in DEFAULTS.items()
+        name: repr(each.default) for name, each in all_settings().items()
     }
 
 

@@ -73,9 +73,9 @@ def run_worker(topic_file: Path, options: WorkerOptions) -> int:
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
         session = session_of(crawler)
-        if started and not session.error_message:
-            echo(f"focused: the worker ended: {session.end_reason}", err=True)
-        return int(not started or bool(session.error_message))
+        if started and not session.status.error_message:
+            echo(f"focused: the worker ended: {session.status.end_reason}", err=True)
+        return int(not started or bool(session.status.error_message))
 
 
 def show_status(topic_file: Path, *, as_json: bool, **named: Any) -> None:

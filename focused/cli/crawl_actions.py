@@ -60,7 +60,7 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
             settings.set("FOCUSED_CLOCK", replay.clock or None, priority="cmdline")
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
-        return int(not started or bool(session_of(crawler).error_message))
+        return int(not started or bool(session_of(crawler).status.error_message))
 
 
 def replay_day(folder: Path, start: float = DEFAULT_START) -> float:

@@ -6,14 +6,15 @@ Scrapy's own settings are the subject of :mod:`focused.scrapy_addon.scrapy_setti
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -21,25 +22,28 @@ from scrapy.utils.misc import load_object
 from focused.errors import ConfigurationError
 from focused.orderings import find_policy
 from focused.parser_process import ParsingLimits
-from focused.recorded_web.replay_clock import ReplayClock
-from focused.rendering.renderer import RenderLimits
-from focused.revisit.policy import find_revisit_policy
-from focused.scrapy_addon.item_documents import parse_item_fields
-from focused.scrapy_addon.javascript_settings import JAVASCRIPT_SETTINGS
+from focused.scrapy_addon.driver_features import installed_driver_features
+from focused.scrapy_addon.item_fields import parse_item_fields
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
-from focused.scrapy_addon.setting import Setting, SettingType
-from focused.search.server_address import ServerAddress, parse_address
+from focused.scrapy_addon.setting import (
+    Setting,
+    SettingType,
+    non_negative,
+    positive,
+    whole_number,
+)
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
+
+if TYPE_CHECKING:
+    from focused.recorded_web.replay_clock import ReplayClock
 
 _ELAPSED_PER_CPU = 6
 """A page may take so many times its CPU time by the clock: the machine may be busy."""
 
 _PREFIX = "FOCUSED_"
-_LOG_FORMATS = ("text", "json")
-_MAX_PORT = 65_535
 
 
 _TEXT_TYPES: dict[SettingType, Any] = {
@@ -168,7 +172,6 @@ SETTINGS = (
         "Memory (10^6 bytes) to parse and classify one page; Linux only. A page that exceeds it "
         "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
     ),
-    *JAVASCRIPT_SETTINGS,
     Setting(
         "FOCUSED_ITEM_FIELDS",
         SettingType.OTHER,
@@ -177,21 +180,6 @@ SETTINGS = (
         "`modified`, `authors`, `licences`, `robots`; a list, or a text with commas. They are "
         "extracted from on-topic pages in a parser process of their own. Needs the extra "
         "`corpus`. See docs/reference/corpus.md.",
-    ),
-    Setting(
-        "FOCUSED_INDEX_URL",
-        SettingType.TEXT,
-        None,
-        "Index of OpenSearch, Elasticsearch or Solr that receives the items: "
-        "`opensearch+https://USER@HOST:9200/INDEX`, `elasticsearch+https://...` or "
-        "`solr+http://HOST:8983/solr/CORE`. The environment variable `FOCUSED_INDEX_PASSWORD` has "
-        "the password. See docs/how-to/search-servers.md#while-crawling.",
-    ),
-    Setting(
-        "FOCUSED_INDEX_CA_CERTS",
-        SettingType.PATH,
-        None,
-        "File of certificates (PEM) to trust for `FOCUSED_INDEX_URL`.",
     ),
     Setting(
         "FOCUSED_PROGRESS_INTERVAL_S",
@@ -209,55 +197,46 @@ SETTINGS = (
         "set. Both spiders set it.",
     ),
     Setting(
-        "FOCUSED_LOG_FORMAT",
-        SettingType.TEXT,
-        "text",
-        "`text`, or `json`: one JSON object per line of the log, with `time`, `level`, `logger`, "
-        "`message` and `exc_info`. Lines that Scrapy logs before it loads add-ons stay text; "
-        "`crawl.log` has none of them. Needs the extra `operations`.",
-    ),
-    Setting(
-        "FOCUSED_METRICS_PORT",
-        SettingType.NUMBER,
-        None,
-        "Port for Prometheus (`/metrics`) and for health checks (`/health`); `0`: any free one. "
-        "`None`: the crawl listens on no port. Needs the extra `operations`. See "
-        "docs/how-to/monitoring.md.",
-    ),
-    Setting(
-        "FOCUSED_METRICS_HOST",
-        SettingType.TEXT,
-        "127.0.0.1",
-        "Address that `FOCUSED_METRICS_PORT` listens on. Any other exposes the statistics to other "
-        "machines.",
-    ),
-    Setting(
         "FOCUSED_OWNS_PROCESS",
         SettingType.FLAG,
         False,
         "If true, the add-on may change [state of the whole process](#the-process).",
     ),
 )
-"""Every setting of the add-on."""
+"""The settings of every crawl; features have others."""
 
-DEFAULTS: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
-"""Defaults by name."""
+
+@cache
+def all_settings() -> Mapping[str, Setting]:
+    """Return every setting by name, those of installed features included.
+
+    Raises ConfigurationError for a feature that cannot be imported.
+    """
+    features = installed_driver_features().values()
+    return {
+        each.name: each for each in (*SETTINGS, *chain.from_iterable(f.SETTINGS for f in features))
+    }
+
+
+def set_defaults(settings: BaseSettings) -> None:
+    """Set the defaults of all settings that have no value."""
+    for name, each in all_settings().items():
+        settings.setdefault(name, each.default, priority="default")
 
 
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError, which names the setting, for one that is unknown or unusable."""
+    known = all_settings()
     for name in settings:
-        if str(name).startswith(_PREFIX) and name not in DEFAULTS:
-            close = difflib.get_close_matches(str(name), DEFAULTS, n=1, cutoff=0.5)
+        if str(name).startswith(_PREFIX) and name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigurationError(f"{name}: there is no such setting{hint}")
     _check_reactor(settings)
-    for setting in SETTINGS:
+    for setting in known.values():
         _check_type(setting, settings)
     _check_progress(settings["FOCUSED_PROGRESS_INTERVAL_S"])
     _check_level(settings["FOCUSED_LOG_LEVEL"])
-    _check_log_format(settings["FOCUSED_LOG_FORMAT"])
-    _check_metrics(settings)
     web = settings["FOCUSED_RECORDED_WEB"]
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
@@ -272,9 +251,9 @@ def check_settings(settings: BaseSettings) -> None:
     whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
     parsing_limits(settings)
-    render_limits(settings)
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
-    index_address(settings)
+    for feature in installed_driver_features().values():
+        feature.check(settings)
 
 
 def _check_type(setting: Setting, settings: BaseSettings) -> None:
@@ -313,22 +292,12 @@ def replay_clock(settings: BaseSettings) -> ReplayClock | None:
         raise ConfigurationError(
             "FOCUSED_CLOCK: set FOCUSED_REPLAY too; a crawl of the live Web runs in real time"
         )
+    from focused.recorded_web.replay_clock import ReplayClock  # only for a replay
+
     try:
         return ReplayClock.parse(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
-
-
-def index_address(settings: BaseSettings) -> ServerAddress | None:
-    """Return the address in FOCUSED_INDEX_URL; None without it. Raises ConfigurationError."""
-    text = settings["FOCUSED_INDEX_URL"]
-    if not text:
-        return None
-    ca_certs = settings["FOCUSED_INDEX_CA_CERTS"]
-    try:
-        return parse_address(text, os.environ, None if ca_certs is None else str(ca_certs))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"FOCUSED_INDEX_URL: {error}") from None
 
 
 def load_models_factory(setting: Any) -> Callable[..., Any]:
@@ -364,26 +333,6 @@ def _check_level(value: Any) -> None:
         )
 
 
-def _check_log_format(value: Any) -> None:
-    if value not in _LOG_FORMATS:
-        raise ConfigurationError(
-            f"FOCUSED_LOG_FORMAT: {value!r} is not one of {', '.join(_LOG_FORMATS)}"
-        )
-
-
-def _check_metrics(settings: BaseSettings) -> None:
-    port = non_negative(settings, "FOCUSED_METRICS_PORT")
-    if port is not None and not (port == int(port) and port <= _MAX_PORT):
-        raise ConfigurationError(f"FOCUSED_METRICS_PORT: {port} is not a port, 0 to {_MAX_PORT}")
-    host = settings["FOCUSED_METRICS_HOST"]
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        raise ConfigurationError(
-            f"FOCUSED_METRICS_HOST: {host!r} is not an IP address, such as 127.0.0.1 or ::1"
-        ) from None
-
-
 def parser_processes(settings: BaseSettings) -> int | None:
     """Return FOCUSED_PARSER_PROCESSES; None lets the crawl decide. Raises ConfigurationError."""
     value = settings["FOCUSED_PARSER_PROCESSES"]
@@ -403,52 +352,9 @@ def parser_processes(settings: BaseSettings) -> int | None:
 
 def parsing_limits(settings: BaseSettings) -> ParsingLimits:
     """Return the limits of parsing one page. Raises ConfigurationError."""
-    cpu_s = _positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
-    memory_mb = _positive(settings, "FOCUSED_PARSE_MEMORY_MB")
+    cpu_s = positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
+    memory_mb = positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
-
-
-def render_limits(settings: BaseSettings) -> RenderLimits:
-    """Return the limits of rendering one page. Raises ConfigurationError."""
-    return RenderLimits(
-        time_s=_positive(settings, "FOCUSED_JAVASCRIPT_TIMEOUT_S"),
-        memory_mb=_positive(settings, "FOCUSED_JAVASCRIPT_MEMORY_MB"),
-        requests=whole_number(settings, "FOCUSED_JAVASCRIPT_REQUESTS") or 1,
-        pages=whole_number(settings, "FOCUSED_JAVASCRIPT_PAGES") or 1,
-    )
-
-
-def _positive(settings: BaseSettings, name: str) -> float:
-    try:
-        value = settings.getfloat(name)
-    except (TypeError, ValueError):
-        value = 0.0
-    if not 0 < value < math.inf:
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number above 0")
-    return value
-
-
-def whole_number(settings: BaseSettings, name: str) -> int | None:
-    """Return a number from 1; None where the setting is not set. Raises ConfigurationError."""
-    value = non_negative(settings, name)
-    if value is None:
-        return None
-    if value < 1 or value != int(value):
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1")
-    return int(value)
-
-
-def non_negative(settings: BaseSettings, name: str) -> float | None:
-    """Return a number from 0; None where the setting is not set. Raises ConfigurationError."""
-    if settings[name] is None:
-        return None
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
-    if not 0 <= value < math.inf:
-        raise ConfigurationError(f"{name}: {value} must be 0 or more")
-    return value
 
 
 def topic_from_settings(settings: BaseSettings) -> Topic:
@@ -466,10 +372,8 @@ def topic_from_settings(settings: BaseSettings) -> Topic:
             'topic spider, or FOCUSED_TOPIC = "NAME.toml" in the settings'
         )
     topic = load_topic(Path(path))
-    try:
-        find_revisit_policy(topic.revisit.policy)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: revisit.policy: {error}") from None
+    if topic.revisit.policy != Revisit().policy:
+        _check_revisit_policy(topic.revisit.policy, path)
     folder = topic.crawl_folder(settings.get("FOCUSED_POLICY"))
     if settings.getbool("FOCUSED_FETCH_SAMPLES"):
         folder = samples_folder(topic)
@@ -488,6 +392,15 @@ def topic_from_settings(settings: BaseSettings) -> Topic:
         topic = replace(topic, revisit=replace(topic.revisit, continuous=continuous))
     topic = apply_to_topic(settings, replace(topic, budget=budget, politeness=politeness))
     return sample_crawl_topic(topic) if settings.getbool("FOCUSED_FETCH_SAMPLES") else topic
+
+
+def _check_revisit_policy(name: str, path: str) -> None:
+    from focused.revisit.policy import find_revisit_policy  # only for other policies
+
+    try:
+        find_revisit_policy(name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: revisit.policy: {error}") from None
 
 
 def samples_folder(topic: Topic) -> Path:

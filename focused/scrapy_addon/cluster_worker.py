@@ -33,13 +33,14 @@ from focused.cluster.storage import SharedStorage
 from focused.cluster.worker import ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
 from focused.crawl.crawl_group import CrawlGroup
+from focused.crawl.crawl_stats import StageTimes
 from focused.errors import ConfigurationError, FocusedError, StorageError
 from focused.file_access import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
-from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits
+from focused.orderings import Policy
 from focused.scrapy_addon.crawl_models import CrawlModels, ModelWatcher, NamedClassifier
-from focused.scrapy_addon.crawl_session import CrawlSession
-from focused.topic import Cluster, Topic, topic_to_json
+from focused.scrapy_addon.crawl_session import OpenGroup
+from focused.topic import Cluster, Topic, adapt_to_recorded_web, topic_to_json
 
 logger = logging.getLogger(__name__)
 
@@ -138,23 +139,18 @@ class SharedModelWatcher:
             logger.warning("%s was not published to the other workers: %s", self._path, error)
 
 
-def worker_session(
+def prepare_worker(
     settings: BaseSettings, topic: Topic, cluster: Cluster, models: CrawlModels
-) -> CrawlSession:
-    """Return the session of a worker; its log and statistics go to a folder of its own."""
+) -> tuple[Topic, CrawlModels, OpenGroup]:
+    """Return topic, models and opener of a worker's session.
+
+    The worker's log and statistics go to a folder of its own.
+    """
     name = settings["FOCUSED_WORKER"] or default_worker_name()
     folder = topic.output.folder / "workers" / name
-    output = replace(topic.output, folder=folder, parquet=False)
-
-    def open_group(session: CrawlSession) -> CrawlGroup:
-        make_private_folder(topic.output.folder)
-        make_private_folder(folder.parent)
-        make_private_folder(folder)
-        parts = replace(session.topic, output=replace(topic.output, folder=folder))
-        return _open_worker(parts, cluster, session, name)
-
-    policy = settings["FOCUSED_POLICY"]
-    classifier = models.classifier
+    own = replace(topic, output=replace(topic.output, folder=folder, parquet=False))
+    replayed = bool(settings["FOCUSED_REPLAY"])
+    policy, classifier = settings["FOCUSED_POLICY"], models.classifier
     if models.watcher is not None and isinstance(classifier, SwappableClassifier):
         storage = SharedStorage(cluster.storage, crawl_name(topic, policy))
         distribution = ModelDistribution(storage, folder)
@@ -162,16 +158,16 @@ def worker_session(
             topic.training.model, distribution, time.monotonic, lambda: classifier.name
         )
         models = replace(models, watcher=watcher)
-    return CrawlSession(
-        replace(topic, output=output),
-        policy,
-        models,
-        follow_links=settings.getbool("FOCUSED_FOLLOW_LINKS"),
-        replayed=bool(settings["FOCUSED_REPLAY"]),
-        parser_processes=parser_processes(settings),
-        parsing_limits=parsing_limits(settings),
-        open_group=open_group,
-    )
+
+    def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
+        make_private_folder(topic.output.folder)
+        make_private_folder(folder.parent)
+        make_private_folder(folder)
+        parts = replace(topic, output=replace(topic.output, folder=folder))
+        parts = adapt_to_recorded_web(parts) if replayed else parts
+        return _open_worker(parts, policy, cluster, models, ordering, stages, name)
+
+    return own, models, open_group
 
 
 def agree_on_settings(
@@ -206,26 +202,34 @@ def agree_on_settings(
         )
 
 
-def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: str) -> ClusterWorker:
+def _open_worker(
+    topic: Topic,
+    policy: str,
+    cluster: Cluster,
+    models: CrawlModels,
+    ordering: Policy,
+    stages: StageTimes,
+    name: str,
+) -> ClusterWorker:
     connection = connect_to(cluster)
-    crawl = crawl_name(topic, session.policy)
+    crawl = crawl_name(topic, policy)
     coordinator = RedisCoordinator(connection, crawl)
     exchange = RedisExchange(connection, crawl)
     storage = SharedStorage(cluster.storage, crawl)
-    agree_on_settings(storage, coordinator, replace(topic, cluster=cluster), session.policy)
-    models = PartitionModels(
-        session.models.classifier,
-        session.ordering,
-        session.models.training_urls,
+    agree_on_settings(storage, coordinator, replace(topic, cluster=cluster), policy)
+    partition_models = PartitionModels(
+        models.classifier,
+        ordering,
+        models.training_urls,
         RedisContentStore(connection, crawl),
     )
     partitions = PartitionMap(cluster.partitions, SiteUnit(cluster.unit))
     states = PartitionStates(
-        topic, models, partitions, storage, topic.output.folder, stages=session.profile.stages
+        topic, partition_models, partitions, storage, topic.output.folder, stages=stages
     )
     learning = None
-    if isinstance(session.ordering.scorer, OnlineLinkScorer):
-        learning = SharedLearning(session.ordering.scorer, exchange, storage)
+    if isinstance(ordering.scorer, OnlineLinkScorer):
+        learning = SharedLearning(ordering.scorer, exchange, storage)
         learning.restore()
     return ClusterWorker(
         WorkerStatus(name, platform.node() or "unknown", os.getpid(), time.time()),
@@ -239,7 +243,7 @@ def _open_worker(topic: Topic, cluster: Cluster, session: CrawlSession, name: st
                 coordinator,
                 cluster.partitions,
                 topic.budget,
-                session.ordering.wait_threshold(topic.politeness.patience_s),
+                ordering.wait_threshold(topic.politeness.patience_s),
             ),
         ),
         RedisPaceLeases(connection, crawl),

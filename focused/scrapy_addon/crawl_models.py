@@ -15,7 +15,6 @@ from focused.classifier.model_file import load_named_model, stale_reason, traini
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.directory_reader import load_training_samples
 from focused.errors import ModelError, ModelLockedError
-from focused.labels.label_file import load_topic_labels, training_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import LinkScorer
@@ -85,10 +84,16 @@ def training_urls(topic: Topic) -> frozenset[str]:
     listed = (normalize_url(entry.url) for entry in load_training_samples(topic.training).entries)
     noted_path = training_urls_path(topic.training.model)
     noted = noted_path.read_text(encoding="utf-8").splitlines() if noted_path.is_file() else []
-    labelled = (
-        normalize_url(label.url) for label in training_labels(load_topic_labels(topic.training))
-    )
-    return frozenset(url for url in (*listed, *noted, *labelled) if url)
+    return frozenset(url for url in (*listed, *noted, *_labelled_urls(topic)) if url)
+
+
+def _labelled_urls(topic: Topic) -> list[str | None]:
+    if topic.training.labels is None:
+        return []
+    from focused.labels.label_file import load_topic_labels, training_labels  # only with labels
+
+    labels = training_labels(load_topic_labels(topic.training))
+    return [normalize_url(label.url) for label in labels]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,59 @@
-"""Download handlers over the crawl's HTTP client: for the live Web and for a replay server.
-
-With ``FOCUSED_REPLAY = "127.0.0.1:PORT"`` every request goes as plain HTTP to that port, with its
-host and scheme in headers. URLs, signals, errors and slots stay those of the original hosts. A host
-that was not recorded gives a DNS error. Responses have no IP address.
-"""
+"""The download handler over the crawl's HTTP client."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.core.downloader.handlers._aiohttp import AiohttpDownloadHandler
-from scrapy.exceptions import CannotResolveHostError, NotConfigured
-from scrapy.settings import BaseSettings
+from scrapy.http import Headers, Request, Response
+from scrapy.utils._download_handlers import make_response
 from scrapy.utils.ssl import _make_ssl_context
 
-from focused.errors import ConfigurationError
-from focused.recorded_web.replay_faults import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
-from focused.scrapy_addon.crawl_session import find_session
-from focused.scrapy_addon.http_client import HttpClient, TrackedResponse
-from focused.scrapy_addon.name_resolver import NoSuchHostError
+from focused.scrapy_addon.http_client import HttpClient, TrackedResponse, head_of
 from focused.scrapy_addon.outcomes import keep_exchange
 from focused.scrapy_addon.request_state import state_of, update_state
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Request, Response
+
+
+class Authenticator(Protocol):
+    """Adds credentials where no middleware, spider, log or archive sees them."""
+
+    def authenticate(self, request: Request, headers: Headers) -> bool:
+        """Add the request's credentials to the headers that are sent; return whether there are any.
+
+        Then the host's certificate is verified.
+        """
+
+    def take_cookies(self, request: Request, response: Response) -> bool:
+        """Remove the cookies of a session from a response; return whether it may have had any."""
+
+
+_SHORT_BYTES = 32_768
+"""A body that announces so many bytes is read where nobody wants it: the connection stays."""
+
+
+def _never(request: Request, status: int, content_type: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class TransferOptions:
+    """How a crawl's handlers transfer requests and responses.
+
+    ``one_per_address`` closes idle connections to other hosts at an address. ``keeps_exchanges``
+    keeps request and response as sent, for the archive. ``refuses(request, status, content_type)``
+    tells whether a long body of a response is not read.
+    """
+
+    one_per_address: bool = False
+    keeps_exchanges: bool = False
+    refuses: Callable[[Request, int, str], bool] = _never
+    authenticators: Sequence[Authenticator] = ()
 
 
 class FocusedDownloadHandler(AiohttpDownloadHandler):
@@ -36,35 +62,49 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
     experimental = False
     lazy = True  # the client needs a running event loop
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, options: TransferOptions | None = None) -> None:
         # Skip the parent, which would open its own session.
         super(AiohttpDownloadHandler, self).__init__(crawler)
-        self._client = http_client_of(crawler)
-        session = find_session(crawler)
-        self._keeps_exchanges = session is not None and session.topic.output.warc != "off"
-        self._logins = None if session is None else session.logins
+        settings, self._options = crawler.settings, options or TransferOptions()
+        self._client = HttpClient(
+            _make_ssl_context(settings),
+            one_per_address=self._options.one_per_address,
+            max_concurrent=settings.getint("CONCURRENT_REQUESTS"),
+            local_address=self._bind_address,
+        )
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response; keep the exchange for the archive.
-
-        Credentials of a login are in neither.
-        """
+        """Return the response; keep the exchange for the archive, without credentials."""
         update_state(request, exchange=None)
-        response = await super().download_request(request)
-        if self._logins is not None:
-            self._logins.take_cookies(request, response)
-        if self._keeps_exchanges:
-            keep_exchange(request, response)
-        return response
+        return await super().download_request(request)
+
+    async def _read_response(self, response: Any, request: Request) -> Response:
+        """See Scrapy; does not read a long body that the crawl refuses."""
+        options, length = self._options, response.content_length
+        content_type = response.headers.get("Content-Type", "")
+        is_long = length is None or length > _SHORT_BYTES
+        if is_long and options.refuses(request, response.status, content_type):
+            response.close()  # it costs less to connect again
+            headers = self._extract_headers(response)
+            base = self._build_base_response_args(response, request, headers)
+            read = make_response(**base, flags=["download_stopped"])
+        else:
+            read = await super()._read_response(response, request)
+        had_cookies = False
+        for each in options.authenticators:
+            had_cookies |= each.take_cookies(request, read)
+        if options.keeps_exchanges:
+            keep_exchange(request, read, None if had_cookies else head_of(response))
+        return read
 
     @asynccontextmanager
     async def _make_request(
         self, request: Request, timeout: float
     ) -> AsyncIterator[TrackedResponse]:
         headers = self._request_headers(request)
-        login = None if self._logins is None else self._logins.of_request(request)
-        if login is not None:
-            login.add_credentials(request, headers)
+        verify = False  # nobody in between shall see credentials
+        for each in self._options.authenticators:
+            verify |= each.authenticate(request, headers)
         opened = self._client.open(
             request.method,
             request.url,
@@ -73,7 +113,7 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
             timeout_s=timeout,
             body=request.body or None,
             proxy=self._extract_proxy_url_with_creds(request),
-            verify=login is not None,  # nobody in between shall see its credentials
+            verify=verify,
         )
         async with opened as response:
             yield response
@@ -81,116 +121,3 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
     async def close(self) -> None:
         """Close the client's connections."""
         await self._client.close()
-
-
-def http_client_of(crawler: Crawler) -> HttpClient:
-    """Return the crawl's client; create it for the first request."""
-    session, settings = find_session(crawler), crawler.settings
-    if session is not None and session.http_client is not None:
-        return session.http_client
-    local, port = settings["DOWNLOAD_BIND_ADDRESS"] or "", 0
-    if isinstance(local, tuple):
-        local, port = local
-    client = HttpClient(
-        _make_ssl_context(settings),
-        # All hosts of a replayed web have one address.
-        one_per_address=bool(
-            session and session.topic.politeness.per_address and not session.replayed
-        ),
-        max_concurrent=settings.getint("CONCURRENT_REQUESTS"),
-        local_address=(local, port) if local else None,
-    )
-    if session is not None:
-        session.http_client = client
-    return client
-
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Request, Response
-
-REPLAY_SETTING = "FOCUSED_REPLAY"
-_HANDLER = "focused.scrapy_addon.download_handlers.ReplayDownloadHandler"
-
-
-def replay_settings(address: str) -> dict[str, Any]:
-    """Return the settings that send a crawl to the replay server at ``HOST:PORT``.
-
-    Raises ConfigurationError for an invalid address.
-    """
-    _check_address(address)
-    return {
-        REPLAY_SETTING: address,
-        "DOWNLOAD_HANDLERS": {"http": _HANDLER, "https": _HANDLER},
-    }
-
-
-def install_replay(settings: BaseSettings) -> bool:
-    """Enable the replay if ``FOCUSED_REPLAY`` is set; return whether it is.
-
-    Replaces all handlers of http and https: a replayed crawl must not reach the live Web.
-    """
-    address = settings.get(REPLAY_SETTING)
-    if not address:
-        return False
-    ours = replay_settings(address)["DOWNLOAD_HANDLERS"]
-    handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **ours}
-    settings.set("DOWNLOAD_HANDLERS", handlers, priority="cmdline")
-    return True
-
-
-class ReplayDownloadHandler(FocusedDownloadHandler):
-    """Downloads every URL from the replay server."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        address = crawler.settings.get(REPLAY_SETTING)
-        if not address:
-            raise NotConfigured(f"{REPLAY_SETTING} is not set")
-        _check_address(address)
-        super().__init__(crawler)
-        self._server = str(address)
-
-    async def download_request(self, request: Request) -> Response:
-        """Return the response without the replay server's address."""
-        response = await super().download_request(request)
-        response.ip_address = None
-        return response
-
-    @asynccontextmanager
-    async def _make_request(
-        self, request: Request, timeout: float
-    ) -> AsyncIterator[TrackedResponse]:
-        scheme, netloc, target = _split_url(request.url)
-        headers = self._request_headers(request)
-        headers.setdefault("Host", netloc.rpartition("@")[2])
-        headers[SCHEME_HEADER] = scheme
-        opened = self._client.open(
-            request.method,
-            f"http://{self._server}{target}",
-            headers.to_tuple_list(),
-            address=None,
-            timeout_s=timeout,
-            body=request.body or None,
-        )
-        async with opened as response:
-            if response.headers.get(FAULT_HEADER) == UNKNOWN_HOST:
-                await response.read()  # read the empty body: the connection can be reused
-                missing = NoSuchHostError(f"no such host in the replayed web: {netloc}")
-                raise CannotResolveHostError(str(missing)) from missing
-            yield response
-
-
-def _split_url(url: str) -> tuple[str, str, str]:
-    """Split a URL into scheme, authority and the unchanged rest."""
-    scheme, _, rest = url.partition("://")
-    netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    target = rest[len(netloc) :]
-    return scheme, netloc, target if target.startswith("/") else f"/{target}"
-
-
-def _check_address(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ConfigurationError(
-            f"{REPLAY_SETTING} is {address!r}; expected HOST:PORT, such as 127.0.0.1:8080"
-        )

@@ -13,7 +13,7 @@ import select
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,7 +28,6 @@ from aiohttp.streams import StreamReader
 from scrapy.core.downloader.handlers._aiohttp import _ClientResponse
 from scrapy.exceptions import (
     CannotResolveHostError,
-    DownloadCancelledError,
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
@@ -56,26 +55,10 @@ MAX_IDLE_S = 60.0
 
 _TRANSFER_CODINGS = frozenset({"chunked", "identity"})
 _END_OF_HEAD = b"\r\n\r\n"
-_SHORT_BYTES = 32_768
 _OTHER_FILES = 128  # of the rest of the process
 _AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 _address: ContextVar[str | None] = ContextVar("focused_address", default=None)
-
-
-@dataclass(slots=True)
-class RawResponse:
-    """A response with lower-case header names and values in order.
-
-    ``head`` contains the status line and headers as received.
-    """
-
-    status: int
-    head: bytes
-    headers: dict[bytes, list[bytes]]
-    body: bytes
-    is_truncated: bool = False
-    """Whether only the beginning of the body was read."""
 
 
 class TrackedResponse(_ClientResponse):
@@ -173,54 +156,13 @@ class HttpClient:
         if tracks and response.transport is not None:
             self._idle.add(host, str(address), response.transport)
 
-    async def fetch(
-        self,
-        url: str,
-        headers: Sequence[tuple[str, str]],
-        *,
-        address: str,
-        timeout_s: float,
-        max_bytes: int,
-        cut: bool = False,
-        refuses: Callable[[int, str], bool] | None = None,
-    ) -> RawResponse:
-        """GET a URL; a body of more than ``max_bytes`` (0: no limit) fails, or is truncated by
-        ``cut``.
-
-        A long body that ``refuses(status, content_type)`` is not read: it costs less to connect
-        again. Raises the exceptions of :meth:`open`, and ResponseDataLossError.
-        """
-        pieces: list[bytes] = []
-        length, is_truncated = 0, False
-        opened = self.open("GET", url, headers, address=address, timeout_s=timeout_s)
-        async with opened as response:
-            announced = response.content_length
-            if refuses is not None and (announced is None or announced > _SHORT_BYTES):
-                is_truncated = refuses(response.status, response.headers.get("Content-Type", ""))
-            if is_truncated:
-                response.close()
-            elif announced and 0 < max_bytes < announced and not cut:
-                raise DownloadCancelledError(f"{url} has {announced} bytes, above {max_bytes}")
-            while not is_truncated and (piece := await response.content.readany()):
-                pieces.append(piece)
-                length += len(piece)
-                if 0 < max_bytes < length:
-                    if not cut:
-                        raise DownloadCancelledError(f"{url} has more than {max_bytes} bytes")
-                    is_truncated = True
-                    response.close()
-        raw: dict[bytes, list[bytes]] = {}
-        for name, value in response.raw_headers:
-            raw.setdefault(name.lower(), []).append(value)
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return RawResponse(response.status, _head_of(response), raw, body, is_truncated)
-
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
 
-def _head_of(response: TrackedResponse) -> bytes:
+def head_of(response: TrackedResponse) -> bytes:
+    """Return status line and headers of a response as they came."""
     version = "1.1" if response.version is None else "{}.{}".format(*response.version)
     lines = [f"HTTP/{version} {response.status} {response.reason}".encode("latin-1", "replace")]
     lines += [name + b": " + value for name, value in response.raw_headers]

@@ -14,15 +14,14 @@ from typing import Any
 
 from itemadapter.adapter import ItemAdapter
 from scrapy import signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from focused.errors import ConfigurationError, SearchError
-from focused.scrapy_addon.addon_settings import index_address
-from focused.scrapy_addon.crawl_session import CrawlSession, session_of
-from focused.scrapy_addon.statistics import PREFIX
+from focused.scrapy_addon.driver_features import Driver
+from focused.scrapy_addon.run_status import RunStatus
+from focused.scrapy_addon.statistics import StatisticsPublisher
 from focused.search.search_servers import SearchServer, connect
+from focused.search.server_address import ServerAddress
 from focused.search.server_documents import Document, document_of_item
 
 logger = logging.getLogger(__name__)
@@ -39,25 +38,23 @@ class IndexPipeline:
     """Sends items that have a ``url``, in batches, one request at a time."""
 
     def __init__(
-        self, crawler: Crawler, session: CrawlSession, server: SearchServer, name: str
+        self, server: SearchServer, name: str, status: RunStatus, statistics: StatisticsPublisher
     ) -> None:
-        self._crawler = crawler
-        self._session = session
+        """``name`` is that of the server."""
         self._server = server
         self._name = name
+        self._status = status
+        self._statistics = statistics
         self._waiting: list[Document] = []
         self._sending: asyncio.Task[None] | None = None
         self._is_prepared = False
         self._timer = create_looping_call(self._start_sending)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> IndexPipeline:
-        """Create and connect; raises NotConfigured without a server."""
-        address = index_address(crawler.settings)
-        if address is None:
-            raise NotConfigured
-        pipeline = cls(crawler, session_of(crawler), connect(address), str(address))
-        crawler.signals.connect(pipeline.opened, signals.spider_opened)
+    def of_driver(cls, address: ServerAddress, driver: Driver) -> IndexPipeline:
+        """Create and connect."""
+        pipeline = cls(connect(address), str(address), driver.status, driver.statistics)
+        driver.crawler.signals.connect(pipeline.opened, signals.spider_opened)
         return pipeline
 
     async def opened(self) -> None:
@@ -65,7 +62,7 @@ class IndexPipeline:
         try:
             await asyncio.to_thread(self._server.prepare)
         except SearchError as error:
-            self._session.fail(ConfigurationError(f"FOCUSED_INDEX_URL: {error}"))
+            self._status.fail(ConfigurationError(f"FOCUSED_INDEX_URL: {error}"))
             return
         self._is_prepared = True
         self._timer.start(_INTERVAL_S, now=False)
@@ -127,7 +124,5 @@ class IndexPipeline:
         self._count("index_failures", failed)
 
     def _count(self, name: str, items: int) -> None:
-        stats = self._crawler.stats
-        assert stats is not None, "the crawl runs"
         if items:
-            stats.inc_value(PREFIX + name, items)
+            self._statistics.count(name, items)

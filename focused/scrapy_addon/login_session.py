@@ -198,16 +198,27 @@ class LoginSessions:
         """Return the session of a request; requests for robots.txt have none."""
         return None if is_robots_request(request) else self.of_url(request.url)
 
-    def take_cookies(self, request: Request, response: Response) -> None:
+    def authenticate(self, request: Request, headers: Headers) -> bool:
+        """Add the request's credentials to the headers that are sent; return whether it has any."""
+        login = self.of_request(request)
+        if login is not None:
+            login.add_credentials(request, headers)
+        return login is not None
+
+    def take_cookies(self, request: Request, response: Response) -> bool:
         """Remove the cookies of hosts with a login from a response; the session stores them.
 
-        Those of robots.txt, and of the same host over http, belong to no session.
+        Those of robots.txt, and of the same host over http, belong to no session. Return whether
+        the host has a login.
         """
         login = self.of_request(request)
         if login is not None:
             login.take_cookies(request, response)
-        elif urlsplit(normalize_url(request.url) or "").netloc in self._hosts:
+            return True
+        has_login = urlsplit(normalize_url(request.url) or "").netloc in self._hosts
+        if has_login:
             remove_cookies(response)
+        return has_login
 
     def of_page(self, request: Request) -> LoginSession | None:
         """Return the session of a request that needs one; None for the login itself."""

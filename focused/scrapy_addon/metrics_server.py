@@ -26,14 +26,13 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 from scrapy import signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
-from scrapy.settings import BaseSettings
 
 from focused.errors import ConfigurationError
 from focused.local_server import LocalServer, is_own_name, open_listener
-from focused.scrapy_addon.crawl_session import CrawlSession, session_of
-from focused.scrapy_addon.statistics import PREFIX, STATISTICS
+from focused.scrapy_addon.driver_features import Driver
+from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.run_status import RunStatus
+from focused.scrapy_addon.statistics import STATISTICS
 
 logger = logging.getLogger(__name__)
 
@@ -94,28 +93,26 @@ Counters that begin with ``session`` start at 0 with each session, the others wi
 class CrawlCollector(Collector):
     """Collects the metrics of one crawl from Scrapy's statistics."""
 
-    def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
-        self._crawler = crawler
-        self._session = session
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
 
     def collect(self) -> Iterable[Metric]:
         """Yield every metric; those that have no value yet are left out."""
         info = InfoMetricFamily(_NAMESPACE + "crawl", "The crawl: its topic and its ordering.")
-        info.add_metric((), {"topic": self._session.topic.name, "policy": self._session.policy})
+        info.add_metric((), {"topic": self._driver.topic.name, "policy": self._driver.policy})
         yield info
-        if self._session.is_open:
-            self._session.publish()
-        stats = self._crawler.stats
-        yield from export_statistics(stats.get_stats() if stats else {})
+        if self._driver.crawls.is_open:
+            self._driver.statistics.publish()
+        yield from export_statistics(self._driver.statistics.read())
 
 
 def export_statistics(stats: Mapping[str, Any]) -> Iterator[Metric]:
-    """Yield the metrics of Scrapy's statistics ``stats``, in the order of :data:`METRICS`."""
+    """Yield the metrics of the crawl's statistics, in the order of :data:`METRICS`."""
     for each in METRICS:
         make = CounterMetricFamily if each.is_counter else GaugeMetricFamily
         help_text = STATISTICS[each.statistic].partition(": docs/")[0].replace("`", "")
         metric = make(_NAMESPACE + each.name, help_text, labels=[each.label] if each.label else ())
-        pattern = re.compile(re.sub("[A-Z]+", "(.+)", PREFIX + each.statistic))
+        pattern = re.compile(re.sub("[A-Z]+", "(.+)", each.statistic))
         for name, value in stats.items():
             if match := pattern.fullmatch(name):
                 metric.add_metric(match.groups(), value)
@@ -131,11 +128,8 @@ async def _refuse_rebound_names(request: web.Request, handler: Handler) -> web.S
     return await handler(request)
 
 
-def open_metrics_listener(settings: BaseSettings) -> socket.socket | None:
-    """Listen on the configured port, if there is one; raises ConfigurationError if it is taken."""
-    if settings["FOCUSED_METRICS_PORT"] is None:
-        return None
-    host, port = settings["FOCUSED_METRICS_HOST"], settings.getint("FOCUSED_METRICS_PORT")
+def open_metrics_listener(host: str, port: int) -> socket.socket:
+    """Listen on the configured port; raises ConfigurationError if it is taken."""
     try:
         return open_listener(host, port)
     except OSError as error:
@@ -151,24 +145,21 @@ class MetricsServer:
     It runs in the event loop of the crawl, which alone changes the statistics.
     """
 
-    def __init__(self, crawler: Crawler, session: CrawlSession, listener: socket.socket) -> None:
-        self._session = session
+    def __init__(self, driver: Driver, listener: socket.socket) -> None:
+        self._driver = driver
         self._listener = listener
         self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(CrawlCollector(crawler, session))
+        self._registry.register(CrawlCollector(driver))
         app = web.Application(middlewares=[_refuse_rebound_names])
         app.add_routes([web.get("/metrics", self._metrics), web.get("/health", self._health)])
         self._server = LocalServer(app)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> MetricsServer:
-        """Create and connect; raises NotConfigured without a listening socket."""
-        session = session_of(crawler)
-        if session.metrics_listener is None:
-            raise NotConfigured
-        server = cls(crawler, session, session.metrics_listener)
-        crawler.signals.connect(server.opened, signals.spider_opened)
-        crawler.signals.connect(server.closed, signals.engine_stopped)
+    def of_driver(cls, listener: socket.socket, driver: Driver) -> MetricsServer:
+        """Create and connect."""
+        server = cls(driver, listener)
+        driver.crawler.signals.connect(server.opened, signals.spider_opened)
+        driver.crawler.signals.connect(server.closed, signals.engine_stopped)
         return server
 
     @property
@@ -192,22 +183,23 @@ class MetricsServer:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     async def _health(self, request: web.Request) -> web.Response:
-        health = crawl_health(self._session)
+        driver = self._driver
+        health = crawl_health(driver.topic.name, driver.status, driver.crawls)
         return web.json_response(health, status=200 if health["status"] == "running" else 503)
 
 
-def crawl_health(session: CrawlSession) -> dict[str, Any]:
+def crawl_health(topic: str, status: RunStatus, crawls: OpenCrawls) -> dict[str, Any]:
     """Return the status of a crawl, ``running``, ``failed`` or ``closing``, and its progress."""
-    if session.error_message:
-        return {"status": "failed", "error": session.error_message}
-    if session.end_reason or not session.is_open:
-        return {"status": "closing", "reason": session.end_reason}
-    group = session.group
+    if status.error_message:
+        return {"status": "failed", "error": status.error_message}
+    if status.end_reason or not crawls.is_open:
+        return {"status": "closing", "reason": status.end_reason}
+    group = crawls.group
     return {
         "status": "running",
-        "topic": session.topic.name,
+        "topic": topic,
         "fetched": group.counters.fetched,
         "on_topic": group.counters.on_topic,
         "frontier": sum(len(crawl.frontier) for crawl in group.crawls),
-        "waiting": session.waiting.line,
+        "waiting": status.waiting.line,
     }

@@ -66,6 +66,10 @@ class ContentDecodingError(Exception):
     """The body does not match its Content-Encoding."""
 
 
+class UnstorableValueError(ValueError):
+    """A value cannot be stored; the message names its path and type."""
+
+
 class FetchPostponed(IgnoreRequest):
     """A request of the frontier that must not be sent now; its link is queued again."""
 
@@ -106,14 +110,17 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 )
 
 
-def keep_exchange(request: Request, response: Response) -> None:
-    """Store the exchange for the archive before a middleware changes the response."""
-    exchange = HttpExchange(
-        _request_head(request),
-        format_http_head(status_line(response.status), _header_pairs(response.headers)),
-        response.body,
-        "length" if "download_stopped" in response.flags else "",
-    )
+def keep_exchange(request: Request, response: Response, head: bytes | None) -> None:
+    """Store the exchange for the archive before a middleware changes the response.
+
+    ``head`` holds the response's status line and headers as they came; None for one from which
+    headers were removed.
+    """
+    is_cut = "download_stopped" in response.flags
+    truncated = ("length" if state_of(request).robots_bytes else "unspecified") if is_cut else ""
+    if head is None:
+        head = format_http_head(status_line(response.status), _header_pairs(response.headers))
+    exchange = HttpExchange(_request_head(request), head, response.body, truncated)
     update_state(request, exchange=exchange)
 
 

@@ -16,7 +16,6 @@ from time import monotonic
 from urllib.parse import urljoin
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from focused.crawl.javascript import JavascriptPages, RenderCandidate, select_to_render
@@ -31,6 +30,7 @@ from focused.rendering.chromium import (
 from focused.rendering.renderer import (
     JavascriptRenderer,
     RenderFailure,
+    RenderLimits,
     RenderResult,
     SubrequestResponse,
 )
@@ -40,11 +40,12 @@ from focused.rendering.subrequests import (
     SubrequestPolicy,
     SubrequestRefusedError,
 )
-from focused.scrapy_addon.addon_settings import render_limits
-from focused.scrapy_addon.crawl_session import CrawlSession
+from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.name_resolver import PrivateAddressError
 from focused.scrapy_addon.outcomes import FetchPostponed, RobotsDeniedError, join_headers
+from focused.scrapy_addon.page_processing import ParseEarly
 from focused.scrapy_addon.request_state import META_KEY, RequestState
+from focused.scrapy_addon.setting import positive, whole_number
 from focused.web.page import Failed, Fetched
 
 logger = logging.getLogger(__name__)
@@ -58,25 +59,22 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 class BrowserRendering:
     """Renders the pages of one crawl that are worth it."""
 
-    def __init__(
-        self, crawler: Crawler, session: CrawlSession, make: Callable[[], JavascriptRenderer]
-    ) -> None:
+    def __init__(self, driver: Driver, make: Callable[[], JavascriptRenderer]) -> None:
         """``make`` returns the renderer, in the running event loop."""
-        self._crawler = crawler
-        self._session = session
+        self._crawls = driver.crawls
+        self._clock = driver.clock
+        self._engine = driver.engine
         self._make = make
         self._renderer: JavascriptRenderer | None = None
         self._cache = AssetCache()
         self._was_missed = False
-        scope = session.topic.scope
+        scope = driver.topic.scope
         self._allowed_hosts = (*scope.javascript_hosts, *scope.allow_hosts)
         self._private = scope.private_addresses
-        crawler.signals.connect(self._close, signals.spider_closed)
+        driver.crawler.signals.connect(self._close, signals.spider_closed)
 
     @classmethod
-    def from_settings(
-        cls, settings: BaseSettings, crawler: Crawler, session: CrawlSession
-    ) -> BrowserRendering:
+    def of_driver(cls, settings: BaseSettings, driver: Driver) -> BrowserRendering:
         """Create with the browser of the settings; warn if there is none."""
         limits, path = render_limits(settings), settings["FOCUSED_JAVASCRIPT_BROWSER"]
         browser_path = None if path is None else str(path)
@@ -88,36 +86,36 @@ class BrowserRendering:
                 monotonic,
                 browser_path=browser_path,
                 sandbox=sandbox,
-                user_agent=session.topic.politeness.user_agent,
+                user_agent=driver.topic.politeness.user_agent,
             )
 
-        rendering = cls(crawler, session, make)
+        rendering = cls(driver, make)
         try:
             check_browser(browser_path, sandbox=sandbox)
         except BrowserUnavailableError as error:
             rendering._warn(str(error))
         return rendering
 
-    async def render_if_worth(
-        self, lease: int, fetched: Fetched, parsed: ParsedPage | Failed
+    async def process(
+        self, lease: int, fetched: Fetched, parsed: ParsedPage | Failed, parse: ParseEarly
     ) -> tuple[Fetched, ParsedPage | Failed]:
         """Return a page as it came and was parsed, or as a browser shows it.
 
         Raises FetchPostponed when the crawl ends meanwhile: the link stays queued.
         """
-        crawl = self._session.group.of_lease(lease)
+        crawl = self._crawls.of_lease(lease)
         if crawl is None:
             return fetched, parsed
-        candidate = select_to_render(crawl, lease, fetched, parsed, self._session.now())
+        candidate = select_to_render(crawl, lease, fetched, parsed, self._clock())
         if candidate is None:
             return fetched, parsed
         result = await self._render(lease, fetched)
-        if not self._session.is_leased(lease):
+        if not self._crawls.is_leased(lease):
             return fetched, parsed
         shown, shown_parsed = fetched, parsed
         if result.html is not None:
             shown = replace(fetched, rendered=result.html)
-            again = await self._session.parse_early(lease, shown)
+            again = await parse(lease, shown)
             if again is not None:
                 shown_parsed = again
         return self._choose(candidate, result, (fetched, parsed), (shown, shown_parsed), lease)
@@ -131,7 +129,7 @@ class BrowserRendering:
         lease: int,
     ) -> tuple[Fetched, ParsedPage | Failed]:
         """Return the rendered page if rendering brought anything."""
-        crawl = self._session.group.of_lease(lease) if self._session.is_open else None
+        crawl = self._crawls.of_lease(lease)
         pages = None if crawl is None else crawl.feature(JavascriptPages)
         if pages is None:
             return raw
@@ -160,16 +158,11 @@ class BrowserRendering:
         rendering = asyncio.ensure_future(self._renderer.render(fetched, fetch))
         try:
             while not (await asyncio.wait({rendering}, timeout=_CHECK_S))[0]:
-                if self._is_closing():
+                if self._engine.is_closing:
                     raise FetchPostponed("the crawl ends before the page was rendered")
         finally:
             rendering.cancel()
         return rendering.result()
-
-    def _is_closing(self) -> bool:
-        # A private name of Scrapy: it sends no signal when it begins to close.
-        slot = self._crawler.engine._slot
-        return slot is None or slot.closing is not None
 
     async def _fetch(
         self, request: Subrequest, policy: SubrequestPolicy, lease: int
@@ -196,7 +189,7 @@ class BrowserRendering:
             dont_filter=True,
         )
         try:
-            response = await self._crawler.engine.download_async(sent)
+            response = await self._engine.download(sent)
         except RobotsDeniedError:
             raise SubrequestRefusedError(RefusalReason.ROBOTS) from None
         except PrivateAddressError:
@@ -218,3 +211,13 @@ class BrowserRendering:
     async def _close(self) -> None:
         if self._renderer is not None:
             await self._renderer.close()
+
+
+def render_limits(settings: BaseSettings) -> RenderLimits:
+    """Return the limits of rendering one page. Raises ConfigurationError."""
+    return RenderLimits(
+        time_s=positive(settings, "FOCUSED_JAVASCRIPT_TIMEOUT_S"),
+        memory_mb=positive(settings, "FOCUSED_JAVASCRIPT_MEMORY_MB"),
+        requests=whole_number(settings, "FOCUSED_JAVASCRIPT_REQUESTS") or 1,
+        pages=whole_number(settings, "FOCUSED_JAVASCRIPT_PAGES") or 1,
+    )

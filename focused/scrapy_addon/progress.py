@@ -10,7 +10,6 @@ import sys
 from typing import Any, TextIO
 
 from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.logformatter import LogFormatter
 from scrapy.settings import BaseSettings
@@ -21,15 +20,15 @@ from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import Counters
 from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
-from focused.scrapy_addon.crawl_session import CrawlSession, session_of
+from focused.scrapy_addon.driver_features import Driver
 from focused.topic import Budget, Topic
 
 
 class ProgressExtension:
     """Prints a line every ``FOCUSED_PROGRESS_INTERVAL_S`` seconds."""
 
-    def __init__(self, session: CrawlSession, every_s: float, out: TextIO) -> None:
-        self._session = session
+    def __init__(self, driver: Driver, every_s: float, out: TextIO) -> None:
+        self._driver = driver
         self._every_s = every_s
         self._out = out
         self._terminal = out.isatty()
@@ -38,24 +37,25 @@ class ProgressExtension:
         self._loop = create_looping_call(self._show)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> ProgressExtension:
+    def of_driver(cls, driver: Driver) -> ProgressExtension:
         """Create and connect; raises NotConfigured if disabled."""
-        every_s = crawler.settings.getfloat("FOCUSED_PROGRESS_INTERVAL_S")
+        every_s = driver.crawler.settings.getfloat("FOCUSED_PROGRESS_INTERVAL_S")
         if every_s <= 0:
             raise NotConfigured
-        extension = cls(session_of(crawler), every_s, sys.stderr)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closing, signals.engine_stopped)
-        crawler.signals.connect(extension.closing, signals.spider_closed)
+        extension = cls(driver, every_s, sys.stderr)
+        connect = driver.crawler.signals.connect
+        connect(extension.opened, signals.spider_opened)
+        connect(extension.closing, signals.engine_stopped)
+        connect(extension.closing, signals.spider_closed)
         return extension
 
     def opened(self) -> None:
         """Start; report if an earlier crawl is resumed."""
-        group = self._session.group
+        group = self._driver.crawls.group
         counters = group.counters
         self._last_fetched = _downloads(counters)
         if counters.settled:
-            folder = escape_control_characters(str(self._session.topic.output.folder))
+            folder = escape_control_characters(str(self._driver.topic.output.folder))
             queued = sum(len(crawl.frontier) for crawl in group.crawls)
             print(
                 f"focused: resuming in {folder}: {counters.fetched} pages "
@@ -72,17 +72,19 @@ class ProgressExtension:
                 print(file=self._out)
 
     def _show(self) -> None:
-        if not self._session.is_open:
+        if not self._driver.crawls.is_open:
             return
-        now = self._session.now()
-        group = self._session.group
+        now = self._driver.clock()
+        group = self._driver.crawls.group
         pages = _downloads(group.counters)
         real_s = self._every_s
         if self._last_at is not None:
-            real_s = self._session.now.real_s(now - self._last_at)
+            real_s = self._driver.clock.real_s(now - self._last_at)
         speed = (pages - self._last_fetched) / max(real_s, 1e-3)
         self._last_at, self._last_fetched = now, pages
-        line = progress_line(self._session.topic, group, now, speed, self._session.waiting.line)
+        line = progress_line(
+            self._driver.topic, group, now, speed, self._driver.status.waiting.line
+        )
         if self._terminal:
             print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
         else:

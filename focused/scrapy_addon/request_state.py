@@ -9,7 +9,6 @@ from scrapy import Request
 from scrapy.http import Response
 
 from focused.crawl import SettledFetch
-from focused.crawl.leases import DirectRequest
 from focused.web.page import HttpExchange
 
 META_KEY = "focused"
@@ -50,8 +49,6 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     """The only address that the request may be sent to."""
     exchange: HttpExchange | None = None
     """The request and the response as they were sent, for the WARC file."""
-    direct_request: DirectRequest | None = None
-    """The pending :class:`DirectRequest` of a request that bypasses the frontier."""
     page_lease: int | None = None
     """The lease of the page that is rendered with the response; None for other requests."""
     rules_of: str = ""
@@ -82,9 +79,3 @@ def state_of(request: Request | Response) -> RequestState:
 def update_state(request: Request, **changes: Any) -> None:
     """Replace fields of the request's state."""
     request.meta[META_KEY] = msgspec.structs.replace(state_of(request), **changes)
-
-
-def handled(request: Request) -> Request:
-    """Return a copy that the scheduler drops: the crawl has settled the request."""
-    state = msgspec.structs.replace(state_of(request), is_handled=True)
-    return request.replace(meta={**request.meta, META_KEY: state})

@@ -11,7 +11,8 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
@@ -19,15 +20,16 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
-from scrapy.utils.defer import deferred_from_coro
 
 from focused.crawl import ROBOTS, Done, Fetch, RefusedRequest, Wait
 from focused.scrapy_addon.crawl_session import CrawlSession, session_of
-from focused.scrapy_addon.outcomes import exception_for_failure
+from focused.scrapy_addon.outcomes import UnstorableValueError, exception_for_failure
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots_request import robots_request
-from focused.scrapy_addon.spider_requests import SpiderRequests, UnstorableValueError
 from focused.web.page import Failed, FailureKind
+
+if TYPE_CHECKING:
+    from focused.scrapy_addon.spider_requests import SpiderRequests
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +47,11 @@ class FocusedScheduler(BaseScheduler):
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
         self._session = session
-        self._spider_requests = SpiderRequests(session)
+        self._crawls = session.crawls
+        self._clock = session.clock
+        self._status = session.status
+        self._engine = session.engine
+        self._spider: Spider | None = None
         self._refused: deque[Request] = deque()
         self._wake: CallLaterResult | None = None
         self._wake_at = float("inf")
@@ -60,21 +66,18 @@ class FocusedScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> None:
         """Open the crawl; queue the topic's seeds if the crawl follows links."""
-        self._spider_requests.spider = spider
-        self._session.on_failure(self._close_spider)
-        self._session.wake = self._wake_engine
+        self._spider = spider
         settings = self._crawler.settings
         group = self._session.open(
             {
                 "web": settings["FOCUSED_RECORDED_WEB"],
                 "replay": settings["FOCUSED_REPLAY"],
                 "scrapy": _to_plain_data(overridden_settings(settings)),
-            },
-            self._crawler.stats,
+            }
         )
         if self._session.follow_links:
             for crawl in group.crawls:
-                crawl.seed(self._session.topic.seeds.urls, self._session.now())
+                crawl.seed(self._session.topic.seeds.urls, self._clock())
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
             # Exclude the objects created so far from garbage collections, which would take a tenth
             # of a second each. Reference counting frees the objects of pages.
@@ -84,25 +87,22 @@ class FocusedScheduler(BaseScheduler):
     def close(self, reason: str) -> None:
         """Close the crawl; the same command resumes it."""
         self._cancel_wake()
-        session = self._session
-        if not session.error_message:
-            session.end_reason = self._final_reason(reason)
-        session.close()
+        self._status.end(self._final_reason(reason))
+        self._session.close()
 
     def _final_reason(self, reason: str) -> str:
         """Return Scrapy's reason, or the crawl's if Scrapy's is that no work is left."""
-        session = self._session
-        if reason != "finished" or not session.is_open:
+        if reason != "finished" or not self._crawls.is_open or self._status.error_message:
             return reason
         try:
-            step = session.group.next(session.now())
+            step = self._crawls.group.next(self._clock())
         except Exception:  # closing reports the error
             return reason
         return step.reason if isinstance(step, Done) else reason
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl has work left, due or not."""
-        return bool(self._refused) or not self._session.group.is_finished(self._session.now())
+        return bool(self._refused) or not self._crawls.group.is_finished(self._clock())
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request of the spider or a middleware.
@@ -124,6 +124,16 @@ class FocusedScheduler(BaseScheduler):
             )
             return self._refuse(request, error)
 
+    @property
+    def _has_spider_requests(self) -> bool:
+        return "_spider_requests" in vars(self)
+
+    @cached_property
+    def _spider_requests(self) -> SpiderRequests:
+        from focused.scrapy_addon.spider_requests import SpiderRequests  # only if there are any
+
+        return SpiderRequests(self._crawls, self._clock, self._spider)
+
     def _refuse(self, request: Request, error: Exception) -> bool:
         """End the request with the error in its errback; return False if it has none."""
         if request.errback is None:
@@ -135,30 +145,30 @@ class FocusedScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the request for the best link whose host is due."""
-        if self._session.error_message:  # the crawl is stopping
+        if self._status.error_message:  # the crawl is stopping
             return None
         if self._turn_is_over():
             return None
         try:
-            return self._next_request(self._session.now())
+            return self._next_request(self._clock())
         except Exception as error:  # the engine would log it and retry for ever
-            self._session.fail(error)
+            self._status.fail(error)
             return None
 
     def _next_request(self, now: float) -> Request | None:
-        if self._session.now.real_s(now - self._maintained_at) >= _MAINTENANCE_INTERVAL_S:
+        if self._clock.real_s(now - self._maintained_at) >= _MAINTENANCE_INTERVAL_S:
             self._maintained_at = now
             self._session.maintain(now)
-        if self._session.is_paused:
+        if self._status.is_paused:
             return None
-        group = self._session.group
-        if self._spider_requests.has_spider_requests or not self._session.follow_links:
+        group = self._crawls.group
+        if self._has_spider_requests or not self._session.follow_links:
             for crawl in group.crawls:
                 for refused in crawl.refuse_suspended(self._spider_requests.has_errback, now):
                     self._notify_refusal(refused)
         while not self._refused:
             step = group.next(now)
-            self._session.waiting.note(step)
+            self._status.waiting.note(step)
             if isinstance(step, RefusedRequest):
                 self._notify_refusal(step)
             elif isinstance(step, Fetch):
@@ -195,7 +205,7 @@ class FocusedScheduler(BaseScheduler):
                     fetch.url,
                 )
                 lost = Failed(fetch.url, FailureKind.DROPPED, detail="its callback is lost")
-                self._session.settle(fetch.lease, lost)
+                self._session.pages.settle(fetch.lease, lost)
                 return None
             request, is_plain = restored, False
         update_state(
@@ -228,39 +238,22 @@ class FocusedScheduler(BaseScheduler):
             self._was_cut = False
             self._wake_engine()
 
-    def _close_spider(self) -> None:
-        deferred_from_coro(self._crawler.engine.close_spider_async(reason="error"))
-
     def _wake_engine_at(self, until: float, now: float) -> None:
         if self._wake is not None and self._wake_at <= until and self._wake_at > now:
             return
         self._cancel_wake()
         self._wake_at = until
-        wait_s = self._session.now.real_s(until - now)
+        wait_s = self._clock.real_s(until - now)
         self._wake = call_later(max(0.0, wait_s), self._wake_engine)
 
     def _wake_engine(self) -> None:
         self._cancel_wake()
-        # A private name of Scrapy: nothing public makes the engine call next_request before its
-        # heartbeat of 5 s.
-        slot = self._crawler.engine._slot
-        if slot is not None:
-            slot.nextcall.schedule()
+        self._engine.wake()
 
     def _cancel_wake(self) -> None:
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None
-
-
-def is_leased(request: Request, session: CrawlSession) -> bool:
-    """Whether the scheduler returned this request and it is not settled."""
-    state = state_of(request)
-    return (
-        state.lease is not None
-        and session.is_leased(state.lease)
-        and state.leased_url == request.url
-    )
 
 
 def _to_plain_data(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:

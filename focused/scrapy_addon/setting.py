@@ -1,10 +1,15 @@
-"""A setting of the add-on."""
+"""A setting of the add-on, and checks of numbers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from focused.errors import ConfigurationError
 
 
 class SettingType(Enum):
@@ -25,3 +30,37 @@ class Setting:
     type: SettingType
     default: Any
     meaning: str
+
+
+def positive(settings: BaseSettings, name: str) -> float:
+    """Return a number above 0. Raises ConfigurationError."""
+    try:
+        value = settings.getfloat(name)
+    except (TypeError, ValueError):
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number above 0")
+    return value
+
+
+def whole_number(settings: BaseSettings, name: str) -> int | None:
+    """Return a number from 1; None where the setting is not set. Raises ConfigurationError."""
+    value = non_negative(settings, name)
+    if value is None:
+        return None
+    if value < 1 or value != int(value):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1")
+    return int(value)
+
+
+def non_negative(settings: BaseSettings, name: str) -> float | None:
+    """Return a number from 0; None where the setting is not set. Raises ConfigurationError."""
+    if settings[name] is None:
+        return None
+    try:
+        value = float(settings[name])
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
+    if not 0 <= value < math.inf:
+        raise ConfigurationError(f"{name}: {value} must be 0 or more")
+    return value

@@ -34,7 +34,9 @@ from scrapy.utils.request import fingerprint, request_from_dict
 from focused.crawl.steps import SettledFetch
 from focused.errors import ConfigurationError
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.scrapy_addon.crawl_session import CrawlSession
+from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.outcomes import UnstorableValueError
 from focused.scrapy_addon.request_state import META_KEY, state_of
 from focused.web.urls import normalize_url
 
@@ -43,10 +45,6 @@ _OBJECT = _TAG + "object"
 _ENUM = _TAG + "enum"
 _DICT = _TAG + "dict"
 _PLAIN = (type(None), bool, int, float, str)
-
-
-class UnstorableValueError(ValueError):
-    """A value cannot be stored; the message names its path and type."""
 
 
 def serialize_values(values: dict[str, Any]) -> str:
@@ -247,21 +245,20 @@ Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 class SpiderRequests:
     """Converts between a spider's requests and frontier links."""
 
-    def __init__(self, session: CrawlSession) -> None:
-        self._session = session
+    def __init__(self, crawls: OpenCrawls, clock: Clock, spider: scrapy.Spider | None) -> None:
+        self._crawls = crawls
+        self._clock = clock
         self._process = uuid4().hex
         self._in_memory: list[Callbacks] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._unfiltered = 0
-        self.has_spider_requests = False
-        self.spider: scrapy.Spider | None = None
+        self.spider = spider
 
     def enqueue(self, request: Request) -> bool:
         """Queue the request; return False if it is a duplicate.
 
         Raises IgnoreRequest if it is refused, and UnstorableValueError if it cannot be stored.
         """
-        self.has_spider_requests = True
         url = normalize_url(request.url)
         if url is None:
             raise IgnoreRequest(
@@ -269,14 +266,14 @@ class SpiderRequests:
             )
         state = state_of(request)
         parent = state.found_on
-        crawl = self._session.crawl_of(url)
+        crawl = self._crawls.of_url(url)
         refusal = crawl.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")
         return crawl.enqueue_url(
             url,
             _default_score(parent),
-            self._session.now(),
+            self._clock(),
             key=self._key(request, url),
             parent=parent,
             found=state.found_as,
@@ -289,7 +286,6 @@ class SpiderRequests:
         None if its callbacks were in the memory of another process. Raises ConfigurationError if
         the spider or project lacks what it needs.
         """
-        self.has_spider_requests = True
         try:
             values = deserialize_values(link.payload or "{}")
             in_memory = values.pop(_IN_MEMORY, None)
@@ -323,7 +319,7 @@ class SpiderRequests:
     def _key(self, request: Request, url: str) -> bytes:
         if request.dont_filter:
             self._unfiltered += 1
-            return link_key(f"{url} unfiltered {self._session.now()!r} {self._unfiltered}")
+            return link_key(f"{url} unfiltered {self._clock()!r} {self._unfiltered}")
         if request.method == "GET" and not request.body:
             return link_key(url)
         return link_key(f"{url} {fingerprint(request).hex()}")

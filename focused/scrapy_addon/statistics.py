@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.stop_conditions import count_hosts_backing_off, long_crawl_delays_s
+from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.parser_pool import ParserPool
 from focused.web.page import UNRECORDED_HOST
 
@@ -149,6 +150,61 @@ def _flat(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]
             yield from _flat(value, f"{path}{name}/")
         else:
             yield f"{path}{name}", value
+
+
+class StatisticsPublisher:
+    """Copies the figures of open crawls to Scrapy's statistics."""
+
+    def __init__(
+        self,
+        stats: Callable[[], StatsCollector],
+        crawls: OpenCrawls,
+        profile: CrawlProfile,
+        pool: ParserPool,
+        *,
+        replayed: bool,
+    ) -> None:
+        self._stats = stats
+        self._crawls = crawls
+        self._profile = profile
+        self._pool = pool
+        self._replayed = replayed
+
+    def publish(self) -> None:
+        """Copy the counters of the open crawls."""
+        group = self._crawls.group
+        frontiers = [crawl.frontier for crawl in group.crawls]
+        publish(
+            self._stats(),
+            {
+                **self.totals(group.counters),
+                "frontier": sum(map(len, frontiers)),
+                "hosts": sum(len(each.hosts) for each in frontiers),
+            },
+        )
+
+    def totals(self, counters: Counters) -> dict[str, Any]:
+        """Return the counters with the profile of this session."""
+        return {
+            **counters_to_json(counters, replayed=self._replayed),
+            "profile": self._profile.as_json(counters.fetched, self._pool),
+        }
+
+    def publish_last(self, values: Mapping[str, Any]) -> None:
+        """Copy the final statistics."""
+        publish(self._stats(), values)
+
+    def read(self) -> dict[str, Any]:
+        """Return the crawl's values in Scrapy's statistics, by their names in ``stats.json``."""
+        return {
+            name.removeprefix(PREFIX): value
+            for name, value in self._stats().get_stats().items()
+            if name.startswith(PREFIX)
+        }
+
+    def count(self, name: str, events: int = 1) -> None:
+        """Add events to a value."""
+        self._stats().inc_value(PREFIX + name, events)
 
 
 class CrawlProfile:

@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from focused.scrapy_addon.addon import FocusedAddon
-from focused.scrapy_addon.addon_settings import DEFAULTS
+from focused.scrapy_addon.addon_settings import all_settings
 from tests.support.crawling import write_topic
 
 GUIDE = "tests.support.keyword_guide.guide"
@@ -115,7 +115,7 @@ def test_an_unknown_revisit_policy_is_refused_with_its_key(topic, capsys):
 
 
 def test_each_setting_has_a_wrong_value_above():
-    assert {name for name, _ in WRONG} == set(DEFAULTS)
+    assert {name for name, _ in WRONG} == set(all_settings())
 
 
 def test_an_unknown_setting_is_answered_with_the_nearest(topic, capsys):

@@ -6,12 +6,12 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from focused.crawl import PAGE, Fetch
-from focused.scrapy_addon.middlewares.access_middlewares import RobotsMiddleware
+from focused.scrapy_addon.access_checks import RobotsCheck
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.web.robots.robots_rules import MAX_AGE_S
 from tests.scrapy_addon.test_politeness import handed_out
@@ -21,7 +21,7 @@ from tests.support.crawling import USER_AGENT, write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.sessions import session_of_crawl
+from tests.support.sessions import opened
 from tests.support.simulated import START, Simulation, raw, site, topic
 from tests.support.warm import crawl_warm
 
@@ -80,10 +80,10 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
     last = START + MAX_AGE_S
     lease = simulation.crawl.next(last)
     assert isinstance(lease, Fetch) and lease.purpose == PAGE
-    session = session_of_crawl(simulation.crawl, ReadClock(lambda: last + 1.0))
-    middleware = RobotsMiddleware(SimpleNamespace(), session)
+    clock = ReadClock(lambda: last + 1.0)
+    check = RobotsCheck(opened(simulation.crawl), clock, Mock(), Mock(), Mock())
     with pytest.raises(FetchPostponed):
-        asyncio.run(middleware.process_request(handed_out(lease)))
+        asyncio.run(check.check(handed_out(lease), lease.url, is_leased=True))
     simulation.crawl.put_back(lease.lease, last + 1.0)
     again = simulation.crawl.next(last + 1.0)
     assert isinstance(again, Fetch) and again.purpose == "robots"

@@ -11,11 +11,10 @@ from scrapy import Request
 from scrapy.http import Response
 
 from focused.recorded_web.replay_clock import ReplayClock
-from focused.scrapy_addon.middlewares.access_middlewares import PolitenessMiddleware
 from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from tests.support.clocks import ReadClock
-from tests.support.sessions import session_of_crawl
+from tests.support.sessions import turns_of
 from tests.support.simulated import Simulation, topic
 
 SEED = "http://a.test/"
@@ -33,14 +32,16 @@ def test_a_request_waits_for_the_seconds_of_the_crawl_s_clock(tmp_path: Path) ->
     """A host that is due in an hour is due in 3.6 ms."""
     simulation = Simulation(topic(tmp_path, SEED, delay_s=3_600.0), {})
     clock = ReplayClock(1e9, time.time(), SPEED)
-    session = session_of_crawl(simulation.crawl, clock)
-    middleware = PolitenessMiddleware(session)
+    turns = turns_of(simulation.crawl, clock)
+
+    async def fail(request: Request, _: object) -> Response:
+        raise TimeoutError
 
     async def send_both() -> None:
         for path in ("one", "two"):
             request = Request(SEED + path)
-            await asyncio.wait_for(middleware.process_request(request), 20)
-            await middleware.process_exception(request, TimeoutError())
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(turns.send_in_turn(request, request.url, fail), 20)
 
     asyncio.run(send_both())
     simulation.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
@@ -14,17 +13,20 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
 
+from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
 from focused.scrapy_addon.http_client import (
     MAX_HEAD_BYTES,
     MAX_IDLE,
-    HttpClient,
     IdleConnections,
-    RawResponse,
     max_idle,
 )
 from focused.scrapy_addon.outcomes import failure_kind_of
+from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import FailureKind
 from tests.support.crawling import write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
@@ -71,31 +73,34 @@ class Server:
                     writer.close()
 
 
-Fetch = Callable[..., Awaitable[RawResponse]]
+Fetch = Callable[..., Awaitable[Response]]
 
 
-def with_client(
-    server: Server, test: Callable[[HttpClient, Fetch], Awaitable[Any]], **options: Any
-) -> Any:
+def with_handler(server: Server, test: Callable[[Fetch], Awaitable[Any]], **options: Any) -> Any:
+    """Let ``test`` fetch from the server by the crawl's download handler."""
+
     async def run() -> Any:
-        context = ssl.create_default_context()
-        client = HttpClient(context, **{"one_per_address": False, "max_concurrent": 8, **options})
+        handler = FocusedDownloadHandler(get_crawler(), TransferOptions(**options))
 
-        async def fetch(host: str = "a.test", path: str = "/", **given: Any) -> RawResponse:
-            limits = {"address": "127.0.0.1", "timeout_s": 20.0, "max_bytes": 1_000_000, **given}
-            return await client.fetch(f"http://{host}:{server.port}{path}", [], **limits)
+        async def fetch(
+            host: str = "a.test", path: str = "/", port: int | None = None, **meta: Any
+        ) -> Response:
+            limits = {"download_timeout": 20.0, "download_maxsize": 1_000_000, **meta}
+            state = RequestState(checked_address="127.0.0.1")
+            url = f"http://{host}:{port or server.port}{path}"
+            return await handler.download_request(Request(url, meta={META_KEY: state, **limits}))
 
         async with server:
             try:
-                return await test(client, fetch)
+                return await test(fetch)
             finally:
-                await client.close()
+                await handler.close()
 
     return asyncio.run(run())
 
 
-def fetched(raw: bytes, *, closes: bool = False, **given: Any) -> RawResponse:
-    return with_client(Server(raw, closes=closes), lambda _, fetch: fetch(**given))
+def fetched(raw: bytes, *, closes: bool = False, **meta: Any) -> Response:
+    return with_handler(Server(raw, closes=closes), lambda fetch: fetch(**meta))
 
 
 def failure(raw: bytes, *, closes: bool = False, **given: Any) -> FailureKind:
@@ -107,14 +112,14 @@ def failure(raw: bytes, *, closes: bool = False, **given: Any) -> FailureKind:
 def test_an_answer_has_its_status_headers_and_body_as_they_came() -> None:
     raw = OK + b"X-A: 1\r\nContent-Length: 6\r\nx-a:  2 \r\nContent-Encoding: gzip\r\n\r\nwhales"
     answer = fetched(raw)
-    assert (answer.status, answer.body, answer.is_truncated) == (200, b"whales", False)
-    assert answer.headers[b"x-a"] == [b"1", b"2"]
-    assert answer.headers[b"content-encoding"] == [b"gzip"]
+    assert (answer.status, answer.body, answer.flags) == (200, b"whales", [])
+    assert answer.headers.getlist("x-a") == [b"1", b"2"]
+    assert answer.headers["content-encoding"] == b"gzip"
 
 
 def test_the_request_names_the_host_of_its_url_and_has_no_headers_of_its_own() -> None:
     server = Server(PLAIN)
-    with_client(server, lambda _, fetch: fetch("a.test", "/x?q=%7e&b;c"))
+    with_handler(server, lambda fetch: fetch("a.test", "/x?q=%7e&b;c"))
     lines = server.requests[0].split(b"\r\n")
     assert lines == [b"GET /x?q=%7e&b;c HTTP/1.1", b"Host: a.test:%d" % server.port, b"", b""]
 
@@ -157,33 +162,24 @@ def test_an_answer_that_breaks_off_or_is_not_a_http_is_a_reset(
 
 
 def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
-    async def test(client: HttpClient, _: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
-            await client.fetch(
-                "http://a.test:1/", [], address="127.0.0.1", timeout_s=5, max_bytes=9
-            )
+            await fetch(port=1)
         assert failure_kind_of(raised.value) is FailureKind.CONNECT
 
-    with_client(Server(PLAIN), test)
+    with_handler(Server(PLAIN), test)
 
 
 @pytest.mark.parametrize("raw", [PLAIN, CHUNKED])
 def test_a_body_beyond_the_limit_is_too_large(raw: bytes) -> None:
-    assert failure(raw, max_bytes=5) is FailureKind.TOO_LARGE
-    assert fetched(raw, max_bytes=6).body == b"whales"
-
-
-def test_a_body_may_be_cut_at_the_limit_instead() -> None:
-    raw = OK + b"Content-Length: 9000000\r\n\r\n" + b"w" * 900_000
-    answer = fetched(raw, max_bytes=1_000, cut=True)
-    assert answer.is_truncated
-    assert answer.body.startswith(b"w" * 1_000)
+    assert failure(raw, download_maxsize=5) is FailureKind.TOO_LARGE
+    assert fetched(raw, download_maxsize=6).body == b"whales"
 
 
 @pytest.mark.parametrize("raw", [b"", OK, PLAIN[:-1]])
 def test_the_time_counts_to_the_last_byte(raw: bytes) -> None:
     with pytest.raises(DownloadTimeoutError, match=r"a\.test.* took longer than 0\.2 seconds"):
-        fetched(raw, timeout_s=0.2)
+        fetched(raw, download_timeout=0.2)
 
 
 # -- heads
@@ -202,11 +198,11 @@ def test_a_long_head_below_the_bound_is_an_answer_on_each_request_of_a_connectio
     head = OK + LINE * (MAX_HEAD_BYTES // 2_000)
     server = Server(head + b"Content-Length: 6\r\n\r\nwhales")
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         for _ in range(3):
             assert (await fetch()).body == b"whales"
 
-    with_client(server, test)
+    with_handler(server, test)
     assert server.connections == 1
 
 
@@ -220,18 +216,18 @@ def test_a_long_body_that_comes_with_the_end_of_its_head_is_not_counted_as_head(
 
 def test_requests_leave_for_the_checked_address_whatever_the_name_resolves_to() -> None:
     server = Server(PLAIN)
-    with_client(server, lambda _, fetch: fetch("this-name-does-not-exist.invalid"))
+    with_handler(server, lambda fetch: fetch("this-name-does-not-exist.invalid"))
     assert b"Host: this-name-does-not-exist.invalid" in server.requests[0]
 
 
 def test_the_next_request_to_a_host_leaves_over_the_same_connection() -> None:
     server = Server(PLAIN)
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         for path in ("/1", "/2", "/3"):
             await fetch(path=path)
 
-    with_client(server, test)
+    with_handler(server, test)
     assert (len(server.requests), server.connections) == (3, 1)
 
 
@@ -239,14 +235,14 @@ def test_the_next_request_to_a_host_leaves_over_the_same_connection() -> None:
 def test_a_connection_that_the_server_ended_is_not_used_again(says: bytes) -> None:
     server = Server(PLAIN)
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         await fetch()
         server.writers[0].write(says)
         server.writers[0].close()
         await server.writers[0].wait_closed()
         assert (await fetch()).body == b"whales"
 
-    with_client(server, test)
+    with_handler(server, test)
     assert server.connections == 2
 
 
@@ -254,17 +250,17 @@ def test_a_connection_that_the_server_ended_is_not_used_again(says: bytes) -> No
 def test_what_comes_beyond_an_answer_is_nobodys_answer(surplus: bytes) -> None:
     server = Server(PLAIN + surplus, PLAIN)
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         assert (await fetch(path="/1")).body == b"whales"
         assert (await fetch(path="/2")).body == b"whales"
 
-    with_client(server, test)
+    with_handler(server, test)
 
 
 def test_no_request_is_repeated_when_a_kept_connection_breaks() -> None:
     server = Server(PLAIN, b"HTTP/1.1 200", closes=False)
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         await fetch()
         answer = asyncio.ensure_future(fetch(path="/2"))
         while len(server.requests) < 2:
@@ -274,7 +270,7 @@ def test_no_request_is_repeated_when_a_kept_connection_breaks() -> None:
             await answer
         assert failure_kind_of(raised.value) is FailureKind.RESET
 
-    with_client(server, test)
+    with_handler(server, test)
     assert len(server.requests) == 2
 
 
@@ -284,23 +280,23 @@ def test_one_connection_idles_at_an_address_where_the_topic_says_so(
 ) -> None:
     server = Server(PLAIN)
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         for host in ("a.test", "b.test", "a.test"):
             await fetch(host)
 
-    with_client(server, test, one_per_address=one_per_address)
+    with_handler(server, test, one_per_address=one_per_address)
     assert server.connections == connections
 
 
 def test_a_body_that_is_too_large_leaves_no_connection_open() -> None:
     server = Server(OK + b"Content-Length: 900000\r\n\r\nwhales", PLAIN)
 
-    async def test(client: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         with pytest.raises(DownloadCancelledError):
-            await fetch(max_bytes=3)
+            await fetch(download_maxsize=3)
         await fetch()
 
-    with_client(server, test)
+    with_handler(server, test)
     assert server.connections == 2
 
 
@@ -381,22 +377,22 @@ def test_a_crawl_of_many_hosts_keeps_few_connections_open(tmp_path: Path) -> Non
     assert most < 256 - 100
 
 
-def is_video(status: int, content_type: str) -> bool:
+def is_video(request: Request, status: int, content_type: str) -> bool:
     return (status, content_type) == (200, "video/mp4")
 
 
 def test_a_long_body_of_a_refused_type_is_not_awaited() -> None:
-    raw = OK + b"Content-Type: video/mp4\r\nContent-Length: 9000000\r\n\r\nwha"
-    answer = fetched(raw, refuses=is_video)
-    assert (answer.status, answer.body, answer.is_truncated) == (200, b"", True)
+    server = Server(OK + b"Content-Type: video/mp4\r\nContent-Length: 9000000\r\n\r\nwha")
+    answer = with_handler(server, lambda fetch: fetch(), refuses=is_video)
+    assert (answer.status, answer.body, answer.flags) == (200, b"", ["download_stopped"])
 
 
 def test_a_short_body_of_a_refused_type_is_read_and_the_connection_stays() -> None:
     server = Server(OK + b"Content-Type: video/mp4\r\nContent-Length: 6\r\n\r\nwhales")
 
-    async def test(_: HttpClient, fetch: Fetch) -> None:
+    async def test(fetch: Fetch) -> None:
         for _number in range(2):
-            assert (await fetch(refuses=is_video)).body == b"whales"
+            assert (await fetch()).body == b"whales"
 
-    with_client(server, test)
+    with_handler(server, test, refuses=is_video)
     assert server.connections == 1

@@ -13,12 +13,13 @@ import keyring.backend
 import pytest
 from scrapy import Request
 from scrapy.http import Headers, HtmlResponse, Response
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, Settings
 
 from focused.errors import ConfigurationError
-from focused.scrapy_addon.crawl_models import CrawlModels
-from focused.scrapy_addon.crawl_session import CrawlSession
+from focused.scrapy_addon.addon_settings import set_defaults
+from focused.scrapy_addon.driver_features import connect_driver_features
 from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
+from focused.scrapy_addon.login_gate import ends_session
 from focused.scrapy_addon.login_secrets import Credentials, resolve_credentials
 from focused.scrapy_addon.login_session import (
     AfterResponse,
@@ -26,10 +27,8 @@ from focused.scrapy_addon.login_session import (
     LoginSessions,
     check_login_support,
 )
-from focused.scrapy_addon.middlewares.login_middleware import ends_session
 from focused.scrapy_addon.robots_request import robots_request
 from focused.topic.login import Login
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.simulated import topic
 
 HOST = "a.test"
@@ -382,10 +381,12 @@ def test_a_crawl_that_cannot_log_in_says_so_at_the_start(tmp_path: Path) -> None
 def test_a_replayed_web_needs_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("P", raising=False)
     mine = replace(topic(tmp_path, PAGE), login=(FORM,))
-    models = CrawlModels(WhaleClassifier(), WhaleScorer(), frozenset())
-    assert CrawlSession(mine, "focused", models, follow_links=True, replayed=True).logins is None
+    given = Settings({"FOCUSED_REPLAY": "127.0.0.1:8100"})
+    set_defaults(given)
+    assert not connect_driver_features(mine, given).gates
+    given.set("FOCUSED_REPLAY", None)
     with pytest.raises(ConfigurationError, match="variable P is not set"):
-        CrawlSession(mine, "focused", models, follow_links=True, replayed=False)
+        connect_driver_features(mine, given)
 
 
 @pytest.mark.parametrize(

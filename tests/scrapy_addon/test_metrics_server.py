@@ -12,8 +12,9 @@ from typing import Any, cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from focused.scrapy_addon.crawl_session import CrawlSession
 from focused.scrapy_addon.metrics_server import METRICS, crawl_health, export_statistics
+from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.run_status import RunStatus
 from focused.scrapy_addon.statistics import STATISTICS
 from tests.support.own_project import crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -100,13 +101,16 @@ def test_a_rebound_name_is_refused(project: Path) -> None:
 
 
 def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
-    session = cast(CrawlSession, SimpleNamespace(error_message="the disk is full"))
-    assert crawl_health(session) == {"status": "failed", "error": "the disk is full"}
+    status = cast(RunStatus, SimpleNamespace(error_message="the disk is full"))
+    assert crawl_health("whales", status, OpenCrawls()) == {
+        "status": "failed",
+        "error": "the disk is full",
+    }
 
 
 def test_a_crawl_that_ends_is_closing() -> None:
-    session = SimpleNamespace(error_message="", end_reason="budget.pages", is_open=True)
-    assert crawl_health(cast(CrawlSession, session))["status"] == "closing"
+    status = cast(RunStatus, SimpleNamespace(error_message="", end_reason="budget.pages"))
+    assert crawl_health("whales", status, OpenCrawls())["status"] == "closing"
 
 
 def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> None:
@@ -129,12 +133,12 @@ def test_every_metric_exports_a_documented_statistic() -> None:
 
 
 def test_statistics_without_a_value_are_left_out() -> None:
-    (metric,) = export_statistics({"focused/frontier": 7, "other/frontier": 8})
+    (metric,) = export_statistics({"frontier": 7, "other/frontier": 8})
     assert [(each.name, each.value) for each in metric.samples] == [("focused_frontier_links", 7)]
 
 
 def test_each_kind_of_failure_has_a_label() -> None:
-    stats: dict[str, Any] = {"focused/failures/gone": 2, "focused/failures/dns": 1}
+    stats: dict[str, Any] = {"failures/gone": 2, "failures/dns": 1}
     (metric,) = export_statistics(stats)
     assert {each.labels["kind"]: each.value for each in metric.samples} == {"gone": 2, "dns": 1}
 

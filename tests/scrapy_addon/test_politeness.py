@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,12 @@ from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
 from focused.frontier.host import HostPace, suspend
-from focused.scrapy_addon.middlewares.access_middlewares import (
-    PolitenessMiddleware,
-    claim_address,
-)
 from focused.scrapy_addon.outcomes import FetchPostponed
-from focused.scrapy_addon.request_state import META_KEY, RequestState, state_of
+from focused.scrapy_addon.request_state import META_KEY, RequestState
 from tests.support.clocks import ReadClock
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.sessions import session_of_crawl
+from tests.support.sessions import opened, turns_of
 from tests.support.simulated import START, Simulation, moved, raw, site, topic
 from tests.support.warm import crawl_warm
 
@@ -36,14 +33,62 @@ def simulation(tmp_path: Path) -> Iterator[Simulation]:
     simulation.close()
 
 
-def middleware(simulation: Simulation, now: Callable[[], float] = NOW) -> PolitenessMiddleware:
-    return PolitenessMiddleware(session_of_crawl(simulation.crawl, ReadClock(now)))
+class Sender:
+    """Sends requests in turn; each is on its way until it is answered."""
+
+    def __init__(self, simulation: Simulation, now: Callable[[], float] = NOW) -> None:
+        self._turns = turns_of(simulation.crawl, ReadClock(now))
+
+    async def begin(self, request: Request) -> UnderWay:
+        """Return when the request left."""
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        async def send(*_: object) -> Response:
+            sent.set_result(None)
+            return await answer
+
+        task = asyncio.ensure_future(self._turns.send_in_turn(request, request.url, send))
+        try:
+            await asyncio.wait({task, sent}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not sent.done():
+            await task
+        return UnderWay(task, answer)
+
+    async def leaves_soon(self, request: Request) -> UnderWay | None:
+        """Begin the request if it leaves within a moment, while the clock stands."""
+        beginning = asyncio.ensure_future(self.begin(request))
+        if not (await asyncio.wait({beginning}, timeout=0.12))[0]:
+            beginning.cancel()
+            await asyncio.wait({beginning})
+            return None
+        return beginning.result()
 
 
-def sent_at(simulation: Simulation, now: float) -> float:
-    request = Request(URL)
-    asyncio.run(middleware(simulation, lambda: now).process_request(request))
-    return state_of(request).sent_at
+@dataclass
+class UnderWay:
+    """A request that was sent."""
+
+    _task: asyncio.Future[Response]
+    _answer: asyncio.Future[Response]
+
+    async def ends(self, response: Response | Exception) -> None:
+        if isinstance(response, Exception):
+            self._answer.set_exception(response)
+        else:
+            self._answer.set_result(response)
+        await asyncio.wait({self._task})
+        self._task.exception()
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+
+def send_at(simulation: Simulation, now: float) -> None:
+    asyncio.run(Sender(simulation, lambda: now).begin(Request(URL)))
 
 
 def handed_out(fetch: Fetch) -> Request:
@@ -53,127 +98,131 @@ def handed_out(fetch: Fetch) -> Request:
     )
 
 
-def leaves_soon(held: PolitenessMiddleware, request: Request) -> bool:
-    """Whether the request is let through within a moment, while the clock stands."""
-
-    async def wait() -> bool:
-        try:
-            await asyncio.wait_for(held.process_request(request), 0.12)
-        except TimeoutError:
-            return False
-        return True
-
-    return asyncio.run(wait())
-
-
 def test_a_request_to_a_host_that_is_due_leaves_at_once_and_starts_its_delay(simulation):
-    assert sent_at(simulation, START) == START
-    assert simulation.crawl.due_at(URL) == START + 1.0
+    async def send() -> None:
+        await Sender(simulation).begin(Request(URL))
+        assert simulation.crawl.due_at(URL) == START + 1.0
+
+    asyncio.run(send())
 
 
 def test_a_request_to_a_host_that_is_set_aside_is_not_sent(simulation):
     host = simulation.crawl.frontier.hosts.get("a.test")
     host.pace = suspend(HostPace(failures=8), START, 3_600.0)
     with pytest.raises(IgnoreRequest, match="is suspended for 3600 s"):
-        sent_at(simulation, START)
-    assert sent_at(simulation, START + 3_600.0) == START + 3_600.0
+        send_at(simulation, START)
+    send_at(simulation, START + 3_600.0)
 
 
 def test_nor_is_one_that_would_be_held_for_long(simulation):
     simulation.crawl.frontier.hosts.get("a.test").pace = HostPace(START + 301.0)
     with pytest.raises(IgnoreRequest, match="must not be requested for 301 s"):
-        sent_at(simulation, START)
+        send_at(simulation, START)
 
 
 def test_while_one_is_under_way_the_host_is_offered_to_nobody_however_long_it_takes(simulation):
-    held, request = middleware(simulation), Request(URL)
-    asyncio.run(held.process_request(request))
-    assert simulation.crawl.next(START + 600.0) == Wait(None)
-    asyncio.run(held.process_response(request, Response(URL)))
+    async def send() -> None:
+        under_way = await Sender(simulation).begin(Request(URL))
+        assert simulation.crawl.next(START + 600.0) == Wait(None)
+        await under_way.ends(Response(URL))
+
+    asyncio.run(send())
     assert simulation.crawl.next(START) == Wait(START + 1.0)
 
 
 def test_it_waits_while_a_link_of_its_host_is_being_fetched(simulation):
-    lease = simulation.crawl.next(START)
-    assert isinstance(lease, Fetch)
-    assert not leaves_soon(middleware(simulation), Request(URL))
-    simulation.crawl.put_back(lease.lease, START)
-    assert leaves_soon(middleware(simulation), Request(URL))
+    async def send() -> None:
+        lease = simulation.crawl.next(START)
+        assert isinstance(lease, Fetch)
+        assert await Sender(simulation).leaves_soon(Request(URL)) is None
+        simulation.crawl.put_back(lease.lease, START)
+        assert await Sender(simulation).leaves_soon(Request(URL))
+
+    asyncio.run(send())
 
 
 def test_two_to_one_host_leave_one_after_the_other(simulation):
-    clock = [START]
-    held = middleware(simulation, lambda: clock[0])
-    first, second = Request(URL), Request(URL)
-    assert leaves_soon(held, first)
-    clock[0] += 5.0
-    assert not leaves_soon(held, second)
-    asyncio.run(held.process_response(first, Response(URL)))
-    clock[0] += 50.0  # ten times the five seconds that it took
-    assert leaves_soon(held, second)
+    async def send() -> None:
+        clock = [START]
+        sender = Sender(simulation, lambda: clock[0])
+        first = await sender.begin(Request(URL))
+        clock[0] += 5.0
+        assert await sender.leaves_soon(Request(URL)) is None
+        await first.ends(Response(URL))
+        clock[0] += 50.0  # ten times the five seconds that it took
+        assert await sender.leaves_soon(Request(URL))
+
+    asyncio.run(send())
 
 
 def test_hosts_at_one_address_are_one_to_them(simulation):
     hosts = simulation.crawl.frontier.hosts
     for name in ("a.test", "b.test"):
         hosts.assign_address(hosts.get(name), "192.0.2.1")
-    lease = simulation.crawl.next(START)
-    held, neighbour = middleware(simulation), Request("http://b.test/picture")
-    assert not leaves_soon(held, neighbour)
-    simulation.crawl.put_back(lease.lease, START)
-    assert leaves_soon(held, neighbour)
-    assert simulation.crawl.next(START + 600.0) == Wait(None)
+
+    async def send() -> None:
+        lease = simulation.crawl.next(START)
+        neighbour = Request("http://b.test/picture")
+        assert await Sender(simulation).leaves_soon(neighbour) is None
+        simulation.crawl.put_back(lease.lease, START)
+        assert await Sender(simulation).leaves_soon(neighbour)
+        assert simulation.crawl.next(START + 600.0) == Wait(None)
+
+    asyncio.run(send())
+
+
+def send_and_end(
+    simulation: Simulation, response: Response | Exception, request: Request | None = None
+) -> None:
+    async def send() -> None:
+        under_way = await Sender(simulation).begin(request or Request(URL))
+        await under_way.ends(response)
+
+    asyncio.run(send())
 
 
 def test_what_it_gives_counts_for_the_host(simulation):
-    held, request = middleware(simulation), Request(URL)
-    asyncio.run(held.process_request(request))
-    asked_to_wait = Response(URL, status=429, headers={"Retry-After": "90"})
-    asyncio.run(held.process_response(request, asked_to_wait))
+    send_and_end(simulation, Response(URL, status=429, headers={"Retry-After": "90"}))
     assert simulation.crawl.due_at(URL) == START + 90.0
 
 
 def test_a_robots_txt_that_moved_may_ask_its_host_to_be_left_alone(simulation):
-    state = RequestState(rules_of="a.test")
-    held = middleware(simulation)
-    request = Request(f"{SEED}robots.txt", meta={META_KEY: state})
-    asyncio.run(held.process_request(request))
+    request = Request(f"{SEED}robots.txt", meta={META_KEY: RequestState(rules_of="a.test")})
     headers = {"Retry-After": "90", "Location": "http://b.test/robots.txt"}
-    asyncio.run(held.process_response(request, Response(request.url, 301, headers)))
+    send_and_end(simulation, Response(request.url, 301, headers), request)
     assert simulation.crawl.due_at(URL) == START + 90.0
 
 
 def test_one_that_was_dropped_on_its_way_out_leaves_the_host_free(simulation):
-    held, request = middleware(simulation), Request(URL)
-    asyncio.run(held.process_request(request))
-    asyncio.run(held.process_exception(request, IgnoreRequest("no more pictures")))
+    send_and_end(simulation, IgnoreRequest("no more pictures"))
     assert isinstance(simulation.crawl.next(START + 1.0), Fetch)
 
 
-def test_so_does_one_that_another_middleware_put_another_in_the_place_of(simulation):
-    held, request = middleware(simulation), Request(URL)
-    asyncio.run(held.process_request(request))
-    del request
+def test_so_does_one_that_was_cancelled(simulation):
+    async def send() -> None:
+        under_way = await Sender(simulation).begin(Request(URL))
+        under_way.cancel()
+
+    asyncio.run(send())
     assert isinstance(simulation.crawl.next(START + 1.0), Fetch)
 
 
-def test_one_that_was_given_the_meta_of_a_fetch_bypasses_the_frontier_as_any(simulation):
-    lease = simulation.crawl.next(START)
-    held = middleware(simulation)
-    fetch = handed_out(lease)
-    assert leaves_soon(held, fetch)
-    assert not leaves_soon(held, Request(URL, meta=fetch.meta))
+def test_one_that_was_given_the_meta_of_a_fetch_has_no_lease(simulation):
+    fetch = handed_out(simulation.crawl.next(START))
+    crawls = opened(simulation.crawl)
+    assert crawls.has_leased(fetch)
+    assert not crawls.has_leased(Request(URL, meta=fetch.meta))
 
 
 def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(simulation):
     crawl = simulation.crawl
     crawl.enqueue_url("http://b.test/", 1.0, START)
-    session = session_of_crawl(crawl, ReadClock(NOW))
+    turns = turns_of(crawl, ReadClock(NOW))
     first, second = crawl.next(START), crawl.next(START)
     leased = [handed_out(first), handed_out(second)]
-    asyncio.run(claim_address(session, leased[0], "192.0.2.1"))
+    asyncio.run(turns.claim_address(leased[0], first.url, "192.0.2.1", None))
     with pytest.raises(FetchPostponed):
-        asyncio.run(claim_address(session, leased[1], "192.0.2.1"))
+        asyncio.run(turns.claim_address(leased[1], second.url, "192.0.2.1", None))
     crawl.put_back(second.lease, START)
     assert crawl.next(START + 5.0) == Wait(None)
     crawl.put_back(first.lease, START)
@@ -192,7 +241,7 @@ def test_one_that_waits_for_a_busy_host_does_not_wait_for_ever(simulation):
     assert isinstance(simulation.crawl.next(START), Fetch)
     clock = iter(range(int(START), int(START) + 10_000, 100))
     with pytest.raises(IgnoreRequest, match="must not be requested"):
-        asyncio.run(middleware(simulation, lambda: next(clock)).process_request(Request(URL)))
+        asyncio.run(Sender(simulation, lambda: next(clock)).begin(Request(URL)))
 
 
 def test_hosts_whose_robots_txt_point_at_each_other_do_not_wait_for_each_other(tmp_path):

@@ -42,8 +42,11 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) ->
         return Fetch(0, chosen.url, PAGE, chosen)
 
     monkeypatch.setattr(scheduling, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    now = Mock(return_value=0.0, real_s=float)
-    session = Mock(error_message="", is_paused=False, now=now, group=Mock(next=choose, crawls=()))
+    session = Mock(
+        clock=Mock(return_value=0.0, real_s=float),
+        status=Mock(error_message="", is_paused=False),
+        crawls=Mock(group=Mock(next=choose, crawls=())),
+    )
     return FocusedScheduler(Mock(), session)
 
 
@@ -55,7 +58,7 @@ def handed_out(scheduler: FocusedScheduler) -> int:
 def test_few_are_handed_out_in_one_turn_and_the_engine_asks_again_in_the_next(
     scheduler: FocusedScheduler, next_turn: Callable[[], None]
 ) -> None:
-    wakes = scheduler._crawler.engine._slot.nextcall.schedule
+    wakes = scheduler._engine.wake
     assert [handed_out(scheduler), handed_out(scheduler)] == [3, 0]
     assert not wakes.called
     next_turn()
@@ -68,4 +71,4 @@ def test_the_engine_is_not_asked_to_look_again_where_none_was_kept_back(
 ) -> None:
     scheduler.next_request()
     next_turn()
-    assert not scheduler._crawler.engine._slot.nextcall.schedule.called
+    assert not scheduler._engine.wake.called

@@ -14,7 +14,7 @@ from scrapy.settings import Settings, default_settings
 from docs.site_hooks import with_generated
 from focused.errors import ConfigurationError
 from focused.scrapy_addon.addon import FocusedAddon
-from focused.scrapy_addon.addon_settings import DEFAULTS, topic_from_settings
+from focused.scrapy_addon.addon_settings import set_defaults, topic_from_settings
 from focused.scrapy_addon.scrapy_settings import TABLE, Effect, ignored
 from focused.topic import Topic
 from tests.support.crawling import ROOT, USER_AGENT, write_topic
@@ -29,7 +29,8 @@ def topic(tmp_path: Path) -> Path:
 
 
 def set_by(topic: Path, **values: Any) -> Settings:
-    settings = Settings(DEFAULTS, priority="default")
+    settings = Settings()
+    set_defaults(settings)
     settings.setdict({"FOCUSED_TOPIC": str(topic), **values}, priority="project")
     return settings
 

@@ -10,8 +10,8 @@ import pytest
 
 from focused.crawl import Wait
 from focused.crawl.crawl_group import SingleCrawl
-from focused.scrapy_addon.crawl_session import WaitReporter
 from focused.scrapy_addon.progress import progress_line
+from focused.scrapy_addon.run_status import WaitReporter
 from focused.topic import Budget, Revisit
 from tests.support.simulated import START, Simulation, page, topic
 
@@ -21,7 +21,7 @@ LINE = "waiting for 3 hosts in back-off or long crawl-delays, the next at 14:02:
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, logger="focused.scrapy_addon.crawl_session")
+    caplog.set_level(logging.INFO, logger="focused.scrapy_addon.run_status")
     return caplog
 
 

@@ -1,22 +1,19 @@
-"""A session of one crawl, for middlewares that are called without Scrapy."""
+"""What the driver needs of one crawl, for its parts that are called without Scrapy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
-
 from focused.crawl import Crawl
 from focused.crawl.crawl_group import SingleCrawl
+from focused.scrapy_addon.access_checks import HostTurns
+from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.open_crawls import OpenCrawls
 
 
-def session_of_crawl(crawl: Crawl, now: Callable[[], float]) -> Any:
-    group = SingleCrawl(crawl)
-    return SimpleNamespace(
-        group=group,
-        crawl_of=group.of_url,
-        is_leased=crawl.is_open,
-        now=now,
-        is_open=True,
-        wake=lambda: None,
-    )
+def opened(crawl: Crawl) -> OpenCrawls:
+    crawls = OpenCrawls()
+    crawls.opened(SingleCrawl(crawl))
+    return crawls
+
+
+def turns_of(crawl: Crawl, clock: Clock) -> HostTurns:
+    return HostTurns(opened(crawl), clock, wake=lambda: None)

@@ -9,14 +9,14 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.settings import Settings
 
-from focused.scrapy_addon.addon_settings import DEFAULTS
+from focused.scrapy_addon.addon_settings import set_defaults
 
 
 def project_settings(given: Mapping[str, Any]) -> Settings:
     """Return the project's settings with ``given`` as on the command line; None is skipped."""
     settings = Settings()
     settings.setmodule("focused.scrapy_addon.spiders.settings", priority="project")
-    settings.setdict(DEFAULTS, priority="default")
+    set_defaults(settings)
     settings.set("FOCUSED_OWNS_PROCESS", True, priority="command")
     for name, value in given.items():
         if value is not None:

@@ -9,23 +9,23 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
-from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.crawl import SettledFetch
 from focused.errors import FocusedError, escape_control_characters, missing_extra
-from focused.link_scoring.apprentice import Apprentice
-from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
 from focused.scrapy_addon.addon_settings import parsing_limits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import find_session
-from focused.scrapy_addon.item_documents import ItemDocuments, parse_item_fields
+from focused.scrapy_addon.item_fields import parse_item_fields
 from focused.scrapy_addon.request_state import state_of
 from focused.topic import Topic
+
+if TYPE_CHECKING:
+    from focused.scrapy_addon.item_documents import ItemDocuments
 
 _UNUSED_MIDDLEWARES = frozenset(
     {
@@ -92,6 +92,8 @@ class TopicSpider(Spider):
     ) -> AsyncIterator[dict[str, Any]]:
         for item in items:
             if self._documents is None:
+                from focused.scrapy_addon.item_documents import ItemDocuments  # only for fields
+
                 self._documents = ItemDocuments(parsing_limits(self.settings))
             yield item | await self._documents.fields_of(response, fields)
 
@@ -103,8 +105,8 @@ class TopicSpider(Spider):
         if session is None:
             return
         folder = session.topic.output.folder
-        if not session.was_opened:
-            if not session.error_message:
+        if not session.crawls.was_opened:
+            if not session.status.error_message:
                 why = folder / "crawl.log"
                 print(
                     escape_control_characters(f"focused: the crawl could not start: see {why}"),
@@ -118,12 +120,13 @@ class TopicSpider(Spider):
             # Slow to import.
             from rich.console import Console
 
+            from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
             from focused.reports.report_output import print_report
 
             labels = read_web_labels(Path(web) / LABELS_FILE) if web else None
             print_report(folder, Console(), labels or None, out=folder)
         except FocusedError as error:
-            if not session.error_message:  # printed already
+            if not session.status.error_message:  # printed already
                 print(f"focused: {error}", file=sys.stderr)
         except ModuleNotFoundError as error:
             missing = missing_extra(error, "the report")
@@ -146,6 +149,9 @@ def _skip_unused_components(settings: BaseSettings) -> None:
 
 def keyword_models(topic: Topic) -> CrawlModels:
     """Return a keyword classifier, and an apprentice that uses it."""
+    from focused.classifier.keyword_classifier import KeywordClassifier  # only for this spider
+    from focused.link_scoring.apprentice import Apprentice
+
     classifier = KeywordClassifier(topic.training.keywords)
     return CrawlModels(classifier, Apprentice(classifier), frozenset())
 

@@ -1,7 +1,7 @@
 """Requests to hosts with a login: log in first, renew the session when it ends.
 
 A request of the frontier returns to its queue while the crawl logs in; other requests wait. The
-requests of a login pass all middlewares like any other: robots.txt and delays apply.
+requests of a login pass all checks like any other: robots.txt and delays apply.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import math
 import re
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from focused.scrapy_addon.crawl_session import CrawlSession, session_of
+from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
 from focused.scrapy_addon.login_session import (
     AfterResponse,
@@ -24,6 +24,7 @@ from focused.scrapy_addon.login_session import (
     LoginSessions,
     report_error,
 )
+from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
     LoginFailedError,
@@ -31,7 +32,6 @@ from focused.scrapy_addon.outcomes import (
     outcome_from_scrapy_response,
 )
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.scrapy_addon.scheduler import is_leased
 from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
@@ -47,31 +47,33 @@ def ends_session(url: str) -> bool:
     return _ENDS_SESSION.search(url.split("/", 3)[-1]) is not None
 
 
-class LoginMiddleware:
+class LoginGate:
     """Holds requests back until their session is ready; notices when it has ended."""
 
-    def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
-        assert session.logins is not None  # the add-on installs the middleware with logins
-        self._session = session
-        self._logins: LoginSessions = session.logins
-        self._runner = LoginRunner(crawler, session)
+    def __init__(
+        self, logins: LoginSessions, runner: LoginRunner, crawls: OpenCrawls, clock: Clock
+    ) -> None:
+        self._logins = logins
+        self._runner = runner
+        self._crawls = crawls
+        self._clock = clock
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> LoginMiddleware:
-        """Create with the crawler's session."""
-        middleware = cls(crawler, session_of(crawler))
-        crawler.signals.connect(middleware._runner.cancel, signals.spider_closed)
-        return middleware
+    def of_driver(cls, logins: LoginSessions, driver: Driver) -> LoginGate:
+        """Create and connect."""
+        runner = LoginRunner(driver)
+        driver.crawler.signals.connect(runner.cancel, signals.spider_closed)
+        return cls(logins, runner, driver.crawls, driver.clock)
 
-    async def process_request(self, request: Request) -> None:
+    async def before(self, request: Request, *, is_leased: bool) -> None:
         """Let the request pass in a valid session; raises an exception to refuse it."""
         login = self._logins.of_page(request)
         if login is None:
             return
         if ends_session(request.url):
             raise IgnoreRequest(f"{request.url[:200]} would end the session")
-        if not login.is_ready and self._session.now() >= login.blocked_until:
-            if is_leased(request, self._session):
+        if not login.is_ready and self._clock() >= login.blocked_until:
+            if is_leased:
                 self._runner.start(login)
                 self._hold_back(request)
                 raise FetchPostponed(f"the crawl logs in at {login.name} first")
@@ -82,23 +84,23 @@ class LoginMiddleware:
 
     def _hold_back(self, request: Request) -> None:
         """Let the frontier offer the request's host again only after a moment."""
-        url, now = normalize_url(request.url) or request.url, self._session.now()
-        self._session.crawl_of(url).delay_host(url, now + _RETRY_INTERVAL_S, now)
+        url, now = normalize_url(request.url) or request.url, self._clock()
+        self._crawls.of_url(url).delay_host(url, now + _RETRY_INTERVAL_S, now)
 
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, unless its session had ended."""
+    def after(self, request: Request, response: Response, *, is_leased: bool) -> None:
+        """Refuse a response whose session had ended."""
         login, number = self._logins.of_page(request), state_of(request).login_number
         if login is None or not number:
-            return response
+            return
         step = login.after_response(request.url, number, login.expiry_sign(response))
         if step is AfterResponse.REFUSE:
             raise LoginFailedError(f"the session at {login.name} has ended")
-        if step is AfterResponse.KEEP or not is_leased(request, self._session):
-            return response
-        now = self._session.now()
-        outcome = outcome_from_scrapy_response(request, response, now, self._session.now.real_s)
+        if step is AfterResponse.KEEP or not is_leased:
+            return
+        now = self._clock()
+        outcome = outcome_from_scrapy_response(request, response, now, self._clock.real_s)
         url = normalize_url(request.url) or request.url
-        self._session.crawl_of(url).touch_host(url, outcome, now)
+        self._crawls.of_url(url).touch_host(url, outcome, now)
         if not login.is_ready and now >= login.blocked_until:
             self._runner.start(login)
         raise FetchPostponed(f"the session at {login.name} has ended")
@@ -107,9 +109,8 @@ class LoginMiddleware:
 class LoginRunner:
     """Logs in, once at a time for each session."""
 
-    def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
-        self._crawler = crawler
-        self._session = session
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
         self._running: dict[LoginSession, asyncio.Task[None]] = {}
 
     def start(self, login: LoginSession) -> asyncio.Task[None]:
@@ -131,16 +132,16 @@ class LoginRunner:
         reason, is_final = "", False
         for _ in range(login.login.max_tries):
             reason, is_final = await self._try(login)
-            if not reason or is_final or not self._session.is_open:
+            if not reason or is_final or not self._driver.crawls.is_open:
                 break
-        self._session.wake()
-        if self._session.is_open:
+        self._driver.engine.wake()
+        if self._driver.crawls.is_open:
             self._report(login, reason, is_final=is_final)
 
     async def _try(self, login: LoginSession) -> tuple[str, bool]:
         """Return why a login failed, empty if it did not, and whether to give up."""
         try:
-            await log_in_by_form(login, self._crawler.engine.download_async)
+            await log_in_by_form(login, self._driver.engine.download)
         except (LoginRejectedError, RobotsDeniedError) as error:
             return str(error), True
         except LoginError as error:
@@ -150,13 +151,13 @@ class LoginRunner:
         return "", False
 
     def _report(self, login: LoginSession, reason: str, *, is_final: bool) -> None:
-        stats = self._crawler.stats
+        driver = self._driver
         if not reason:
-            stats.inc_value("focused/logins/succeeded")
+            driver.statistics.count("logins/succeeded")
             logger.info("logged in at %s", login.name)
             return
-        pause_s = 0.0 if is_final else self._session.topic.politeness.suspend_s
+        pause_s = 0.0 if is_final else driver.topic.politeness.suspend_s
         login.error = reason
-        login.blocked_until = self._session.now() + (pause_s or math.inf)
-        stats.inc_value("focused/logins/failed")
+        login.blocked_until = driver.clock() + (pause_s or math.inf)
+        driver.statistics.count("logins/failed")
         report_error(f"the login at {login.name} failed: {reason}")

@@ -1,0 +1,216 @@
+"""Wire a crawl that Scrapy drives: the one place that connects its parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings, Settings
+
+from focused.crawl import ROBOTS
+from focused.crawl.page_parser import is_refused_type
+from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
+from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits, replay_clock
+from focused.scrapy_addon.crawl_clock import CrawlClock
+from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_session import CrawlSession, OpenGroup
+from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
+from focused.scrapy_addon.downloader import Access, CrawlDownloader
+from focused.scrapy_addon.driver_features import Component, Driver, DriverParts
+from focused.scrapy_addon.engine_control import EngineControl
+from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
+from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
+from focused.scrapy_addon.name_resolver import NameResolver, make_lookup
+from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
+from focused.scrapy_addon.progress import ProgressExtension
+from focused.scrapy_addon.request_state import state_of
+from focused.scrapy_addon.robots_request import limit_robots_downloads
+from focused.scrapy_addon.run_status import RunStatus
+from focused.scrapy_addon.scheduler import FocusedScheduler
+from focused.scrapy_addon.statistics import CrawlProfile, StatisticsPublisher
+from focused.topic import Topic
+from focused.web.decoding import media_type_of
+
+Install = Callable[[Settings], None]
+"""Installs the components of a crawl in its settings."""
+
+_REPLACED_DOWNLOADER_MIDDLEWARES = (
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware",
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware",
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware",
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware",
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware",
+)
+
+
+def assemble(
+    crawler: Crawler,
+    settings: BaseSettings,
+    topic: Topic,
+    models: CrawlModels,
+    open_group: OpenGroup,
+    parts: DriverParts,
+) -> tuple[CrawlSession, Install]:
+    """Build the session of a crawler, and what installs its components.
+
+    ``parts`` are those of the features. Raises ConfigurationError.
+    """
+    follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
+    replayed = bool(settings["FOCUSED_REPLAY"])
+    crawls, engine = OpenCrawls(), EngineControl(crawler)
+    clock = replay_clock(settings) or CrawlClock()
+    status = RunStatus(topic.output.folder, engine.close)
+    profile = CrawlProfile()
+    parsers = PageParsers(
+        crawls, processes=parser_processes(settings), limits=parsing_limits(settings)
+    )
+    statistics = StatisticsPublisher(
+        lambda: crawler.stats, crawls, profile, parsers.pool, replayed=replayed
+    )
+    driver = Driver(
+        crawler, topic, settings["FOCUSED_POLICY"], crawls, clock, status, engine, statistics
+    )
+    pages = PageProcessor(
+        crawls,
+        clock,
+        status,
+        parsers,
+        topic.politeness.user_agent,
+        [make(driver) for make in parts.page_stages],
+    )
+    session = CrawlSession(
+        driver, models, pages, parsers, profile, follow_links=follow_links, open_group=open_group
+    )
+    access = Access(
+        RobotsCheck(crawls, clock, engine.download, pages.parse_robots, engine.wake),
+        HostTurns(crawls, clock, engine.wake),
+        AddressCheck(
+            lambda: _resolver(settings, statistics),
+            private=topic.scope.private_addresses,
+            resolves=not replayed,
+        ),
+        [make(driver) for make in parts.gates],
+    )
+
+    def make_downloader(crawler: Crawler) -> CrawlDownloader:
+        limit_robots_downloads(crawler)
+        return CrawlDownloader(
+            crawler, topic, crawls, clock, access, pages, follow_links=follow_links
+        )
+
+    def refuses(request: Request, status: int, content_type: str) -> bool:
+        state = state_of(request)
+        return (
+            status == 200
+            and state.is_plain
+            and state.purpose != ROBOTS
+            and is_refused_type(media_type_of({"content-type": content_type}), topic.scope)
+            and crawls.has_leased(request)
+        )
+
+    handler = SharedHandler(
+        _replay_handler() if replayed else FocusedDownloadHandler,
+        TransferOptions(
+            # All hosts of a replayed web have one address.
+            one_per_address=topic.politeness.per_address and not replayed,
+            keeps_exchanges=topic.output.warc != "off",
+            refuses=refuses,
+            authenticators=parts.authenticators,
+        ),
+    )
+
+    def install(settings: Settings) -> None:
+        # The highest priority: nothing works without these.
+        settings.set("SCHEDULER", FocusedScheduler, priority="cmdline")
+        settings.set("DOWNLOADER", make_downloader, priority="cmdline")
+        _install_handler(settings, handler, replaces_all=replayed)
+        _install_components(settings, driver, parts)
+
+    return session, install
+
+
+class SharedHandler:
+    """One download handler for both http and https: they share connections."""
+
+    lazy = True
+
+    def __init__(self, kind: type[FocusedDownloadHandler], options: TransferOptions) -> None:
+        self._kind = kind
+        self._options = options
+        self._handler: FocusedDownloadHandler | None = None
+
+    def __call__(self) -> FocusedDownloadHandler:
+        """Scrapy takes only what it could call; it calls :meth:`from_crawler`."""
+        raise NotImplementedError
+
+    def from_crawler(self, crawler: Crawler) -> FocusedDownloadHandler:
+        """Return the handler; create it for the first scheme."""
+        if self._handler is None:
+            self._handler = self._kind(crawler, self._options)
+        return self._handler
+
+
+class DriverComponent:
+    """A component of Scrapy that is made of the driver's parts."""
+
+    def __init__(self, component: Component, driver: Driver) -> None:
+        self._component = component
+        self._driver = driver
+        self.__qualname__ = component.name  # by which Scrapy tells components apart
+
+    def __repr__(self) -> str:
+        return f"<{self._component.name} of the Focused add-on>"
+
+    def __call__(self) -> object:
+        """Scrapy takes only what it could call; it calls :meth:`from_crawler`."""
+        raise NotImplementedError
+
+    def from_crawler(self, crawler: Crawler) -> object:
+        """Make the component."""
+        return self._component.make(self._driver)
+
+
+def _replay_handler() -> type[FocusedDownloadHandler]:
+    from focused.scrapy_addon.replay_handler import ReplayDownloadHandler  # only for a replay
+
+    return ReplayDownloadHandler
+
+
+def _resolver(settings: BaseSettings, statistics: StatisticsPublisher) -> NameResolver:
+    cached = settings.getint("DNSCACHE_SIZE") if settings.getbool("DNSCACHE_ENABLED") else 0
+    return NameResolver(
+        make_lookup(settings),
+        cached,
+        time.monotonic,
+        lambda event: statistics.count(f"resolver/{event}"),
+    )
+
+
+def _install_handler(settings: Settings, handler: SharedHandler, *, replaces_all: bool) -> None:
+    """Replace Scrapy's own handlers of http and https; a project's own only in a replay."""
+    chosen = settings.getdict("DOWNLOAD_HANDLERS")
+    if replaces_all:  # a replayed crawl must not reach the live Web
+        both = {**chosen, "http": handler, "https": handler}
+        settings.set("DOWNLOAD_HANDLERS", both, priority="cmdline")
+        return
+    stock = settings["DOWNLOAD_HANDLERS_BASE"]
+    ours = {scheme: handler for scheme in ("http", "https") if scheme in stock}
+    settings.set("DOWNLOAD_HANDLERS", {**ours, **chosen}, priority="addon")
+
+
+def _install_components(settings: Settings, driver: Driver, parts: DriverParts) -> None:
+    progress = Component("EXTENSIONS", "ProgressExtension", 500, ProgressExtension.of_driver)
+    for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
+        _set_component(settings, "DOWNLOADER_MIDDLEWARES", middleware, None)
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
+    _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
+    for each in (progress, *parts.components):
+        _set_component(settings, each.setting, DriverComponent(each, driver), each.order)
+
+
+def _set_component(settings: Settings, name: str, component: Any, order: int | None) -> None:
+    settings.set_in_component_priority_dict(name, component, order)

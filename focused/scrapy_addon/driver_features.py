@@ -1,0 +1,148 @@
+"""Features of the Scrapy driver: what a topic or settings switch on, and where it enters.
+
+A feature is an entry point of the group ``focused.scrapy_features``, in any installed distribution.
+The add-on names none: it asks each whether it is on, before a model is trained, and lets those that
+are on connect. A feature imports what it needs in ``connect``: one that is off is not imported. The
+crawl's own side of a capability is a feature of :mod:`focused.crawl.features`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings, Settings
+
+from focused.errors import missing_extra
+from focused.installed_features import load_entry_point
+from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.download_handlers import Authenticator
+from focused.scrapy_addon.downloader import RequestGate
+from focused.scrapy_addon.engine_control import EngineControl
+from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.page_processing import PageStage
+from focused.scrapy_addon.run_status import RunStatus
+from focused.scrapy_addon.setting import Setting
+from focused.scrapy_addon.statistics import StatisticsPublisher
+from focused.topic import Topic
+
+ENTRY_POINT_GROUP = "focused.scrapy_features"
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """What features may use: the parts of every crawl that Scrapy drives."""
+
+    crawler: Crawler
+    topic: Topic
+    policy: str
+    crawls: OpenCrawls
+    clock: Clock
+    status: RunStatus
+    engine: EngineControl
+    statistics: StatisticsPublisher
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A component of Scrapy: in which setting, its name and order, and how it is made."""
+
+    setting: str
+    name: str
+    order: int
+    make: Callable[[Driver], object]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverParts:
+    """What a feature adds to a driver.
+
+    ``components`` are extensions, pipelines and other components of Scrapy. ``page_stages`` make
+    what happens to a page between its arrival and its settling. ``gates`` make what holds requests
+    back. ``authenticators`` add credentials when a request is sent. ``defaults`` are defaults of
+    settings. ``configure`` is called with settings and crawler when all settings are known.
+    ``abandon`` releases what the feature holds when the crawl does not start.
+    """
+
+    components: Sequence[Component] = ()
+    page_stages: Sequence[Callable[[Driver], PageStage]] = ()
+    gates: Sequence[Callable[[Driver], RequestGate]] = ()
+    authenticators: Sequence[Authenticator] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    configure: Sequence[Callable[[Settings, Crawler], None]] = ()
+    abandon: Callable[[], object] = lambda: None
+
+
+class DriverFeature(Protocol):
+    """A capability of the driver that a topic or settings switch on."""
+
+    SETTINGS: Sequence[Setting]
+
+    def check(self, settings: BaseSettings) -> None:
+        """Raise ConfigurationError, which names the setting, for one that is unusable."""
+
+    def is_on(self, topic: Topic, settings: BaseSettings) -> bool:
+        """Whether the crawl uses the feature."""
+
+    def connect(self, topic: Topic, settings: BaseSettings) -> DriverParts:
+        """Return the feature's parts.
+
+        Raises ConfigurationError and MissingExtraError if the crawl cannot use it.
+        """
+
+
+@cache
+def installed_driver_features() -> Mapping[str, DriverFeature]:
+    """Return the installed features by name, in the order of their names.
+
+    Raises ConfigurationError for one that cannot be imported.
+    """
+    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
+    return {point.name: load_entry_point(point) for point in points}
+
+
+def connect_driver_features(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Connect all features that are on; return their parts as one.
+
+    Raises ConfigurationError, after what was connected has been abandoned.
+    """
+    parts: list[DriverParts] = []
+    try:
+        for feature in installed_driver_features().values():
+            if feature.is_on(topic, settings):
+                parts.append(feature.connect(topic, settings))
+    except BaseException:
+        join_driver_parts(parts).abandon()
+        raise
+    return join_driver_parts(parts)
+
+
+def join_driver_parts(parts: Sequence[DriverParts]) -> DriverParts:
+    """Return the parts of several features as one."""
+
+    def abandon() -> None:
+        for each in parts:
+            each.abandon()
+
+    return DriverParts(
+        components=[one for each in parts for one in each.components],
+        page_stages=[one for each in parts for one in each.page_stages],
+        gates=[one for each in parts for one in each.gates],
+        authenticators=[one for each in parts for one in each.authenticators],
+        defaults={name: value for each in parts for name, value in each.defaults.items()},
+        configure=[one for each in parts for one in each.configure],
+        abandon=abandon,
+    )
+
+
+def require_library(module: str, needed_by: str) -> None:
+    """Import a library of an extra. Raises MissingExtraError, which names ``needed_by``."""
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, needed_by) or error from None

@@ -1,0 +1,95 @@
+"""What is known of a run: whether it is paused, waits or failed, and why it ended."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from focused.crawl import Step, Wait
+from focused.errors import escape_control_characters
+from focused.scrapy_addon.state_folder import format_error
+
+logger = logging.getLogger(__name__)
+
+
+class RunStatus:
+    """The status of one run. The driver changes it; progress line, console and metrics show it."""
+
+    def __init__(self, folder: Path, close: Callable[[str], object]) -> None:
+        """``close(reason)`` closes the spider of the crawl in ``folder``."""
+        self._folder = folder
+        self._close = close
+        self._end_reason = ""
+        self._error_message = ""
+        self._is_paused = False
+        self.waiting = WaitReporter()
+
+    @property
+    def end_reason(self) -> str:
+        """Why the run ended; empty while it runs."""
+        return self._end_reason
+
+    @property
+    def error_message(self) -> str:
+        """Why the run failed; empty if it did not."""
+        return self._error_message
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no requests are sent."""
+        return self._is_paused
+
+    def pause(self) -> None:
+        """Send no more requests; those in flight are settled."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Send requests again."""
+        self._is_paused = False
+
+    def end(self, reason: str) -> None:
+        """Record why the run ended; a failed run keeps its error as the reason."""
+        if not self._error_message:
+            self._end_reason = reason
+
+    def fail(self, error: Exception) -> None:
+        """Close the spider after an error of the crawl's state."""
+        if not self._end_reason:
+            message = format_error(error, self._folder)
+            self._end_reason = f"stopped by an error: {message}"
+            logger.critical("the crawl was stopped: %s", message, exc_info=error)
+            self.report_error(message)
+        self._close("error")
+
+    def report_error(self, message: str) -> None:
+        """Print and keep an error, which makes the run a failed one."""
+        self._error_message = message
+        print(f"focused: {escape_control_characters(message)}", file=sys.stderr)
+
+
+class WaitReporter:
+    """Logs when the crawl only waits for hosts in back-off or with long crawl delays.
+
+    ``line`` is the text for the progress line, ``""`` while there is other work.
+    """
+
+    def __init__(self) -> None:
+        self.line = ""
+
+    def note(self, step: Step) -> None:
+        """Update ``line`` with the crawl's newest step."""
+        line = _wait_message(step) if isinstance(step, Wait) else ""
+        if line and line != self.line:
+            logger.info(line)
+        self.line = line
+
+
+def _wait_message(wait: Wait) -> str:
+    if not wait.hosts_backing_off or wait.until is None:
+        return ""
+    hosts = f"{wait.hosts_backing_off:,} host{'' if wait.hosts_backing_off == 1 else 's'}"
+    at = time.strftime("%H:%M:%S", time.localtime(wait.until))
+    return f"waiting for {hosts} in back-off or long crawl-delays, the next at {at}"

@@ -1,0 +1,174 @@
+"""Features of the Scrapy driver: found by entry points, on by topic or settings, off at no cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import imported_modules
+import pytest
+from scrapy.settings import Settings
+
+from focused.errors import ConfigurationError, MissingExtraError
+from focused.rendering.renderer import RenderLimits
+from focused.scrapy_addon import driver_features
+from focused.scrapy_addon.addon_settings import all_settings, set_defaults
+from focused.scrapy_addon.driver_features import (
+    DriverParts,
+    connect_driver_features,
+    installed_driver_features,
+    join_driver_parts,
+    require_library,
+)
+from focused.scrapy_addon.features import javascript
+from focused.topic import Scope
+from focused.topic.login import Login
+from tests.support.simulated import topic
+
+SHIPPED = Path(javascript.__file__).parent
+PAGE = "http://a.test/"
+ALWAYS_ON = {"steering"}
+
+
+def settings(**values: Any) -> Settings:
+    given = Settings()
+    set_defaults(given)
+    given.setdict(values, priority="project")
+    return given
+
+
+def on(folder: Path, given: Settings, **parts: Any) -> set[str]:
+    mine = topic(folder, PAGE, **parts)
+    found = installed_driver_features().items()
+    return {name for name, feature in found if feature.is_on(mine, given)} - ALWAYS_ON
+
+
+def test_all_that_come_with_the_driver_are_installed() -> None:
+    names = {path.stem.replace("_", "-") for path in SHIPPED.glob("[a-z]*.py")}
+    assert names <= set(installed_driver_features())
+
+
+def test_a_plain_topic_and_its_settings_switch_none_on(tmp_path: Path) -> None:
+    assert on(tmp_path, settings()) == set()
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"FOCUSED_METRICS_PORT": 0}, "metrics"),
+        ({"FOCUSED_LOG_FORMAT": "json"}, "json-log"),
+        ({"FOCUSED_INDEX_URL": "solr+http://a.test/solr/pages"}, "search-index"),
+    ],
+)
+def test_settings_switch_on_what_they_name(
+    tmp_path: Path, values: dict[str, Any], name: str
+) -> None:
+    assert on(tmp_path, settings(**values)) == {name}
+
+
+def test_the_topic_switches_on_rendering(tmp_path: Path) -> None:
+    assert on(tmp_path, settings(), scope=Scope(javascript="render")) == {"javascript"}
+
+
+def test_a_worker_renders_nothing_and_says_so(tmp_path: Path) -> None:
+    mine = topic(tmp_path, PAGE, scope=Scope(javascript="render"))
+    with pytest.raises(ConfigurationError, match="many workers cannot render"):
+        connect_driver_features(mine, settings(FOCUSED_CLUSTER="redis://a.test"))
+
+
+def test_the_settings_of_rendering_have_the_renderers_own_defaults() -> None:
+    limits = RenderLimits()
+    known = all_settings()
+    names = {"TIMEOUT_S": "time_s", "REQUESTS": "requests", "MEMORY_MB": "memory_mb"}
+    for name, attribute in {**names, "PAGES": "pages"}.items():
+        assert known[f"FOCUSED_JAVASCRIPT_{name}"].default == getattr(limits, attribute)
+
+
+@pytest.fixture
+def two_features(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first holds something, and the second cannot be used."""
+    released: list[str] = []
+
+    def refuse(*_: object) -> DriverParts:
+        raise ConfigurationError("the second cannot be used")
+
+    def feature(connect: Any) -> SimpleNamespace:
+        return SimpleNamespace(is_on=lambda *_: True, connect=connect)
+
+    first = DriverParts(abandon=lambda: released.append("first"))
+    found = {"1": feature(lambda *_: first), "2": feature(refuse)}
+    monkeypatch.setattr(driver_features, "installed_driver_features", lambda: found)
+    return released
+
+
+def test_what_was_connected_is_released_when_another_cannot_be_used(
+    tmp_path: Path, two_features: list[str]
+) -> None:
+    with pytest.raises(ConfigurationError, match="the second"):
+        connect_driver_features(topic(tmp_path, PAGE), Settings())
+    assert two_features == ["first"]
+
+
+def test_parts_of_several_features_are_joined_in_their_order() -> None:
+    made: list[Any] = [SimpleNamespace(), SimpleNamespace()]
+    parts = [
+        DriverParts(authenticators=[made[0]], defaults={"A": 1}),
+        DriverParts(authenticators=[made[1]], defaults={"B": 2}),
+    ]
+    joined = join_driver_parts(parts)
+    assert list(joined.authenticators) == made
+    assert joined.defaults == {"A": 1, "B": 2}
+
+
+def test_a_missing_library_is_reported_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr(driver_features, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"FOCUSED_METRICS_PORT needs .*\[operations\]"):
+        require_library("prometheus_client", "FOCUSED_METRICS_PORT")
+
+
+def test_logins_are_off_in_a_replay(tmp_path: Path) -> None:
+    login = Login(("a.test",), "bearer", token="env:T")
+    mine = SimpleNamespace(login=(login,), scope=topic(tmp_path, PAGE).scope)
+    logins = installed_driver_features()["logins"]
+    assert logins.is_on(mine, settings())  # type: ignore[arg-type]
+    assert not logins.is_on(mine, settings(FOCUSED_REPLAY="127.0.0.1:1"))  # type: ignore[arg-type]
+
+
+OFF = {
+    "focused.scrapy_addon.command_executor",
+    "focused.scrapy_addon.cluster_worker",
+    "focused.scrapy_addon.form_login",
+    "focused.scrapy_addon.index_pipeline",
+    "focused.scrapy_addon.item_documents",
+    "focused.scrapy_addon.json_log",
+    "focused.scrapy_addon.login_gate",
+    "focused.scrapy_addon.login_secrets",
+    "focused.scrapy_addon.login_session",
+    "focused.scrapy_addon.metrics_server",
+    "focused.scrapy_addon.model_training",
+    "focused.scrapy_addon.page_rendering",
+    "focused.scrapy_addon.replay_handler",
+    "focused.scrapy_addon.spider_requests",
+    "focused.crawl.control_folder",
+    "focused.crawl.steering",
+    "focused.local_server",
+}
+OFF_PACKAGES = {"cluster", "corpus", "experiments", "recorded_web", "rendering", "reports"}
+OFF_PACKAGES |= {"revisit", "search"}
+
+
+def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
+    found = imported_modules.imported_modules()
+    assert found.pages == 2
+    assert OFF.isdisjoint(found.lines)
+    assert OFF_PACKAGES.isdisjoint(name.split(".")[1] for name in found.lines if "." in name)
+    assert set(found.heavy) <= {"aiohttp", "lxml", "numpy", "pyarrow"}
+    assert all(_exists(name) for name in OFF)
+
+
+def _exists(name: str) -> bool:
+    return imported_modules.path_of(name) is not None
