@@ -97,7 +97,9 @@ def assemble(
     )
 
     def make_downloader(crawler: Crawler) -> CrawlDownloader:
-        limit_robots_downloads(crawler)
+        used = crawler.settings["DOWNLOAD_HANDLERS"]
+        if any(used.get(scheme) is not handler for scheme in ("http", "https")):
+            limit_robots_downloads(crawler)  # of a project's own handlers
         return CrawlDownloader(
             crawler, topic, crawls, clock, access, pages, follow_links=follow_links
         )

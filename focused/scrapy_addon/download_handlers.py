@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import base64
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import lru_cache
+from ipaddress import ip_address
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote, urlsplit
 
-from scrapy.core.downloader.handlers._aiohttp import AiohttpDownloadHandler
+import aiohttp
+from scrapy import signals
+from scrapy.exceptions import DownloadCancelledError, StopDownload
 from scrapy.http import Headers, Request, Response
-from scrapy.utils._download_handlers import make_response
-from scrapy.utils.ssl import _make_ssl_context
+from scrapy.responsetypes import responsetypes
+from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
+from scrapy.utils.url import add_http_if_no_scheme
 
 from focused.scrapy_addon.http_client import HttpClient, TrackedResponse, head_of
+from focused.scrapy_addon.listened_signals import ListenedSignals
 from focused.scrapy_addon.outcomes import keep_exchange
 from focused.scrapy_addon.request_state import state_of, update_state
+from focused.web.robots.robots_file import MAX_ROBOTS_BYTES
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT_TIMEOUT_S = 180.0
+_STOPPED = "download_stopped"
+_PROXY_AUTHORIZATION = b"Proxy-Authorization"
+_parse_address = lru_cache(maxsize=10_000)(ip_address)
 
 
 class Authenticator(Protocol):
@@ -56,68 +74,186 @@ class TransferOptions:
     authenticators: Sequence[Authenticator] = ()
 
 
-class FocusedDownloadHandler(AiohttpDownloadHandler):
-    """Scrapy's aiohttp handler with the crawl's client and the checked address."""
+class FocusedDownloadHandler:
+    """Sends requests by the crawl's client to their checked addresses.
 
-    experimental = False
+    Settings and keys of ``request.meta`` have the effects that they have on Scrapy's handlers.
+    """
+
     lazy = True  # the client needs a running event loop
 
     def __init__(self, crawler: Crawler, options: TransferOptions | None = None) -> None:
-        # Skip the parent, which would open its own session.
-        super(AiohttpDownloadHandler, self).__init__(crawler)
         settings, self._options = crawler.settings, options or TransferOptions()
+        self._crawler = crawler
+        self._signals = ListenedSignals(crawler)
+        self._max_bytes = settings.getint("DOWNLOAD_MAXSIZE")
+        self._warn_bytes = settings.getint("DOWNLOAD_WARNSIZE")
+        self._fails_on_loss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        self._logs_tls = settings.getbool("DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING")
+        self._proxy_encoding = settings["HTTPPROXY_AUTH_ENCODING"]
+        local = settings["DOWNLOAD_BIND_ADDRESS"] or None
         self._client = HttpClient(
             _make_ssl_context(settings),
             one_per_address=self._options.one_per_address,
             max_concurrent=settings.getint("CONCURRENT_REQUESTS"),
-            local_address=self._bind_address,
+            local_address=(local, 0) if isinstance(local, str) else local,
         )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> FocusedDownloadHandler:
+        """Create with the default options."""
+        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response; keep the exchange for the archive, without credentials."""
-        update_state(request, exchange=None)
-        return await super().download_request(request)
+        """Return the response; keep the exchange for the archive, without credentials.
 
-    async def _read_response(self, response: Any, request: Request) -> Response:
-        """See Scrapy; does not read a long body that the crawl refuses."""
-        options, length = self._options, response.content_length
-        content_type = response.headers.get("Content-Type", "")
-        is_long = length is None or length > _SHORT_BYTES
-        if is_long and options.refuses(request, response.status, content_type):
-            response.close()  # it costs less to connect again
-            headers = self._extract_headers(response)
-            base = self._build_base_response_args(response, request, headers)
-            read = make_response(**base, flags=["download_stopped"])
-        else:
-            read = await super()._read_response(response, request)
+        Raises Scrapy's exceptions of downloads.
+        """
+        meta = request.meta
+        if state_of(request).exchange is not None:
+            update_state(request, exchange=None)
+        began_at = monotonic()
+        async with self._open(request, meta.get("download_timeout", _DEFAULT_TIMEOUT_S)) as raw:
+            meta["download_latency"] = monotonic() - began_at
+            headers = _headers_of(raw)
+            body, flags, stop = await self._read(raw, request, headers)
+        response = self._response(raw, request, headers, body, flags)
         had_cookies = False
-        for each in options.authenticators:
-            had_cookies |= each.take_cookies(request, read)
-        if options.keeps_exchanges:
-            keep_exchange(request, read, None if had_cookies else head_of(response))
-        return read
-
-    @asynccontextmanager
-    async def _make_request(
-        self, request: Request, timeout: float
-    ) -> AsyncIterator[TrackedResponse]:
-        headers = self._request_headers(request)
-        verify = False  # nobody in between shall see credentials
         for each in self._options.authenticators:
-            verify |= each.authenticate(request, headers)
-        opened = self._client.open(
+            had_cookies |= each.take_cookies(request, response)
+        if stop is not None and stop.fail:
+            stop.response = response
+            raise stop
+        if self._options.keeps_exchanges:
+            keep_exchange(request, response, None if had_cookies else head_of(raw))
+        return response
+
+    def _open(
+        self, request: Request, timeout_s: float
+    ) -> AbstractAsyncContextManager[TrackedResponse]:
+        """Send the request; yield the response after its head."""
+        headers, verify = request.headers, False
+        if self._options.authenticators:
+            headers = headers.copy()
+            for each in self._options.authenticators:
+                verify |= each.authenticate(request, headers)
+        return self._client.open(
             request.method,
             request.url,
-            headers.to_tuple_list(),
+            sent_headers(headers),
             address=state_of(request).checked_address,
-            timeout_s=timeout,
+            timeout_s=timeout_s,
             body=request.body or None,
-            proxy=self._extract_proxy_url_with_creds(request),
-            verify=verify,
+            proxy=self._proxy_of(request),
+            verify=verify,  # nobody in between shall see credentials
         )
-        async with opened as response:
-            yield response
+
+    async def _read(
+        self, raw: TrackedResponse, request: Request, headers: Headers
+    ) -> tuple[bytes, list[str], StopDownload | None]:
+        """Return the body as far as it is wanted, flags, and the exception that stopped it."""
+        meta, announced = request.meta, raw.content_length
+        max_bytes = meta.get("download_maxsize", self._max_bytes)
+        about = {"request": request, "spider": self._crawler.spider}
+        if self._is_refused(raw, request):
+            raw.close()  # it costs less to connect again
+            return b"", [_STOPPED], None
+        if announced and 0 < max_bytes < announced:
+            raise DownloadCancelledError(f"{request.url} has {announced} bytes, above {max_bytes}")
+        stop = self._signals.asks_to_stop(
+            signals.headers_received, headers=headers, body_length=announced, **about
+        )
+        if stop is not None:
+            raw.close()
+            return b"", [_STOPPED], stop
+        is_robots = state_of(request).robots_bytes is not None
+        pieces: list[bytes] = []
+        length = 0
+        try:
+            while piece := await raw.content.readany():
+                pieces.append(piece)
+                length += len(piece)
+                stop = self._signals.asks_to_stop(signals.bytes_received, data=piece, **about)
+                # One byte more shows that the last line may be incomplete.
+                if stop is not None or (is_robots and length > MAX_ROBOTS_BYTES):
+                    raw.close()
+                    return b"".join(pieces), [_STOPPED], stop
+                if 0 < max_bytes < length:
+                    raise DownloadCancelledError(f"{request.url} has more than {max_bytes} bytes")
+        except aiohttp.ClientPayloadError:
+            if meta.get("download_fail_on_dataloss", self._fails_on_loss):
+                raise
+            return b"".join(pieces), ["dataloss"], None
+        if 0 < meta.get("download_warnsize", self._warn_bytes) < length:
+            logger.warning("%s has %d bytes", request.url, length)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces), [], None
+
+    def _is_refused(self, raw: TrackedResponse, request: Request) -> bool:
+        length = raw.content_length
+        return (length is None or length > _SHORT_BYTES) and self._options.refuses(
+            request, raw.status, raw.headers.get("Content-Type", "")
+        )
+
+    def _response(
+        self,
+        raw: TrackedResponse,
+        request: Request,
+        headers: Headers,
+        body: bytes,
+        flags: list[str],
+    ) -> Response:
+        tls = raw.ssl_object
+        if tls is not None and self._logs_tls:
+            _log_sslobj_debug_info(tls)
+        kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
+        version = "1.1" if raw.version is None else "{}.{}".format(*raw.version)
+        return kind(
+            url=request.url,
+            status=raw.status,
+            headers=headers,
+            body=body,
+            flags=flags,
+            certificate=None if tls is None else tls.getpeercert(binary_form=True),
+            ip_address=None if raw.peer is None else _parse_address(raw.peer),
+            protocol=f"HTTP/{version}",
+        )
+
+    def _proxy_of(self, request: Request) -> str | None:
+        """Return the URL of the request's proxy, with the credentials of its header."""
+        if not request.meta.get("proxy"):
+            return None
+        proxy = add_http_if_no_scheme(request.meta["proxy"])
+        credentials = request.headers.get(_PROXY_AUTHORIZATION)
+        if credentials is None:
+            return proxy
+        scheme, token = credentials.decode("ascii").split(" ", 1)
+        if scheme != "Basic":
+            raise ValueError(f"expected Basic in Proxy-Authorization, got {scheme}")
+        user, password = base64.b64decode(token).decode(self._proxy_encoding).split(":", 1)
+        parts = urlsplit(proxy)
+        netloc = f"{quote(user)}:{quote(password)}@{parts.netloc}"
+        return parts._replace(netloc=netloc).geturl()
 
     async def close(self) -> None:
         """Close the client's connections."""
         await self._client.close()
+
+
+def sent_headers(headers: Headers) -> list[tuple[str, str]]:
+    """Return the headers to send: all but those for a proxy."""
+    return [
+        (name.decode("latin-1"), value.decode(headers.encoding))
+        for name, values in dict.items(headers)
+        if name != _PROXY_AUTHORIZATION
+        for value in values
+    ]
+
+
+def _headers_of(raw: TrackedResponse) -> Headers:
+    # Its keys are title-case bytes, its values lists of bytes: half a microsecond a header.
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in raw.raw_headers:
+        values.setdefault(name.title(), []).append(value)
+    headers = Headers()
+    dict.update(headers, values)
+    return headers

@@ -25,6 +25,7 @@ from focused.crawl import ROBOTS
 from focused.crawl.leases import DirectRequest
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.listened_signals import ListenedSignals
 from focused.scrapy_addon.middlewares.relevance_middleware import (
     CallbackPages,
     PageRelevance,
@@ -85,6 +86,7 @@ class CrawlDownloader(Downloader):
     ) -> None:
         """With ``follow_links`` the spider's ``wants_page`` chooses what it receives."""
         super().__init__(crawler)
+        self.signals = ListenedSignals(crawler)  # of each download
         self._topic = topic
         self._crawls = crawls
         self._clock = clock

@@ -25,7 +25,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
-from scrapy.core.downloader.handlers._aiohttp import _ClientResponse
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadConnectionRefusedError,
@@ -61,14 +60,20 @@ _AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _address: ContextVar[str | None] = ContextVar("focused_address", default=None)
 
 
-class TrackedResponse(_ClientResponse):
+class TrackedResponse(aiohttp.ClientResponse):
     """A response that keeps its transport, which aiohttp releases after the last byte."""
 
     transport: asyncio.Transport | None = None
+    peer: str | None = None
+    """The address that sent it."""
+    ssl_object: ssl.SSLObject | None = None
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         """See aiohttp."""
         self.transport = connection.transport
+        if self.transport is not None:
+            self.peer = self.transport.get_extra_info("peername")[0]
+            self.ssl_object = self.transport.get_extra_info("ssl_object")
         return await super().start(connection)
 
 

@@ -117,7 +117,8 @@ def keep_exchange(request: Request, response: Response, head: bytes | None) -> N
     headers were removed.
     """
     is_cut = "download_stopped" in response.flags
-    truncated = ("length" if state_of(request).robots_bytes else "unspecified") if is_cut else ""
+    is_robots = state_of(request).robots_bytes is not None
+    truncated = ("length" if is_robots else "unspecified") if is_cut else ""
     if head is None:
         head = format_http_head(status_line(response.status), _header_pairs(response.headers))
     exchange = HttpExchange(_request_head(request), head, response.body, truncated)
@@ -142,7 +143,7 @@ def conditional_headers_of(request: Request) -> list[tuple[str, str]]:
 def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
-        for name, values in headers.items()
+        for name, values in dict.items(headers)
         for value in values
     ]
 
@@ -165,7 +166,8 @@ def outcome_from_scrapy_response(
 
     ``real_s`` returns the real seconds that pass during seconds of the crawl's clock.
     """
-    headers = join_headers({name.lower(): values for name, values in response.headers.items()})
+    # The dictionary's own items: those of Headers normalise each name again.
+    headers = join_headers({name.lower(): each for name, each in dict.items(response.headers)})
     outcome = outcome_from_response(
         response.status,
         headers,

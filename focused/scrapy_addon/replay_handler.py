@@ -16,7 +16,11 @@ from scrapy.exceptions import CannotResolveHostError, NotConfigured
 from scrapy.http import Request, Response
 
 from focused.recorded_web.replay_faults import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
-from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
+from focused.scrapy_addon.download_handlers import (
+    FocusedDownloadHandler,
+    TransferOptions,
+    sent_headers,
+)
 from focused.scrapy_addon.http_client import TrackedResponse
 from focused.scrapy_addon.name_resolver import NoSuchHostError
 from focused.scrapy_addon.replay_settings import REPLAY_SETTING, check_replay_address
@@ -43,19 +47,17 @@ class ReplayDownloadHandler(FocusedDownloadHandler):
         return response
 
     @asynccontextmanager
-    async def _make_request(
-        self, request: Request, timeout: float
-    ) -> AsyncIterator[TrackedResponse]:
+    async def _open(self, request: Request, timeout_s: float) -> AsyncIterator[TrackedResponse]:
         scheme, netloc, target = _split_url(request.url)
-        headers = self._request_headers(request)
+        headers = request.headers.copy()
         headers.setdefault("Host", netloc.rpartition("@")[2])
         headers[SCHEME_HEADER] = scheme
         opened = self._client.open(
             request.method,
             f"http://{self._server}{target}",
-            headers.to_tuple_list(),
+            sent_headers(headers),
             address=None,
-            timeout_s=timeout,
+            timeout_s=timeout_s,
             body=request.body or None,
         )
         async with opened as response:
