@@ -6,11 +6,18 @@
     ├── ConfigurationError      fix the topic file or setting that the message names
     ├── TrainingError           fix the samples: too few, one class only, none readable
     ├── ModelError              train again: the model is missing, damaged, foreign or too new
+    │   └── ModelLockedError    wait: another process trains the model
     ├── RecordedWebError        build or import the recorded web again
     ├── LabelError              fix the label file, or end the other session
     ├── ComparisonError         name another comparison, or compare again
-    └── StateError              the crawl folder is damaged, foreign or in use
-        └── StateFormatError    it was written by a version with another format
+    ├── StateError              the crawl folder is damaged, foreign or in use
+    │   └── StateFormatError    it was written by a version with another format
+    ├── SearchError             build the search index again
+    ├── ExtractionError         name a crawl with pages that can be extracted
+    ├── MissingExtraError       install the extra that the message names
+    ├── CoordinationError       start the coordinator of the workers, or mend its address
+    ├── ExchangeError           the same, for the messages between partitions
+    └── StorageError            make the shared storage readable and writable
 
 A failure of a single page is not an exception: it is a :class:`focused.web.page.Failed`,
 which is counted and reported and never stops a crawl. Every message says what is wrong,

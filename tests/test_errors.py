@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.errors import ConfigurationError, escape_control_characters
+from focused import errors
+from focused.errors import ConfigurationError, FocusedError, escape_control_characters
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,9 @@ def test_nothing_that_steers_a_terminal_is_left(text):
 
 def test_an_error_shows_the_controls_in_its_message():
     assert str(ConfigurationError("key \x1b[2J: wrong")) == r"key \x1b[2J: wrong"
+
+
+def test_the_tree_of_errors_is_documented_whole():
+    defined = [each for each in vars(errors).values() if isinstance(each, type)]
+    names = {each.__name__ for each in defined if issubclass(each, FocusedError)}
+    assert not {name for name in names if f" {name} " not in errors.__doc__}

@@ -1,7 +1,7 @@
 """Check a state folder for damage without writing to it.
 
-Checks LMDB's pages (:mod:`focused.storage.lmdb_check`), the checksum of each row, and whether the
-tables agree with each other. It doesn't use LMDB, which may crash the process on a damaged page.
+Checks whether LMDB can read its tables (:mod:`focused.storage.lmdb_check`), the checksum of each
+row, and whether the tables agree with each other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from focused.frontier.link_table import SEEN_BYTES, decode_link
 from focused.frontier.queued_link import NUMBER_BYTES
 from focused.storage import environment
 from focused.storage.journal import decode_batches
-from focused.storage.lmdb_check import LmdbFileCheck, Rows
+from focused.storage.lmdb_check import LIST_OF_TABLES, check_tables
 from focused.storage.rows import checksum_seed, verify_checksum
 from focused.storage.state_store import FORMAT_VERSION
 from focused.storage.tables import put_entries
@@ -44,7 +44,6 @@ _FRONTIER_TABLES = (
     "robots",
     "links",
 )
-_FRONTIER_TABLE_SET = frozenset(_FRONTIER_TABLES)
 _HOST_TABLES = frozenset({"hosts", "queue", "seen", "leased", "robots"})
 
 
@@ -62,7 +61,7 @@ def check_state(
 ) -> StateReport:
     """Check the state in ``folder``; call ``take`` with table, key and value of each sound row.
 
-    Rows of the journal come last. ``progress`` takes pages done and in total. Raises StateError
+    Rows of the journal come last. ``progress`` takes rows read and in total. Raises StateError
     when there is no state, when it has another format, or while a crawl runs on it.
     """
     environment.require_state(folder)
@@ -84,14 +83,16 @@ class _StateCheck:
 
     def run(self, progress: Progress) -> StateReport:
         report = self._report
-        pages = LmdbFileCheck(environment.data_file(self._folder), environment.MAP_SIZE_BYTES)
-        found = pages.read(self._rows, _FRONTIER_TABLES, progress)
-        report.damaged += [f"{environment.data_file(self._folder)}: {each}" for each in found]
-        self._damaged_tables |= {each.table for each in found}
+        found = check_tables(self._folder, progress)
+        file = environment.data_file(self._folder)
+        report.damaged += [f"{file}: {table}: {why}" for table, why in found.damaged.items()]
+        self._damaged_tables |= set(found.damaged)
+        if LIST_OF_TABLES not in found.damaged:
+            self._read(list(found.readable))
         if not report.rows and not report.damaged:
             environment.compare_identity(None, self._folder, {})
         # Tables with missing rows, which are reported already, cannot agree.
-        if not any(not table or table in _FRONTIER_TABLE_SET for table in self._damaged_tables):
+        if not self._damaged_tables & {LIST_OF_TABLES, *_FRONTIER_TABLES}:
             for reason in self._frontier.disagreements(int(self._meta.get("found", 0))):
                 self._bad(reason)
         self._check_journal()
@@ -100,11 +101,18 @@ class _StateCheck:
     def _bad(self, reason: str) -> None:
         self._report.damaged.append(f"{self._folder}: {reason}")
 
-    def _rows(self, table: str, rows: Rows) -> None:
+    def _read(self, tables: Sequence[str]) -> None:
+        env = environment.open_environment(self._folder, durable=True, read_only=True, lock=False)
+        with env, env.begin() as txn:
+            dbs = environment.open_databases(env, txn)
+            for table in dict.fromkeys([*filter(tables.__contains__, _FRONTIER_TABLES), *tables]):
+                self._rows(table, txn.cursor(db=dbs[table]))
+
+    def _rows(self, table: str, rows: Iterable[tuple[bytes, bytes]]) -> None:
         seed = checksum_seed(table)
-        self._report.rows[table] += len(rows)
         take_frontier = self._frontier.readers.get(table)
         for key, stored in rows:
+            self._report.rows[table] += 1
             if table == "meta" and key == environment.IDENTITY:
                 self._check_identity(stored)
             value = verify_checksum(seed, key, stored)

@@ -1,9 +1,8 @@
 """Decode a response: media type, character encoding, and markup that a parser handles in linear
 time.
 
-Encodings have the names of the `Encoding Standard <https:
-
-encoding.spec.whatwg.org/>`_ in lower case. Nothing here raises for any bytes.
+Encodings have the names of the `Encoding Standard <https://encoding.spec.whatwg.org/>`_ in lower
+case. Nothing here raises for any bytes.
 """
 
 from __future__ import annotations

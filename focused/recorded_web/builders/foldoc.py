@@ -1,8 +1,7 @@
 """Build FOLDOC, the Free On-line Dictionary of Computing, as a web of small pages.
 
-From Debian's ``dict-foldoc``: one page for each entry under ``http:
-
-foldoc.org/Entry+Name``, cross references ``{like this}`` as links, a home page and contents pages
+From Debian's ``dict-foldoc``: one page for each entry under ``http://foldoc.org/Entry+Name``,
+cross references ``{like this}`` as links, a home page and contents pages
 by first letter. The subject tags of an entry (``<networking, standard>``) are removed from the page
 and become its labels, ``Top/Computers/Networking`` and ``Top/Computers/Standard``.
 

@@ -1,10 +1,9 @@
 """Build WordNet, a dictionary of word senses, as a web of small pages.
 
-From Debian's ``wordnet-base``: one page for each synset under ``http:
-
-wordnet.princeton.edu/noun/jury-08395465``, with its words as title, its gloss as text, and its
-pointers (kinds, parts, members, opposites ...) as lists of links. Topic domains (``;c`` pointers)
-are removed from the page, like ``(law)`` before its gloss, and become its labels,
+From Debian's ``wordnet-base``: one page for each synset under
+``http://wordnet.princeton.edu/noun/jury-08395465``, with its words as title, its gloss as text,
+and its pointers (kinds, parts, members, opposites ...) as lists of links. Topic domains (``;c``
+pointers) are removed from the page, like ``(law)`` before its gloss, and become its labels,
 ``Top/Domains/Law``. A domain belongs to the domains that it is a kind of. Kinds of a term inherit
 its domain unless they have their own (Magnini and Cavaglia 2000).
 

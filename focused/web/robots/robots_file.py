@@ -6,9 +6,8 @@ in place of the colon, versions after a product token, fragments of a byte order
 Paths are compared in one spelling of their octets. Escapes of unreserved characters and of
 delimiters that mean the same escaped or not (``;`` and ``%3B``) are decoded; everything else is
 percent-encoded. An escaped slash or question mark in the path is not a delimiter; in the query it
-is the same, as in the RFC's example ``?baz=https:
-
-foo.bar``. Octets are never interpreted as characters: ``%E9`` and ``%E8`` are two paths.
+is the same, as in the RFC's example ``?baz=https://foo.bar``. Octets are never interpreted as
+characters: ``%E9`` and ``%E8`` are two paths.
 """
 
 from __future__ import annotations

@@ -159,10 +159,9 @@ _decode_file = msgspec.msgpack.Decoder(RobotsFile).decode
 def product_token(user_agent: str) -> str:
     """Return the product token of a user agent (section 2.2.1).
 
-    ``"FocusedBot/0.1 (+https:
-
-    example.org/bot)"`` gives ``"FocusedBot"``. If the agent begins with a browser's name, it is the
-    name after "compatible", else the last product that is not a browser.
+    ``"FocusedBot/0.1 (+https://example.org/bot)"`` gives ``"FocusedBot"``. If the agent begins with
+    a browser's name, it is the name after "compatible", else the last product that is not a
+    browser.
     """
     compatible = _COMPATIBLE.search(user_agent)
     if compatible:
