@@ -42,6 +42,7 @@ from scrapy.cmdline import execute
 execute()
 """
 OF_EACH = 3
+COPIES = ("mirror", "near")
 HOSTS = 200
 TROUBLED_NAMES: Mapping[str, str] = {
     "no-name": "no-such-host",
@@ -161,12 +162,20 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
 
 
 def topic_of(folder: Path, served: HostileHosts) -> Path:
-    """Half of the hosts are seeds; a page links to the rest."""
-    fronts = [front_page(host, served.port) for host in (*GOOD, *HOSTILE)]
+    """Half of the hosts are seeds; a page links to the rest.
+
+    Of copies all are seeds: a trusted site would take over from another, if that came first.
+    """
+    hosts = (*GOOD, *HOSTILE)
+    seeds = [
+        front_page(host, served.port)
+        for place, host in enumerate(hosts)
+        if place % 2 == 0 or kind_of(host) in COPIES
+    ]
     return write_topic(
         folder,
         served.url(HUB),
-        *fronts[::2],
+        *seeds,
         delay_s=0.01,
         timeout_s=3.0,
         politeness="max_tries = 2\nsuspend_s = 0\nconcurrency = 64\nfetch_time_factor = 0\n",
