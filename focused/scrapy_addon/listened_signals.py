@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pydispatch.dispatcher import (  # type: ignore[import-untyped]  # used by Scrapy's signals
-    Any as AnySignal,
+    Any as AnyOf,
 )
-from pydispatch.dispatcher import getReceivers
+from pydispatch.dispatcher import connections
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 from scrapy.signalmanager import SignalManager
@@ -22,10 +22,11 @@ class ListenedSignals(SignalManager):
 
     def send_catch_log(self, signal: Any, **values: Any) -> list[tuple[Any, Any]]:
         """See Scrapy."""
-        pairs = ((self.sender, signal), (AnySignal, signal), (self.sender, AnySignal))
-        if not any(getReceivers(*each) for each in (*pairs, (AnySignal, AnySignal))):
-            return []
-        return super().send_catch_log(signal, **values)
+        for sender in (self.sender, AnyOf):
+            listened = connections.get(id(sender), ())
+            if signal in listened or AnyOf in listened:
+                return super().send_catch_log(signal, **values)
+        return []
 
     def asks_to_stop(self, signal: Any, **values: Any) -> StopDownload | None:
         """Send a signal; return the exception of a listener that stops the download."""

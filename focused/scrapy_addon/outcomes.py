@@ -134,10 +134,8 @@ def _request_head(request: Request) -> bytes:
     )
 
 
-def conditional_headers_of(request: Request) -> list[tuple[str, str]]:
-    """Return the request's headers that make it conditional."""
-    found = ((name, request.headers.get(name)) for name in CONDITIONAL_HEADERS)
-    return [(name, value.decode("latin-1")) for name, value in found if value is not None]
+def _is_conditional(request: Request) -> bool:
+    return any(name in request.headers for name in CONDITIONAL_HEADERS)
 
 
 def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
@@ -175,7 +173,7 @@ def outcome_from_scrapy_response(
         response.body,
         _elapsed_s(request, now, real_s),
         now,
-        conditional=bool(conditional_headers_of(request)),
+        conditional=_is_conditional(request),
     )
     outcome = with_exchange(request, outcome)
     # The address would be the proxy's.

@@ -193,7 +193,7 @@ class FocusedScheduler(BaseScheduler):
             request, is_plain = robots_request(fetch.url), True
         elif fetch.link.payload is None:
             request, is_plain = (
-                Request(fetch.url, headers=dict(fetch.headers), dont_filter=True),
+                Request(fetch.url, headers=dict(fetch.headers) or None, dont_filter=True),
                 True,
             )
         else:

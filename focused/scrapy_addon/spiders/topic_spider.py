@@ -142,8 +142,11 @@ def _skip_unused_components(settings: BaseSettings) -> None:
     """
     settings.set("SPIDER_MIDDLEWARES_BASE", {}, priority="spider")
     settings.set("DOWNLOADER_STATS", False, priority="spider")
+    unused = _UNUSED_MIDDLEWARES
+    if not settings["HTTPAUTH_USER"] and not settings["HTTPAUTH_PASS"]:
+        unused |= {"scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware"}
     stock = settings["DOWNLOADER_MIDDLEWARES_BASE"]
-    kept = {name: order for name, order in stock.items() if name not in _UNUSED_MIDDLEWARES}
+    kept = {name: order for name, order in stock.items() if name not in unused}
     settings.set("DOWNLOADER_MIDDLEWARES_BASE", kept, priority="spider")
 
 
