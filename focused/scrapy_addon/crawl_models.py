@@ -88,7 +88,8 @@ def training_urls(topic: Topic) -> frozenset[str]:
 
 
 def _labelled_urls(topic: Topic) -> list[str | None]:
-    if topic.training.labels is None:
+    path = topic.training.labels
+    if path is None or not path.exists():
         return []
     from focused.labels.label_file import load_topic_labels, training_labels  # only with labels
 

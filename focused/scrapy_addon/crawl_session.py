@@ -18,7 +18,7 @@ from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
 from focused.scrapy_addon.state_folder import format_error, no_pages_message, open_state
-from focused.scrapy_addon.statistics import CrawlProfile, hosts_of
+from focused.scrapy_addon.statistics import CrawlProfile, feature_tables, hosts_of
 from focused.topic import Topic, topic_to_json
 from focused.web.warc_writer import WarcRecordBuilder
 
@@ -119,7 +119,7 @@ class CrawlSession:
 
     def _write_results(self, group: CrawlGroup) -> None:
         crawls = tuple(group.crawls)
-        hosts = hosts_of(crawls)  # while the frontier is open
+        hosts, tables = hosts_of(crawls), feature_tables(crawls)  # while the frontier is open
         counters = group.counters
         if self.follow_links and crawls and not hosts["frontier"] and not counters.fetched:
             self.status.report_error(no_pages_message(self.topic, counters))
@@ -130,8 +130,8 @@ class CrawlSession:
             "ended_at": self.clock(),
             "end_reason": self.status.end_reason,
         }
-        self._statistics.publish_last(stats)
-        write_json_atomically(self.topic.output.folder / "stats.json", stats)
+        self._statistics.publish_last(stats, tables)
+        write_json_atomically(self.topic.output.folder / "stats.json", stats | tables)
 
 
 def single_crawl(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from itertools import chain, islice
 from typing import Any
 
@@ -116,16 +116,14 @@ def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
         "hosts_in_back_off": sum(count_hosts_backing_off(each.hosts) for each in frontiers),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
         "mirrors": dict(islice(mirrors, _MIRRORS_LISTED)),
-        **_join_tables(crawl.feature_statistics() for crawl in crawls),
     }
 
 
-def _join_tables(
-    statistics: Iterable[Mapping[str, Mapping[str, Any]]],
-) -> dict[str, dict[str, Any]]:
+def feature_tables(crawls: Sequence[Crawl]) -> dict[str, dict[str, Any]]:
+    """Return the tables of the crawls' features, by key."""
     joined: dict[str, dict[str, Any]] = {}
-    for tables in statistics:
-        for key, table in tables.items():
+    for crawl in crawls:
+        for key, table in crawl.feature_statistics().items():
             joined.setdefault(key, {}).update(table)
     return joined
 
@@ -137,7 +135,7 @@ def publish(stats: StatsCollector, values: Mapping[str, Any]) -> None:
         for count in ("pages", "links"):
             by_kind = values.setdefault(f"traps/{line['kind']}", {})
             by_kind[count] = by_kind.get(count, 0) + line[count]
-    for name in ("long_crawl_delays", "mirrors", "javascript_hosts"):
+    for name in ("long_crawl_delays", "mirrors"):
         if name in values:
             values[name] = len(values[name])
     for name, value in _flat(values):
@@ -190,9 +188,9 @@ class StatisticsPublisher:
             "profile": self._profile.as_json(counters.fetched, self._pool),
         }
 
-    def publish_last(self, values: Mapping[str, Any]) -> None:
-        """Copy the final statistics."""
-        publish(self._stats(), values)
+    def publish_last(self, values: Mapping[str, Any], tables: Mapping[str, Sized]) -> None:
+        """Copy the final statistics, and the number of entries of features' tables."""
+        publish(self._stats(), {**values, **{name: len(each) for name, each in tables.items()}})
 
     def read(self) -> dict[str, Any]:
         """Return the crawl's values in Scrapy's statistics, by their names in ``stats.json``."""

@@ -1,4 +1,4 @@
-"""Direct fetches, and signal handlers that still receive each page."""
+"""The one way of all requests: who takes part sees each, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from fastwarc.warc import ArchiveIterator
 from tests.support.crawling import Finished, write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
-from tests.support.recorded_web import html
+from tests.support.own_project import crawl_own, write_project
+from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.warm import crawl_warm
 
 HOST = "a.test"
@@ -46,17 +47,19 @@ def crawled(folder: Path, **settings: Any) -> Finished:
         {"EXTENSIONS": json.dumps({f"{ONLOOKERS}.Bytes": 1})},
     ],
 )
-def test_whoever_looks_on_hears_of_every_page(tmp_path: Path, setting: dict[str, str]) -> None:
+def test_middlewares_and_signal_handlers_see_each_page(
+    tmp_path: Path, setting: dict[str, str]
+) -> None:
     file = tmp_path / "heard.txt"
     crawled(tmp_path, ONLOOKER_FILE=file, **setting)
     assert {"/", *PATHS} <= set(file.read_text().split())
 
 
-def test_the_items_of_a_harvest_are_the_same_on_both_ways(tmp_path: Path) -> None:
+def test_items_are_the_same_with_a_middleware_of_the_project(tmp_path: Path) -> None:
     items = []
     for way, setting in {
-        "straight": {},
-        "long": {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})},
+        "alone": {},
+        "with": {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})},
     }.items():
         folder = tmp_path / way
         folder.mkdir()
@@ -71,9 +74,10 @@ def test_the_items_of_a_harvest_are_the_same_on_both_ways(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "setting",
     [
-        pytest.param({}, id="straight"),
+        pytest.param({}, id="alone"),
         pytest.param(
-            {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})}, id="long"
+            {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})},
+            id="with-a-middleware",
         ),
     ],
 )
@@ -121,3 +125,35 @@ def test_the_warc_has_what_was_sent_and_what_came(tmp_path: Path, setting: dict[
     assert asked.startswith(b"GET / HTTP/1.1\r\nHost: a.test:")
     assert b"\r\nUser-Agent: FocusedTest" in asked
     assert b"\r\nAccept-Encoding: gzip" in asked
+
+
+SPIDER = """
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
+
+class Mine(TopicSpider):
+    name = "mine"
+
+    @staticmethod
+    def wants_page(settled):
+        return settled.link.url.endswith("whales-1")
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+def test_a_spider_receives_the_pages_that_it_wants_whatever_is_logged(
+    tmp_path: Path, level: str
+) -> None:
+    project = write_project(
+        tmp_path, SPIDER, "http://a.test/", settings={"FOCUSED_LOG_LEVEL": level}
+    )
+    web = MemoryWeb(*(page(f"http://a.test{path}", html(path, *PATHS)) for path in ("/", *PATHS)))
+    with served(web) as site:
+        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
+    assert done.status == 0, done.output
+    assert done.stats["fetched"] == 1 + len(PATHS)
+    assert [item["url"] for item in done.items] == ["http://a.test/whales-1"]
+    log = (project / "out" / "crawl.log").read_text()
+    assert ("Crawled (200) <GET http://a.test/whales-2>" in log) == (level == "DEBUG")
