@@ -168,7 +168,7 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
         "DOWNLOAD_TIMEOUT": politeness.timeout_s,
         "DOWNLOAD_MAXSIZE": topic.scope.max_page_bytes,
         "DOWNLOAD_WARNSIZE": 0,
-        "ROBOTSTXT_OBEY": False,  # RobotsMiddleware obeys it by RFC 9309
+        "ROBOTSTXT_OBEY": False,  # the downloader obeys it by RFC 9309
         "AUTOTHROTTLE_ENABLED": False,
         # Do not listen on ports by default.
         "TELNETCONSOLE_ENABLED": False,

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from scrapy.http import Response, TextResponse
 
-from focused.scrapy_addon.login_session import LoginSession
-from focused.scrapy_addon.request_state import META_KEY, RequestState
+from focused.scrapy_addon.login_session import LOGIN, LOGIN_KEY, LoginSession
 from focused.web.urls import normalize_url
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _request(url: str) -> Request:
 
 def _meta() -> dict[str, object]:
     return {
-        META_KEY: RequestState(is_login=True),
+        LOGIN_KEY: LOGIN,
         "dont_merge_cookies": True,
         "dont_cache": True,
         "handle_httpstatus_all": True,

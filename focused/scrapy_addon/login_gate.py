@@ -19,6 +19,7 @@ from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
 from focused.scrapy_addon.login_session import (
+    LOGIN_KEY,
     AfterResponse,
     LoginSession,
     LoginSessions,
@@ -31,7 +32,6 @@ from focused.scrapy_addon.outcomes import (
     RobotsDeniedError,
     outcome_from_scrapy_response,
 )
-from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class LoginGate:
             await self._runner.start(login)
         if not login.is_ready:
             raise LoginFailedError(f"the login at {login.name} failed: {login.error}")
-        update_state(request, login_number=login.number)
+        request.meta[LOGIN_KEY] = login.number
 
     def _hold_back(self, request: Request) -> None:
         """Let the frontier offer the request's host again only after a moment."""
@@ -89,7 +89,7 @@ class LoginGate:
 
     def after(self, request: Request, response: Response, *, is_leased: bool) -> None:
         """Refuse a response whose session had ended."""
-        login, number = self._logins.of_page(request), state_of(request).login_number
+        login, number = self._logins.of_page(request), request.meta.get(LOGIN_KEY)
         if login is None or not number:
             return
         step = login.after_response(request.url, number, login.expiry_sign(response))

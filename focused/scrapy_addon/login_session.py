@@ -27,13 +27,17 @@ from scrapy.settings import BaseSettings
 
 from focused.errors import ConfigurationError, escape_control_characters, missing_extra
 from focused.scrapy_addon.login_secrets import Credentials, resolve_credentials
-from focused.scrapy_addon.request_state import state_of
 from focused.scrapy_addon.robots_request import is_robots_request
 from focused.topic import Topic
 from focused.topic.login import Login
 from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
+
+LOGIN_KEY = "focused_login"
+"""Key of ``request.meta``: the login whose session a request belongs to, counted from 1."""
+LOGIN = "login"
+"""Its value for the requests of a login itself."""
 
 _REDIRECT_SIGN = "redirect to the login page"
 _TEXT_SIGN = "the text of expired_text"
@@ -222,7 +226,7 @@ class LoginSessions:
 
     def of_page(self, request: Request) -> LoginSession | None:
         """Return the session of a request that needs one; None for the login itself."""
-        return None if state_of(request).is_login else self.of_request(request)
+        return None if request.meta.get(LOGIN_KEY) == LOGIN else self.of_request(request)
 
 
 def remove_cookies(response: Response) -> None:

@@ -56,11 +56,6 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     robots_bytes: int | None = None
     """How many bytes of a robots.txt were received; None for other requests."""
 
-    is_login: bool = False
-    """Whether the request is part of a login."""
-    login_number: int = 0
-    """The login whose session the request belongs to, counted from 1; 0: none."""
-
     found_on: SettledFetch | None = None
     """The page that the spider found the URL on."""
     found_as: Any = None

@@ -24,6 +24,8 @@ from focused.scrapy_addon.driver_features import (
 from focused.scrapy_addon.features import javascript
 from focused.topic import Scope
 from focused.topic.login import Login
+from tests.support.own_project import crawl_own, write_project
+from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.simulated import topic
 
 SHIPPED = Path(javascript.__file__).parent
@@ -172,3 +174,70 @@ def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
 
 def _exists(name: str) -> bool:
     return imported_modules.path_of(name) is not None
+
+
+PRINTED = """
+from scrapy import signals
+
+from focused.scrapy_addon.driver_features import Component, DriverParts
+from focused.scrapy_addon.setting import Setting, SettingType
+
+SETTINGS = (Setting("FOCUSED_PRINTED", SettingType.FLAG, False, "Print the pages."),)
+
+
+class Printer:
+    def __init__(self, driver):
+        self.driver = driver
+        driver.crawler.signals.connect(self.closed, signals.spider_closed)
+
+    def closed(self):
+        print("printed", self.driver.topic.name, self.driver.crawls.was_opened)
+
+
+class Judge:
+    async def process(self, lease, fetched, parsed, parse):
+        print("judged", fetched.url)
+        return fetched, parsed
+
+
+def check(settings):
+    pass
+
+
+def is_on(topic, settings):
+    return settings.getbool("FOCUSED_PRINTED")
+
+
+def connect(topic, settings):
+    return DriverParts(
+        components=[Component("EXTENSIONS", "Printer", 500, Printer)],
+        page_stages=[lambda driver: Judge()],
+    )
+"""
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_package_adds_a_feature_that_a_setting_switches_on(tmp_path: Path, is_on: bool) -> None:
+    project = write_project(tmp_path, SPIDER, PAGE, settings={"FOCUSED_PRINTED": is_on})
+    (project / "printed_driver.py").write_text(PRINTED)
+    info = project / "printed-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: printed\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[focused.scrapy_features]\nprinted = printed_driver\n")
+    with served(MemoryWeb(page(PAGE, html("Start")))) as site:
+        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
+    assert done.status == 0, done.output
+    assert ("printed whales True" in done.output) is is_on
+    assert (f"judged {PAGE}" in done.output) is is_on
+
+
+SPIDER = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+    start_urls = ["http://a.test/"]
+
+    def parse(self, response):
+        pass
+"""
