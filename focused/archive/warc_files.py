@@ -18,7 +18,6 @@ from focused.atomic_file import fsync_folder
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.topic import Topic, WarcMode
-from focused.web.warc_reader import read_original_record
 from focused.web.warc_writer import (
     SERVER_NOT_MODIFIED,
     OriginalRecord,
@@ -198,14 +197,14 @@ class WarcFiles:
         if row is None:
             return None
         number, offset = unpack(row)
-        found = read_original_record(self._folder / warc_file_name(number, self._prefix), offset)
+        found = _read_original(self._folder / warc_file_name(number, self._prefix), offset)
         if found is None or found[1] != format_digest(capture.digest):
             return None
         return found[0]
 
     def _confirmed(self, version: WarcPosition) -> OriginalRecord | None:
         """The record at a position, or None if it was moved away."""
-        found = read_original_record(self._folder / version.file, version.offset)
+        found = _read_original(self._folder / version.file, version.offset)
         return None if found is None else found[0]
 
     def _remember(self, capture: WarcCapture, offset: int) -> None:
@@ -228,3 +227,9 @@ def _file_number(name: str, prefix: str) -> int:
     """The number in a file name; 0 for other names."""
     numbered = re.fullmatch(rf"{re.escape(prefix)}-(\d{{5,}})\.warc\.gz", name)
     return int(numbered[1]) if numbered else 0
+
+
+def _read_original(path: Path, offset: int) -> tuple[OriginalRecord, str] | None:
+    from focused.web.warc_reader import read_original_record  # needed once a payload repeats
+
+    return read_original_record(path, offset)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from focused.directory.categories import is_in_category
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
-from focused.directory.dmoz import read_dmoz_content, symbolic_links
-from focused.directory.package_index import read_package_index
 from focused.directory.sample_files import (
     DECOMPRESSION_ERRORS,
     open_sample_file,
@@ -87,10 +85,22 @@ def _reader_by_name(path: Path) -> SampleReader | None:
     if name.endswith((".jsonl", ".ndjson")):
         return _without_skipping(read_json_lines)
     if name.endswith((".rdf.u8", ".rdf")):
-        return _read_nothing if _is_structure_dump(path) else read_dmoz_content
+        return _read_nothing if _is_structure_dump(path) else _read_dmoz
     if name == "packages" or name.endswith("_packages"):
-        return read_package_index
+        return _read_package_index
     return None
+
+
+def _read_dmoz(path: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    from focused.directory.dmoz import read_dmoz_content  # most directories are no dumps
+
+    return read_dmoz_content(path, skipped)
+
+
+def _read_package_index(path: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    from focused.directory.package_index import read_package_index
+
+    return read_package_index(path, skipped)
 
 
 def _reader_by_content(path: Path) -> SampleReader:
@@ -103,9 +113,9 @@ def _reader_by_content(path: Path) -> SampleReader:
     if start.startswith(b"{"):
         return _without_skipping(read_json_lines)
     if start.startswith((b"<?xml", b"<RDF", b"<!--")):
-        return read_dmoz_content
+        return _read_dmoz
     if start.startswith(b"Package:"):
-        return read_package_index
+        return _read_package_index
     if b"\t" in start or not start:
         return _without_skipping(read_tsv)
     raise ConfigurationError(
@@ -165,6 +175,8 @@ def samples_digest(training: Training) -> str:
 
 
 def _categories_linked_from_good(training: Training, skipped: SkippedRecords) -> frozenset[str]:
+    from focused.directory.dmoz import symbolic_links
+
     return frozenset(
         target
         for dump in find_structure_dumps(training.directory)

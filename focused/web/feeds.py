@@ -21,7 +21,6 @@ from typing import NamedTuple
 from lxml import etree
 
 from focused.web.decoding import decode, media_type_of
-from focused.web.oai_pmh import iterate_targets, read_oai_response
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
 from focused.web.urls import normalize_url
@@ -91,6 +90,8 @@ def _entries(fetched: Fetched, kind: str, channel: FeedEntry) -> Iterator[FeedEn
 
 
 def _oai_entries(xml: str, url: str) -> Iterator[FeedEntry]:
+    from focused.web.oai_pmh import iterate_targets, read_oai_response  # few feeds are
+
     response = read_oai_response(xml, url)
     for target, record in iterate_targets(response):
         yield FeedEntry(
