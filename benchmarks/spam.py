@@ -13,7 +13,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -132,8 +132,13 @@ def _crawl_each(
 
 def good_source(context: WebContext, count: int = _SOURCE_PAGES) -> list[Page]:
     """Return the relevant pages that a spammer copies from: the first ones by URL."""
+    return good_pages(context, sorted(context.ground_truth.relevant)[:count])
+
+
+def good_pages(context: WebContext, urls: Iterable[str]) -> list[Page]:
+    """Return the pages at ``urls`` that have 30 words or more."""
     pages = []
-    for url in sorted(context.ground_truth.relevant)[:count]:
+    for url in urls:
         answer = context.network.answer(url, 0.0, 0.0)
         page = context.network.parse(answer) if isinstance(answer, Fetched) else None
         if isinstance(page, Page) and len(page.text.split()) >= 30:

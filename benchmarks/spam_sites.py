@@ -33,8 +33,8 @@ SITES = 10
 PAGES_PER_SITE = 300
 _LINKS_PER_PAGE = 20
 _LINKS_TO_GOOD = 2
-_COMMENTED_SHARE = 0.05
-_COMMENTS = 3
+COMMENTED_SHARE = 0.05
+COMMENTS = 3
 _VISIT = "x-visit"
 _SOURCES = 6
 _TEMPLATES = (
@@ -165,10 +165,10 @@ class SpamNetwork:
                 return replace(made, title="Shop", text=" ".join(words))
             return made
         page = self._network.parse(fetched)
-        if isinstance(page, Failed) or hash_fraction(page.url, self._seed) >= _COMMENTED_SHARE:
+        if isinstance(page, Failed) or hash_fraction(page.url, self._seed) >= COMMENTED_SHARE:
             return page
         rng = self._rng(page.url)
-        return replace(page, links=(*page.links, *self._spam_links(rng, _COMMENTS)))
+        return replace(page, links=(*page.links, *self._spam_links(rng, COMMENTS)))
 
     def _spam_page(self, url: str) -> Page:
         rng = self._rng(url)

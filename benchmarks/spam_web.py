@@ -1,0 +1,217 @@
+"""Crawls of a web of 40 real sites and 44 spam sites of five kinds, with and without the filter.
+
+``python benchmarks/spam_web.py`` crawls 800 pages for each topic. The real sites are the 40 hosts
+of the recorded web with the most pages on topic, then the largest; :mod:`spam_web_sites` describes
+the spam. ``--trust`` says whose sites the crawl trusts: those of all samples (``samples``), which
+are nearly all sites with pages on topic; of the samples on half of these sites (``half``); or of
+the five seeds alone (``seeds``). It prints for each crawl the relevant pages by ground truth, the
+requests by kind of spam, the spam pages that count as harvest, and the real pages on topic that
+were lost: called spam, called a copy of a spam page, or on a site that was closed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+from harvest import PARTS, ROOT, Part, build
+from planned_trials import plan_trials
+from spam import good_pages
+from spam_web_sites import KINDS, SHOP, SPAM_SUFFIX, SpamWeb
+
+from focused.crawl.spam_filter import SPAM_THRESHOLD
+from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
+from focused.experiments.experiment_plan import Trial
+from focused.experiments.runner import WebContext, topic_for_run
+from focused.experiments.simulation.simulator import hashed_latency, simulate
+from focused.orderings import PolicyInputs, find_policy
+from focused.text.hash_sampling import hash_fraction
+from focused.web.urls import host_of
+
+HONEST_SITES = 40
+ACTIONS = ("ignore", "avoid")
+TRUST = ("samples", "half", "seeds")
+_SOURCE_PAGES = 600
+_LATENCY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One crawl.
+
+    ``relevant`` pages by ground truth; ``spam_requests`` in all and by kind; ``spam_harvest`` are
+    spam pages that count as harvest. Of real pages on topic, ``called_spam`` and ``called_copies``
+    were refused; ``closed`` are real sites that were closed.
+    """
+
+    topic: str
+    trust: str
+    action: str
+    requests: int
+    relevant: int
+    spam_requests: int
+    by_kind: dict[str, int]
+    spam_harvest: int
+    called_spam: int
+    called_copies: int
+    closed: str
+
+
+def main() -> int:
+    """Crawl and print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--budget", type=int, default=800, help="pages per crawl (default: 800)")
+    parser.add_argument("--topics", default="security,statistics,docweb/networking")
+    parser.add_argument("--trust", default=",".join(TRUST))
+    parser.add_argument("--actions", default=",".join(ACTIONS))
+    parser.add_argument("--draws", type=int, default=1, help="crawls of each topic (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
+    options = parser.parse_args()
+    options.out = options.out and options.out.resolve()
+    os.chdir(ROOT)
+    part = PARTS[0]
+    if status := build(part):
+        return status
+    rows: list[Row] = []
+    crawl = partial(
+        crawl_topic,
+        part,
+        budget=options.budget,
+        draws=options.draws,
+        trusts=options.trust.split(","),
+        actions=options.actions.split(","),
+    )
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for found in pool.map(crawl, options.topics.split(",")):
+            rows += found
+            for row in found:
+                print(*asdict(row).values(), sep="\t", flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    print_summary(rows)
+    return 0
+
+
+def print_summary(rows: Sequence[Row]) -> None:
+    """Print means over topics, by trust and action."""
+    frame = pd.DataFrame(
+        [asdict(row) | {f"n_{k}": n for k, n in row.by_kind.items()} for row in rows]
+    )
+    frame["spam_share"] = frame["spam_requests"] / frame["requests"]
+    frame["closed"] = [len(row.closed.split()) for row in rows]
+    columns = ["relevant", "spam_share", "spam_harvest", "called_spam", "called_copies", "closed"]
+    columns += [name for name in frame.columns if name.startswith("n_")]
+    print(frame.groupby(["trust", "action"])[columns].mean().round(3).to_string())
+
+
+def crawl_topic(
+    part: Part,
+    topic: str,
+    *,
+    budget: int,
+    draws: int,
+    trusts: Sequence[str],
+    actions: Sequence[str],
+) -> list[Row]:
+    """Crawl one topic, once for each draw of seeds, trust and action."""
+    with plan_trials(part, topic, budget, draws) as planned:
+        return [
+            row
+            for trial in planned.trials
+            for row in _crawl_each(planned.context, trial, trusts, actions)
+        ]
+
+
+def _crawl_each(
+    context: WebContext, trial: Trial, trusts: Sequence[str], actions: Sequence[str]
+) -> Iterator[Row]:
+    hosts = honest_hosts(context, trial)
+    urls = sorted(url for url in context.ground_truth.relevant if host_of(url) in hosts)
+    random.Random(trial.repeat).shuffle(urls)
+    source = good_pages(context, urls[:_SOURCE_PAGES])
+    web = SpamWeb(context.network, hosts, source, trial.repeat)
+    for trust in trusts:
+        for action in actions:
+            yield _crawl(context, trial, web, trust, action)
+
+
+def honest_hosts(context: WebContext, trial: Trial) -> frozenset[str]:
+    """Return the hosts of the seeds, those with the most pages on topic, and the largest."""
+    sizes = Counter(map(host_of, context.ground_truth.graph.urls))
+    relevant = Counter(map(host_of, context.ground_truth.relevant))
+    seeds = {host_of(url) for url in trial.start}
+    ranked = sorted(
+        sizes, key=lambda host: (host not in seeds, -relevant[host], -sizes[host], host)
+    )
+    return frozenset(ranked[:HONEST_SITES])
+
+
+def _trusted_urls(context: WebContext, trust: str) -> frozenset[str]:
+    samples = context.ground_truth.training_urls
+    if trust == "half":
+        return frozenset(url for url in samples if hash_fraction(host_of(url), 0) < 0.5)
+    return samples if trust == "samples" else frozenset()
+
+
+def _crawl(context: WebContext, trial: Trial, web: SpamWeb, trust: str, action: str) -> Row:
+    topic = topic_for_run(context.prepared_topic.topic, trial)
+    topic = replace(topic, scope=replace(topic.scope, spam=action))
+    # Not the experiments' cache of classified URLs: the spam differs from draw to draw.
+    classifier = context.prepared_topic.classifier
+    inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
+    run = simulate(
+        topic,
+        classifier,
+        web,
+        find_policy("focused")(inputs),
+        latency=hashed_latency(_LATENCY_S, trial.repeat),
+        training_urls=_trusted_urls(context, trust),
+        seeds=trial.start,
+        pages=trial.budget,
+    )
+    pages = run.pages[run.pages["outcome"] == "fetched"]
+    is_spam = pages["url"].map(web.is_spam).astype(bool)
+    good = pages[~is_spam]
+    on_topic = good[good["url"].map(context.ground_truth.is_relevant).astype(bool)]
+    kinds = Counter(web.kind(url) for url in run.asked)
+    closed = sorted(
+        line.site
+        for line in run.traps
+        if line.kind in (SPAM_SITE, NO_NEW_CONTENT) and not _is_spam_site(line.site)
+    )
+    return Row(
+        topic=trial.topic,
+        trust=trust,
+        action=action,
+        requests=len(run.asked),
+        relevant=int(context.ground_truth.relevance_of(good).sum()),
+        spam_requests=len(run.asked) - kinds[""],
+        by_kind={kind.name: kinds[kind.name] for kind in KINDS},
+        spam_harvest=int(pages.loc[is_spam, "on_topic"].sum()),
+        called_spam=int((on_topic["spam"].fillna(0.0) >= SPAM_THRESHOLD).sum()),
+        called_copies=int(on_topic["duplicate_of"].map(_is_spam_url).sum()),
+        closed=" ".join(closed),
+    )
+
+
+def _is_spam_url(url: object) -> bool:
+    return isinstance(url, str) and _is_spam_site(host_of(url))
+
+
+def _is_spam_site(site: str) -> bool:
+    return site.endswith(SPAM_SUFFIX) or site == SHOP
+
+
+if __name__ == "__main__":
+    sys.exit(main())
