@@ -255,14 +255,13 @@ class ResponseProcessor:
     def _decide_original(self, url: str, content: DuplicateMatch) -> DuplicateMatch:
         """Return the match of a page on topic, as an original if it is the better one."""
         of = content.of
-        # A continuous crawl visits the earlier page again: it keeps its place.
-        if (
-            of is None
-            or self._topic.revisit.continuous
-            or not self._duplicates.can_replace(content)
-        ):
+        if of is None or not self._may_replace(content):
             return content
         return content.as_original() if self._spam_filter.is_original(url, of) else content
+
+    def _may_replace(self, content: DuplicateMatch) -> bool:
+        # A continuous crawl visits the earlier page again: it keeps its place.
+        return not self._topic.revisit.continuous and self._duplicates.can_replace(content)
 
     def _leads_on(self, visit: PageContext) -> bool:
         followed = follows_links(self._topic.training, visit.classification, visit.depth)
@@ -290,6 +289,19 @@ class ResponseProcessor:
         self._learn_copies(classified)
         self._count_page(classified, training)
         self._archive_writer.fetched(link, fetched, classified, now, training=training)
+        for site in self._spam_filter.take_closed():
+            self._reinstate_pages(site)
+
+    def _reinstate_pages(self, site: str) -> None:
+        """Count pages that were refused as duplicates of a spam site's, in place of these."""
+        done = set()
+        for number, url, of in self._duplicates.refused_for(site):
+            if of not in done and self._archive_writer.reinstated(number):
+                done.add(of)
+                earlier = self._duplicates.harvested_row(of)
+                if earlier is not None:
+                    self._archive_writer.replaced(earlier, url)
+                self._duplicates.reinstate(url, number, of)
 
     def _learn_copies(self, classified: ClassifiedPage) -> None:
         """Learn which of two equal pages is a copy, and take its harvest away if it came first."""
@@ -300,17 +312,18 @@ class ResponseProcessor:
             number = self._duplicates.harvested_row(content.replaces)
             if number is not None:
                 self._archive_writer.replaced(number, url)
-            self._spam_filter.learn_copy(content.replaces, was_new=True)
-        elif content.of is not None:
-            if self._spam_filter.is_original(content.of, url):
-                self._spam_filter.learn_copy(url, was_new=False)
-        elif content.resembles is not None:  # a copy with advertisements, or its original
-            self._learn_resemblance(url, content.resembles)
-
-    def _learn_resemblance(self, url: str, other: str) -> None:
-        for copy, original in ((url, other), (other, url)):
-            if self._spam_filter.is_original(original, copy):
-                self._spam_filter.learn_copy(copy, was_new=True)
+            self._spam_filter.learn_copy(content.replaces, url, was_new=True)
+        elif content.of is not None and self._spam_filter.is_original(content.of, url):
+            self._spam_filter.learn_copy(url, content.of, was_new=False)
+        elif self._may_replace(content) and classified.classification.on_topic:
+            self._duplicates.keep_refused(content, url, self._counters.settled)
+        for other in content.shares_text_with:  # copies with advertisements, or their originals
+            if self._spam_filter.is_original(url, other):
+                self._spam_filter.learn_copy(other, url, was_new=True)
+            elif self._spam_filter.is_original(other, url) or self._spam_filter.credits(
+                classified.page, other
+            ):
+                self._spam_filter.learn_copy(url, other, was_new=True)
 
     def _enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
         page = classified.page
@@ -556,6 +569,18 @@ class ArchiveWriter:
         )
         self._counters.duplicates += 1
         self._counters.on_topic -= row.on_topic
+
+    def reinstated(self, number: int) -> bool:
+        """Make the row of a duplicate on topic that of a harvested page; False if it is none."""
+        row = self._archive.row(number)
+        if row is None or row.duplicate_of is None:
+            return False
+        self._archive.amend(
+            structs.replace(row, on_topic=True, duplicate_of=None, duplicate_kind=None)
+        )
+        self._counters.duplicates -= 1
+        self._counters.on_topic += 1
+        return True
 
     def new_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
         """Replace the row of a page, its links, and write the WARC records of the new version."""

@@ -1,11 +1,14 @@
 """Site trust: the probability that a site is spam, and from it that each of its pages is.
 
-Three observations, combined as log-odds. A new site starts with the share of spam among sites,
+Four observations, combined as log-odds. A new site starts with the share of spam among sites,
 moved towards the sites that link to it: spammers link to each other, and good sites seldom link to
-them (Gyöngyi, Garcia-Molina, Pedersen, VLDB 2004, "Combating web spam with TrustRank"). The mean
-evidence of its pages (:class:`~focused.spam.spam_classifier.SpamClassifier`) then says what a
-single page cannot. Sites of seeds and of sample pages were chosen by a person: they are trusted,
-and show how good pages score in this crawl.
+them (Gyöngyi, Garcia-Molina, Pedersen, VLDB 2004, "Combating web spam with TrustRank"). Spam links
+to good sites, too, so that this fades with each page that is read, and what stays are the sites
+with which a site exchanges links (Wu and Davison, WWW 2005, "Identifying link farm spam pages").
+The texts of spam are either made, which the mean evidence of its pages
+(:class:`~focused.spam.spam_classifier.SpamClassifier`) tells, or copied, which other sites' pages
+tell: a site is as probably spam as the likelier of the two. Sites of seeds and of sample pages were
+chosen by a person: they are trusted, and show how good pages score in this crawl.
 
 Evidence is scaled so that good pages have mean 0 and made spam has mean 1.
 """
@@ -56,21 +59,35 @@ _SAME_LOG_ODDS, _OTHER_LOG_ODDS = -0.3, 3.0
 """Of a page that is the same or another when it is fetched again. One in a hundred good pages is
 taken for another; a cloaking site shows one in four visits another page."""
 _HIDING_LOG_ODDS = 2.0
-"""Of a page on topic that readers don't see: it leads them to another site at once, as good sites
-do that moved, or hides its text."""
+"""Of a page on topic that is not for readers: it leads them to another site at once, as good sites
+do that moved, hides its text, or has hardly any beside links to other sites."""
 MIN_SUSPICION = 0.1
 """The probability from which a site is suspect: most sites are new, and new sites are good."""
-_COPY_LOG_ODDS, _OWN_LOG_ODDS = math.log(0.95 / 0.3), math.log(0.05 / 0.7)
+_COPY_LOG_ODDS, _OWN_LOG_ODDS = math.log(0.475 / 0.3), math.log(0.525 / 0.7)
 """Of a page on topic that copies another site's, and of any other page. Of a scraper's pages 95%
-are copies; of those of a good site that has copies at all, such as a mirror, 30%."""
-_MAX_COPIES_LOG_ODDS = 6.5
+are copies, and of half of these the crawl knows the original; of the pages of a good site that has
+copies at all, such as a mirror, 30%."""
+_ORIGIN_LOG_ODDS = math.log(0.8 / 0.1)
+"""Of each site after the first that a site copies from: most mirrors copy one."""
+_MAX_ORIGINS = 3
+"""No mirror copies so many sites; they are remembered, the first ones."""
+_SCRAPED_SHARES, _COMMON_TEXT_SHARE = (0.15, 0.95), 0.02
+"""Of the pages of a site with copies of three sites or more: which are known as copies on a
+scraper, and which have much text in common with other sites' pages on a good site."""
+_MAX_COPIES_LOG_ODDS = 8.0
+_SCRAPER_SHARE = 0.5
+"""The share of spam sites whose texts are copies; the texts of the others are made."""
+_PARTNER_LOG_ODDS, _PAGE_WITHOUT_PARTNER_LOG_ODDS = 1.0, -0.35
+_FREE_PARTNERS = 2
+"""Of each site after the second with which a site exchanges links, and of each page."""
+_MAX_PARTNERS = 0xFF
 _MIN_SIGNS_TO_CONVICT = 2
 _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 
 _COUNTS = struct.Struct(">If")
-_SIGNS = struct.Struct(">HHHHH")
-_FORMER_SIGNS = struct.Struct(">HHH")  # of crawls before copies counted
+_SIGNS = struct.Struct(">BBHHHHH")
+_FORMER_SIGNS = struct.Struct(">HHHHH"), struct.Struct(">HHH")  # of earlier versions
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
 
@@ -81,7 +98,8 @@ class _SiteEvidence:
 
     The number of pages with evidence and its sum; the keys of sites that link here; how many pages
     were the same and another when fetched again, or hid their content; how many are ``copies`` of
-    other sites' pages, and how many of these were new when they were fetched.
+    other sites' pages, and how many of these were new when they were fetched; ``partners`` counts
+    the sites with which it exchanges links; ``origins`` are the keys of sites that it copies from.
     """
 
     pages: int = 0
@@ -92,27 +110,38 @@ class _SiteEvidence:
     hiding: int = 0
     copies: int = 0
     taken_over: int = 0
+    partners: int = 0
+    origins: tuple[bytes, ...] = ()
 
     def packed(self) -> bytes:
         packed = _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
         if not self.has_signs:  # nearly all sites
             return packed
-        signs = (self.same, self.other, self.hiding, self.copies, self.taken_over)
-        return packed + _SIGNS.pack(*(min(n, _MAX_COUNTED_SIGNS) for n in signs))
+        counts = (self.same, self.other, self.hiding, self.copies, self.taken_over)
+        signs = _SIGNS.pack(
+            len(self.origins),
+            min(self.partners, _MAX_PARTNERS),
+            *(min(n, _MAX_COUNTED_SIGNS) for n in counts),
+        )
+        return packed + b"".join(self.origins) + signs
 
     @classmethod
     def unpack(cls, raw: bytes) -> _SiteEvidence:
         layout = _LAYOUT_BY_REMAINDER.get(len(raw) % _KEY_BYTES)
         end = len(raw) - (0 if layout is None else layout.size)
         begins = range(_COUNTS.size, end, _KEY_BYTES)
-        sources = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
+        keys = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
         pages, total = _COUNTS.unpack_from(raw)
         signs = () if layout is None else layout.unpack_from(raw, end)
-        return cls(pages, total, sources, *signs)
+        origins, partners, *counts = signs if layout is _SIGNS else (0, 0, *signs)
+        first = len(keys) - origins
+        found = cls(pages, total, keys[:first], *counts)
+        found.origins, found.partners = keys[first:], partners
+        return found
 
     @property
     def has_signs(self) -> bool:
-        return bool(self.same or self.other or self.hiding or self.copies)
+        return bool(self.same or self.other or self.hiding or self.copies or self.partners)
 
     @property
     def own_pages(self) -> int:
@@ -123,22 +152,44 @@ class _SiteEvidence:
     def signs_log_odds(self) -> float:
         told = _SAME_LOG_ODDS * self.same
         told += _OTHER_LOG_ODDS * self.other + _HIDING_LOG_ODDS * self.hiding
-        return min(told + self._copies_log_odds, _MAX_SIGNS_LOG_ODDS)
+        return min(told + self._partners_log_odds, _MAX_SIGNS_LOG_ODDS)
 
     @property
-    def _copies_log_odds(self) -> float:
-        # A site without copies is as any other, however many pages it has.
-        told = _COPY_LOG_ODDS * self.copies + _OWN_LOG_ODDS * self.own_pages
-        return min(max(told, 0.0), _MAX_COPIES_LOG_ODDS)
+    def _partners_log_odds(self) -> float:
+        # Most spam sites exchange no links, so none say nothing.
+        told = _PARTNER_LOG_ODDS * max(self.partners - _FREE_PARTNERS, 0)
+        return max(told + _PAGE_WITHOUT_PARTNER_LOG_ODDS * self.pages, 0.0)
+
+    @property
+    def copies_log_odds(self) -> float:
+        """Of a scraper against a good site: a mirror, or one that has text in common by chance."""
+        own, origins = self.own_pages, len(self.origins)
+        if origins < _MAX_ORIGINS:
+            told = _COPY_LOG_ODDS * self.copies + _OWN_LOG_ODDS * own
+            return told + _ORIGIN_LOG_ODDS * max(origins - 1, 0)
+        low, high = _SCRAPED_SHARES
+        scraped = min(max(self.copies / (self.copies + own), low), high)
+        told = self.copies * math.log(scraped / _COMMON_TEXT_SHARE)
+        told += own * math.log((1.0 - scraped) / (1.0 - _COMMON_TEXT_SHARE))
+        return min(told, _MAX_COPIES_LOG_ODDS)
+
+    @property
+    def text_log_odds(self) -> float:
+        """Of a site of made texts against a good one, by the mean evidence of its pages."""
+        if not self.pages:
+            return 0.0
+        good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(self.pages))
+        spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(self.pages))
+        return _log_ratio(self.total / self.pages, good_sd, spam_sd)
 
 
-_LAYOUT_BY_REMAINDER = {each.size % _KEY_BYTES: each for each in (_SIGNS, _FORMER_SIGNS)}
+_LAYOUT_BY_REMAINDER = {each.size % _KEY_BYTES: each for each in (_SIGNS, *_FORMER_SIGNS)}
 
 
 class SiteTrust:
     """Rates pages by their own evidence and their site's; persistent, the caller commits.
 
-    A site is a registered domain, with a row of at most 146 bytes. A page writes the row of its own
+    A site is a registered domain, with a row of at most 172 bytes. A page writes the row of its own
     site, and those of sites that its site did not link to before, at most 20.
     """
 
@@ -187,7 +238,11 @@ class SiteTrust:
         if key in self._labelled_spam:
             return _posterior(LABELLED_SITE_PROBABILITY, found)
         of_sources = sum(map(self._probability_by_pages, found.sources))
-        linked = (_BASE_SITES * SPAM_SITE_SHARE + of_sources) / (_BASE_SITES + len(found.sources))
+        # Spam links to good sites, too; those that it exchanges links with are counted apart.
+        weight = 1.0 / (1 + found.pages)
+        linked = (_BASE_SITES * SPAM_SITE_SHARE + weight * of_sources) / (
+            _BASE_SITES + weight * len(found.sources)
+        )
         least, most = _PRIOR_LIMITS
         return _posterior(min(max(linked, least), most), found)
 
@@ -213,12 +268,12 @@ class SiteTrust:
         """Add a page's evidence to its site's, and its site to the sources of those it links to."""
         key = site_key(url)
         rows = []
+        own, is_trusted = self._load(key), self._is_trusted(key)
+        partners = own.partners
         if evidence is not None:
-            own = self._load(key)
             own.pages += 1
             own.total += self._scaled(evidence, classifier)
-            rows.append((key, own.packed()))
-            if self._is_trusted(key):
+            if is_trusted:
                 self._baseline.pages += 1
                 self._baseline.total += evidence
                 rows.append((_BASELINE_KEY, self._baseline.packed()))
@@ -233,7 +288,12 @@ class SiteTrust:
             linked = self._load(linked_key)
             if key not in linked.sources:
                 linked.sources = (*linked.sources, key)[-_MAX_SOURCES:]
+                if linked_key in own.sources and not is_trusted | self._is_trusted(linked_key):
+                    linked.partners += 1
+                    own.partners += 1
                 rows.append((linked_key, linked.packed()))
+        if evidence is not None or own.partners != partners:
+            rows.append((key, own.packed()))
         self._tables.put_many("site_trust", rows)
 
     def has_signs(self, url: str) -> bool:
@@ -249,9 +309,10 @@ class SiteTrust:
         self._tables.put("site_trust", key, found.packed())
 
     def learn_hiding(self, url: str) -> None:
-        """Learn that a page on topic hides its content from readers.
+        """Learn that a page on topic has no content for readers.
 
-        By redirection or by hidden text (Gyöngyi and Garcia-Molina 2005, "Web spam taxonomy").
+        By redirection, by hidden text, or by links alone (Gyöngyi and Garcia-Molina 2005, "Web spam
+        taxonomy").
         """
         key = site_key(url)
         found = self._load(key)
@@ -271,8 +332,8 @@ class SiteTrust:
             return True
         return self.site_probability(url) < MIN_SUSPICION <= self.site_probability(other)
 
-    def learn_copy(self, url: str, *, was_new: bool) -> None:
-        """Learn that a page on topic is a copy of an original on another site.
+    def learn_copy(self, url: str, original: str, *, was_new: bool) -> None:
+        """Learn that a page on topic is a copy of an ``original`` on another site.
 
         It ``was_new`` if the original came later.
         """
@@ -280,6 +341,9 @@ class SiteTrust:
         found = self._load(key)
         found.copies += 1
         found.taken_over += was_new
+        origin = site_key(original)
+        if origin not in found.origins and len(found.origins) < _MAX_ORIGINS:
+            found.origins = (*found.origins, origin)
         self._tables.put("site_trust", key, found.packed())
 
     def _probability_by_pages(self, key: bytes) -> float:
@@ -305,14 +369,14 @@ class SiteTrust:
 
 
 def _posterior(prior: float, found: _SiteEvidence) -> float:
-    """Return a site's probability of being spam, by its pages' mean evidence and its signs."""
-    log_odds = found.signs_log_odds
-    if found.pages:
-        good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(found.pages))
-        spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(found.pages))
-        # The text of a copy is that of its original.
-        own_share = found.own_pages / max(found.own_pages + found.copies, 1)
-        log_odds += own_share * _log_ratio(found.total / found.pages, good_sd, spam_sd)
+    """Return a site's probability of being spam: of made texts, or of copied ones, or of neither.
+
+    Each kind has evidence of its own: the text of a copy is that of its original.
+    """
+    texts, copies = found.text_log_odds, found.copies_log_odds
+    made = (1.0 - _SCRAPER_SHARE) * math.exp(min(texts, 30.0))
+    copied = _SCRAPER_SHARE * math.exp(copies)
+    log_odds = found.signs_log_odds + math.log(made + copied)
     return _probability(_log_odds(prior) + log_odds) if log_odds else prior
 
 

@@ -112,6 +112,18 @@ def estimate_resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
     return (both / either if either else 0.0), either
 
 
+def estimate_containment(one: Sketch, other: Sketch) -> tuple[float, int]:
+    """Return the estimated share of the smaller text that the larger contains, in [0, 1].
+
+    Broder's containment, of whichever text has fewer shingles; the last value is the sample size.
+    """
+    up_to = min(one.up_to, other.up_to)
+    mine, theirs = one.until(up_to).hashes, other.until(up_to).hashes
+    both = len(mine) - len(hashes_not_in(mine, theirs))
+    smaller = min(len(mine), len(theirs))
+    return (both / smaller if smaller else 0.0), smaller
+
+
 def _word_hashes(text: str) -> ShingleHashes:
     codes = _code_points(text)
     plane = _largest_code_range(codes)

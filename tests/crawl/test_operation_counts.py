@@ -178,8 +178,8 @@ def test_a_page_with_twenty_links_costs_seventeen_reads(counted):
     assert counted["reads"].calls <= 27 * len(counted.pages)
 
 
-def test_a_page_with_twenty_links_costs_nine_kilobytes_of_journal(counted):
-    assert counted["written"].amount <= 10_100 * len(counted.pages)
+def test_a_page_with_twenty_links_costs_ten_kilobytes_of_journal(counted):
+    assert counted["written"].amount <= 11_400 * len(counted.pages)
 
 
 def test_no_page_waits_for_the_disk(counted):

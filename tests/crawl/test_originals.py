@@ -78,13 +78,81 @@ def test_a_killed_crawl_knows_who_took_over(simulate, tmp_path):
 ADVERTISEMENTS = " ".join(f"buy{number} cheap{number}" for number in range(25))
 
 
-def test_copies_with_advertisements_close_their_site(simulate, tmp_path):
+ORIGINS = [f"http://origin{number}.test/" for number in range(3)]
+
+
+def scraped(make):
+    """Three trusted sites, each page of which leads to a copy of it that ``make`` makes."""
+    own = [
+        page(f"{ORIGINS[i % 3]}{i}", f"{COPIES}{i}", text=f"{TEXTS[i]} {TEXTS[10 + i]}")
+        for i in range(PAGES)
+    ]
+    copied = [make(f"{COPIES}{i}", TEXTS[i], TEXTS[10 + i]) for i in range(PAGES)]
+    return site(page(SEED, *(each.url for each in own), text=TEXTS[30]), *own, *copied)
+
+
+def closed(simulate, folder, pages, *, trusted=ORIGINS):
+    crawl = simulate(topic(folder, SEED), pages, training_urls=frozenset(trusted)).run()
+    return {line.site for line in crawl.crawl.traps.stats.lines() if "spam" in line.kind}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(
+            lambda url, one, other: page(url, text=f"{ADVERTISEMENTS} {one} {other}"),
+            id="with advertisements",
+        ),
+        pytest.param(
+            lambda url, one, other: page(url, text=f"{one} {ADVERTISEMENTS} {ADVERTISEMENTS}"),
+            id="half of them",
+        ),
+        pytest.param(
+            lambda url, one, other: page(url, text=f"{TEXTS[35]} {one} {other} {TEXTS[36]}"),
+            id="beside other texts",
+        ),
+    ],
+)
+def test_copies_of_several_sites_close_their_site(simulate, tmp_path, make):
+    assert closed(simulate, tmp_path, scraped(make)) == {"*.copies.test"}
+
+
+def test_copies_that_link_to_their_originals_close_their_site(simulate, tmp_path):
+    pages = scraped(lambda url, one, other: page(url, *ORIGINS, text=f"{ADVERTISEMENTS} {one}"))
+    assert closed(simulate, tmp_path, pages, trusted=()) == {"*.copies.test"}
+
+
+@pytest.fixture
+def reinstated(simulate, tmp_path):
+    """Copies of an unknown site come first; later ones tell that their site is a scraper."""
+    pages = scraped(lambda url, one, other: page(url, text=f"{ADVERTISEMENTS} {one}"))
+    texts = TEXTS[20:24]
+    first = [page(f"{COPIES}first{i}", text=text) for i, text in enumerate(texts)]
+    then = [page(f"{OTHER}{i}", text=text) for i, text in enumerate(texts)]
+    origins = [url for url in pages if url.startswith("http://origin")]
+    links = [*(each.url for each in (*first, *then)), *origins]
+    pages |= site(page(SEED, *links, text=TEXTS[30]), *first, *then)
+    training = frozenset(ORIGINS)
+    return simulate(topic(tmp_path, SEED), pages, training_urls=training).run()
+
+
+def test_pages_refused_for_those_of_a_scraper_count_once_it_is_closed(reinstated):
+    rows = reinstated.rows
+    assert len(on_topic(reinstated, OTHER)) == 4
+    assert all(rows[f"{COPIES}first{i}"]["duplicate_of"] == f"{OTHER}{i}" for i in range(4))
+    counted = [url for url, row in rows.items() if row["on_topic"]]
+    assert reinstated.crawl.counters.on_topic == len(counted)
+    duplicates = [url for url, row in rows.items() if row["duplicate_of"]]
+    assert reinstated.crawl.counters.duplicates == len(duplicates)
+
+
+def test_links_without_a_vote_credit_nobody(simulate, tmp_path):
+    """Originals in whose comments spam links to its copies."""
     copied = [page(f"{COPIES}{i}", text=f"{ADVERTISEMENTS} {TEXTS[i]}") for i in range(PAGES)]
-    own = [page(f"{OTHER}{i}", f"{COPIES}{i}", text=TEXTS[i]) for i in range(PAGES)]
-    seed = page(SEED, *(each.url for each in own), text=TEXTS[30])
-    crawl = crawled(simulate, tmp_path, site(seed, *own, *copied), OTHER)
-    assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
-    assert len(on_topic(crawl, OTHER)) == PAGES
+    own = [page(f"{ORIGINS[i % 3]}{i}", COPIES, text=TEXTS[i]) for i in range(PAGES)]
+    own = [replace(each, body=each.body.replace(b"<a ", b"<a rel='nofollow ugc' ")) for each in own]
+    seed = page(SEED, *(each.url for each in (*copied, *own)), text=TEXTS[30])
+    assert closed(simulate, tmp_path, site(seed, *copied, *own), trusted=()) == set()
 
 
 def words(text, first, last):

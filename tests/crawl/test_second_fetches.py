@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 
@@ -21,7 +21,9 @@ DELAY_S = 1.0
 def prose(number):
     pages = prose_pages()
     one, other = pages[number % len(pages)], pages[number // len(pages)]
-    return f"whale {number} {one.text} {other.text}"
+    # Word by word, so that no two pages have text in common.
+    mixed = chain.from_iterable(zip(one.text.split(), other.text.split(), strict=False))
+    return f"whale {number} {' '.join(mixed)}"
 
 
 def shop(number):

@@ -11,6 +11,7 @@ import pytest
 from focused.spam.site_trust import (
     LABELLED_SITE_PROBABILITY,
     MIN_PAGES_TO_CONVICT,
+    MIN_SUSPICION,
     SPAM_SITE_SHARE,
     SiteTrust,
     site_key,
@@ -171,34 +172,90 @@ def test_signs_are_stored_beside_the_links_to_a_site(trust, model, tables):
     assert again.site_probability(A) == trust.site_probability(A) > 0.5
 
 
-def learn_copies(trust: SiteTrust, count: int, *, was_new: bool = False) -> None:
-    for _ in range(count):
-        trust.learn_copy(A, was_new=was_new)
+def learn_copies(trust: SiteTrust, count: int, *, origins: int = 1, was_new: bool = False) -> None:
+    for number in range(count):
+        trust.learn_copy(A, f"http://origin{number % origins}.test/{number}", was_new=was_new)
 
 
-def test_a_site_of_copies_is_spam(trust):
-    learn_copies(trust, 5)
+def test_a_site_of_copies_of_several_sites_is_spam(trust):
+    learn_copies(trust, 5, origins=3)
     assert trust.is_spam_site(A)
 
 
 def test_a_few_copies_close_no_site(trust):
-    learn_copies(trust, 4)
+    learn_copies(trust, 4, origins=3)
     assert not trust.is_spam_site(A)
 
 
-def test_a_site_with_as_many_pages_of_its_own_is_no_scraper(trust, model):
+def test_copies_of_one_site_must_be_many(trust):
+    learn_copies(trust, 12)
+    assert not trust.is_spam_site(A)
+    learn_copies(trust, 3)
+    assert trust.is_spam_site(A)
+
+
+def test_a_mirror_with_as_many_pages_of_its_own_is_no_scraper(trust, model):
     learn(trust, model, A, model.good_mean, 10)
-    before = trust.site_probability(A)
     learn_copies(trust, 10)
-    assert not trust.is_spam_site(A)
+    assert trust.site_probability(A) < MIN_SUSPICION
+
+
+def test_pages_that_quote_several_sites_are_few_on_a_good_site(trust, model):
+    learn(trust, model, A, model.good_mean, 100)
+    learn_copies(trust, 3, origins=3, was_new=True)
     assert trust.site_probability(A) < SPAM_SITE_SHARE
-    assert trust.site_probability(A) >= before
+
+
+def test_a_scraper_whose_other_originals_are_unknown_is_spam(trust, model):
+    learn(trust, model, A, model.good_mean, 100)
+    learn_copies(trust, 25, origins=3, was_new=True)
+    assert trust.is_spam_site(A)
 
 
 def test_pages_that_turn_out_to_be_copies_are_no_longer_the_sites_own(trust, model):
     learn(trust, model, A, model.good_mean, 6)
-    learn_copies(trust, 6, was_new=True)
+    learn_copies(trust, 6, origins=3, was_new=True)
     assert trust.is_spam_site(A)
+
+
+def exchange(trust: SiteTrust, model: SpamClassifier, url: str, partners: int) -> None:
+    for number in range(partners):
+        partner = f"http://partner{number}.test/"
+        trust.learn(partner, model.good_mean, [url], model)
+        trust.learn(url, model.good_mean, [partner], model)
+
+
+def test_a_site_that_exchanges_links_with_many_others_is_suspect(trust, model):
+    exchange(trust, model, A, 12)
+    assert trust.site_probability(A) > MIN_SUSPICION
+
+
+def test_links_one_way_are_no_exchange(trust, model):
+    for number in range(12):
+        trust.learn(A, model.good_mean, [f"http://partner{number}.test/"], model)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+
+
+def test_exchanges_of_a_site_with_many_pages_are_chance(trust, model):
+    learn(trust, model, A, model.good_mean, 100)
+    exchange(trust, model, A, 12)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+
+
+def test_links_exchanged_with_trusted_sites_count_for_nothing(trust, model):
+    seeds = [f"http://partner{number}.test/" for number in range(12)]
+    trust.trust(seeds)
+    exchange(trust, model, A, 12)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
+
+
+def test_spam_that_links_to_a_site_with_pages_of_its_own_says_little_of_it(trust, model):
+    learn(trust, model, A, model.good_mean, 10)
+    for number in range(8):
+        site = f"http://spam{number}.test/"
+        learn(trust, model, site, model.spam_mean, 10)
+        trust.learn(site, model.spam_mean, [A], model)
+    assert trust.site_probability(A) < SPAM_SITE_SHARE
 
 
 def test_a_trusted_site_has_the_original(trust):
@@ -207,7 +264,7 @@ def test_a_trusted_site_has_the_original(trust):
 
 
 def test_a_suspect_site_has_no_original(trust):
-    learn_copies(trust, 5)
+    learn_copies(trust, 5, origins=3)
     assert trust.is_original(B, A)
     assert not trust.is_original(A, B)
 
@@ -218,10 +275,18 @@ def test_of_two_unknown_sites_neither_has_the_original_by_evidence(trust):
 
 
 def test_copies_are_stored(trust, tables):
-    learn_copies(trust, 5)
+    learn_copies(trust, 5, origins=3)
     assert SiteTrust(tables, [SEED]).site_probability(A) == trust.site_probability(A)
 
 
 def test_signs_of_an_earlier_version_are_read(trust, tables):
     tables.put("site_trust", site_key(A), struct.pack(">IfHHH", 0, 0.0, 0, 0, 3))
+    assert trust.is_spam_site(A)
+
+
+def test_copies_of_an_earlier_version_are_read(trust, tables):
+    sources = site_key(B) + site_key(SEED)
+    tables.put(
+        "site_trust", site_key(A), struct.pack(">If16sHHHHH", 0, 0.0, sources, 0, 0, 0, 20, 0)
+    )
     assert trust.is_spam_site(A)

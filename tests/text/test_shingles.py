@@ -11,6 +11,7 @@ from focused.text.content_signatures import (
     MAX_TEXT_CHARS,
     SHINGLE_WORDS,
     SKETCH_SHINGLES,
+    estimate_containment,
     estimate_resemblance,
     hashes_not_in,
     make_sketch,
@@ -156,3 +157,21 @@ def test_without_is_the_difference_of_sets(ours: list[int], others: list[int]) -
     one = np.array(sorted(set(ours)), np.uint64)
     other = np.array(sorted(set(others)), np.uint64)
     assert hashes_not_in(one, other).tolist() == sorted(set(ours) - set(others))
+
+
+def test_containment_is_the_share_of_the_smaller_text() -> None:
+    words = [f"word{number}" for number in range(2_000)]
+    whole, part = (make_sketch(shingles(" ".join(each))) for each in (words, words[:800]))
+    share, number = estimate_containment(whole, part)
+    assert share == 1.0 and number > 30
+    assert estimate_containment(part, whole) == (share, number)
+    assert estimate_resemblance(whole, part)[0] < 0.6
+
+
+def test_texts_without_common_shingles_contain_nothing_of_each_other() -> None:
+    one, other = (
+        make_sketch(shingles(" ".join(f"{kind}{n}" for n in range(300)))) for kind in "ab"
+    )
+    assert estimate_containment(one, other)[0] == 0.0
+    empty = make_sketch(shingles(""))
+    assert estimate_containment(one, empty) == (0.0, 0)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -32,22 +32,27 @@ import numpy as np
 from focused.crawl.dedup.signatures import load_signature
 from focused.crawl.page_parser import ParsedPage
 from focused.frontier.queued_link import link_key
-from focused.storage.rows import pack
+from focused.spam.site_trust import site_key
+from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.text.content_signatures import (
     NO_BAG_HASH,
     ShingleHashes,
     Sketch,
     bag_of_words_hash,
+    estimate_containment,
     estimate_resemblance,
     hashes_not_in,
     make_sketch,
 )
+from focused.web.host_names import registered_domain
 from focused.web.page import Page
 from focused.web.urls import host_of
 
 MIN_CANONICAL_RESEMBLANCE = 0.5
 """The resemblance from which a page duplicates the page that it names as canonical."""
+MIN_CONTAINMENT = 0.5
+"""The share of the shorter page from which it and a page of another site have common text."""
 MIN_COPIED_SHINGLES = 100
 """Shorter pages of honest sites share half of their shingles by their menus alone."""
 
@@ -66,8 +71,8 @@ class DuplicateMatch:
 
     ``key`` identifies the content. ``exact_duplicate_of`` is the first page with the same text,
     which may itself be a near-duplicate of ``of``. A page that takes the place of an earlier one
-    ``replaces`` it. New content may still have half of its shingles from a page that it
-    ``resembles``.
+    ``replaces`` it. New content on topic may still have much of its text in common with pages of
+    other sites: ``shares_text_with`` one of each, the closest first.
     """
 
     key: bytes
@@ -76,7 +81,7 @@ class DuplicateMatch:
     page_sketch: PageSketch | None = None
     exact_duplicate_of: str | None = None
     replaces: str | None = None
-    resembles: str | None = None
+    shares_text_with: tuple[str, ...] = ()
 
     def as_original(self) -> DuplicateMatch:
         """Return the match of a page that takes the place of the one that it duplicates."""
@@ -144,10 +149,9 @@ class DuplicateDetector:
             return DuplicateMatch(key, of, DuplicateKind.NEAR, page_sketch)
         if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
             return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
-        is_long = len(page_sketch.own.hashes) >= MIN_COPIED_SHINGLES
-        is_like = is_long and share >= MIN_CANONICAL_RESEMBLANCE
-        resembles = self._current_original(url_of_match) if is_like else None
-        return DuplicateMatch(key, page_sketch=page_sketch, resembles=resembles)
+        common = self._near.common_text(page_sketch) if reading.classification.on_topic else ()
+        shares_text_with = tuple(map(self._current_original, common))
+        return DuplicateMatch(key, page_sketch=page_sketch, shares_text_with=shares_text_with)
 
     def keep_row(self, url: str, number: int) -> None:
         """Store the number of a harvested page's row, which a better copy would change."""
@@ -157,6 +161,24 @@ class DuplicateDetector:
         """Return the number of a page's row, or None if the page did not count as harvest."""
         number = self._tables.get("content", _row_key(url))
         return None if number is None else int(_PAGE_KEY.unpack(number)[0])
+
+    def keep_refused(self, match: DuplicateMatch, url: str, number: int) -> None:
+        """Store that a page on topic, row ``number``, does not count because of another site's."""
+        if match.of is None or site_key(match.of) == site_key(url):
+            return
+        key = _refused_key(match.of)
+        refused = [*self.refused_for(match.of), (number, url, match.of)]
+        self._tables.put("content", key, pack(refused[:_MAX_REFUSED]))
+
+    def refused_for(self, url: str) -> list[tuple[int, str, str]]:
+        """Return the rows and URLs of pages refused for the site of ``url``, and its own pages."""
+        raw = self._tables.get("content", _refused_key(url))
+        return [] if raw is None else [tuple(each) for each in unpack(raw)]
+
+    def reinstate(self, url: str, number: int, of: str) -> None:
+        """Make a page that was refused the original of the content."""
+        self._tables.put("content", _replacement_key(of), url.encode())
+        self.keep_row(url, number)
 
     def _current_original(self, url: str) -> str:
         """Return the page that took the place of ``url``, or ``url``."""
@@ -202,11 +224,18 @@ class DuplicateDetector:
 
 
 _MAX_REPLACEMENTS = 8
+_MAX_REFUSED = 200
+"""Refused pages that are remembered for each site."""
 
 
 def _replacement_key(url: str) -> bytes:
     """Return the key of the page that took the place of ``url``; longer than those of contents."""
     return b"replaced by " + link_key(url)
+
+
+def _refused_key(url: str) -> bytes:
+    """Return the key of a site's refused pages; its length is that of no other."""
+    return b"refused for " + site_key(url)
 
 
 def _row_key(url: str) -> bytes:
@@ -334,6 +363,25 @@ class NearDuplicateIndex:
                 best = max(best, found, key=lambda one: (one[0] >= one[2], one))
         return best
 
+    def common_text(self, page: PageSketch) -> Sequence[str]:
+        """Return pages of other sites that contain half of ``page``, or half of which it contains.
+
+        One of each site, the largest share first. Pages of fewer than 100 shingles have no common
+        text.
+        """
+        if len(page.own.hashes) < MIN_COPIED_SHINGLES:
+            return ()
+        found: dict[str, tuple[float, str]] = {}
+        own_site = registered_domain(host_of(page.url))
+        for filed in self._alike(page.own):
+            site = registered_domain(host_of(filed.url))
+            if site == own_site or len(filed.sketch.hashes) < MIN_COPIED_SHINGLES:
+                continue
+            share, number = estimate_containment(*self._without_boilerplate(page, filed))
+            if number >= MIN_SHINGLES and share >= MIN_CONTAINMENT:
+                found[site] = max(found.get(site, (0.0, "")), (share, filed.url))
+        return [url for _, url in sorted(found.values(), reverse=True)]
+
     def add(self, page: PageSketch) -> None:
         """Index a new page; beyond the limit the oldest page is removed."""
         own = page.own
@@ -349,8 +397,11 @@ class NearDuplicateIndex:
         keys = _hash_keys(own.hashes[:_INDEXED_HASHES])
         pages, this = dict(self._tables.get_many("shingles", keys)), _PAGE.pack(self._next)
         for key in keys:
-            filed_last = (pages.get(key, b"") + this)[-_MAX_PAGES_PER_HASH * _PAGE.size :]
-            self._tables.put("shingles", key, filed_last)
+            earlier = pages.get(key, b"")
+            # The first one stays: later ones may all be copies of it.
+            first, others = earlier[: _PAGE.size], earlier[_PAGE.size :]
+            latest = (others + this)[(1 - _MAX_PAGES_PER_HASH) * _PAGE.size :]
+            self._tables.put("shingles", key, first + latest if first else this)
         self._next += 1
         self._tables.put_meta(_NEXT_PAGE_META, self._next)
         if self._next > self._most:
@@ -364,15 +415,16 @@ class NearDuplicateIndex:
         """The resemblance of two pages without the boilerplate of either host."""
         own_boilerplate, host = page.boilerplate, host_of(filed.url)
         if host != host_of(page.url):
-            other_boilerplate = self._boilerplate(host)
-            return estimate_resemblance(
-                page.own.without(other_boilerplate),
-                filed.sketch.without(own_boilerplate).without(other_boilerplate),
-            )
+            return estimate_resemblance(*self._without_boilerplate(page, filed))
         is_of_template = page.format == filed.format
         if is_of_template and (not page.host_known or filed.title != page.title):
             return 0.0, 0
         return estimate_resemblance(page.own, filed.sketch.without(own_boilerplate))
+
+    def _without_boilerplate(self, page: PageSketch, filed: _IndexedPage) -> tuple[Sketch, Sketch]:
+        """Return two hosts' pages without the boilerplate of either."""
+        theirs = self._boilerplate(host_of(filed.url))
+        return page.own.without(theirs), filed.sketch.without(page.boilerplate).without(theirs)
 
     def _alike(self, own: Sketch) -> Iterator[_IndexedPage]:
         """The pages that share most of the smallest hashes, most first."""

@@ -80,11 +80,15 @@ class TrapFilter:
         """Allow more pages to the patterns of these seeds."""
         self._trap_detector.choose(seeds)
 
-    def close_site(self, host: str, reason: str) -> None:
-        """Refuse all links to the hosts of a site, for one of the reasons that concern sites."""
+    def close_site(self, host: str, reason: str) -> bool:
+        """Refuse all links to the hosts of a site, for one of the reasons that concern sites.
+
+        False if they are refused already, or traps are not looked for.
+        """
         closed = self._trap_detector.close_site(host, reason) if self._on else None
         if closed is not None:
             self.stats.lost(closed.site, closed.reason, closed.pages)
+        return closed is not None
 
     def refusal_reason(self, url: str) -> str | None:
         """Return why a URL is not fetched, and count it; None when it is."""
