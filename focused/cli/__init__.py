@@ -363,6 +363,14 @@ def compare(
     help="Maximum number of pages per site.",
 )
 @click.option(
+    "--signals",
+    default="none",
+    show_default=True,
+    help="Sites with sitemaps that state changes: none, half, all, mixed (a third right, a third "
+    "faulty, a third without), lying, or all with one fault: late, missing, rounded, frozen, "
+    "stops, touched, clock, partial.",
+)
+@click.option(
     "--dates", is_flag=True, help="Let all servers send the time of the last change, Last-Modified."
 )
 @click.option(
@@ -391,6 +399,7 @@ def compare_revisits(
     years: float,
     warm_up_days: float,
     max_pages: int,
+    signals: str,
     dates: bool,
     jobs: int,
     out: Path,
@@ -417,6 +426,7 @@ def compare_revisits(
         warm_up_days=warm_up_days,
         max_pages=max_pages,
         dated=dates,
+        signals=signals,
     )
     run(settings, jobs, out)
 

@@ -22,7 +22,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     from focused.crawl.features import FeatureParts
     from focused.crawl.policy import link_order_of
     from focused.crawl.revisits.announcements import Announcements
-    from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue, SignalledPolicy
+    from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue
     from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
     from focused.crawl.revisits.page_records import PageRecords
     from focused.crawl.revisits.requests import RevisitRequests
@@ -36,6 +36,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     from focused.revisit.disk_schedule import TableDueQueue, TableRecords
     from focused.revisit.policy import PolicyInputs, find_revisit_policy
     from focused.revisit.schedule import RevisitSchedule
+    from focused.revisit.signalled_policy import SignalledPolicy
 
     core.page_analysers[BLOCKS] = read_blocks
     settings, state, responses = core.topic.revisit, core.state, core.responses
@@ -51,7 +52,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     def make_schedule(mean_interval_s: float) -> RevisitSchedule:
         policy = make_policy(PolicyInputs(mean_interval_s, policy_records))
         return RevisitSchedule(
-            SignalledPolicy(policy, records),
+            SignalledPolicy(policy, policy_records, mean_interval_s, records.weight),
             due_queue,
             policy_records,
             mean_interval_s=mean_interval_s,

@@ -133,7 +133,7 @@ class Hazard:
         self._weights: list[float] = list(_PRIOR_MEAN)
         self._precision = np.eye(len(FEATURES)) * _PRIOR_PRECISION
         self._precision[0, 0] = _CONSTANT_PRECISION
-        self._batch: list[tuple[Sequence[float], bool]] = []
+        self._batch: list[tuple[Sequence[float], bool, float]] = []
         self._evaluated: tuple[int, float, _Context, Sequence[float]] | None = None
         """The last evaluation: a page is valued, and then its visit is recorded."""
         everything = self._records.get("all", 0)
@@ -162,7 +162,8 @@ class Hazard:
         """Learn from a visit, and update the records of page, directory and site."""
         # The features must not know the outcome.
         context, features = self._evaluate(visit.page, visit.at)
-        self._batch.append((features, visit.changed))
+        if visit.hazard_factor is not None:
+            self._batch.append((features, visit.changed, math.log(visit.hazard_factor)))
         self._evaluated = None
         self._now = max(self._now, visit.at)
         site, directory, weight, last, observed, quiet, r7, r30, r120, changes = context[0]
@@ -329,11 +330,12 @@ class Hazard:
 
         The precision accumulates the curvature of all batches, so later steps are smaller.
         """
-        x = np.array([features for features, _ in self._batch])
-        y = np.array([changed for _, changed in self._batch], dtype=np.float64)
+        x = np.array([features for features, _, _ in self._batch])
+        y = np.array([changed for _, changed, _ in self._batch], dtype=np.float64)
+        log_factor = np.array([log_factor for _, _, log_factor in self._batch])
         self._batch.clear()
         weights = np.array(self._weights)
-        hazard = np.exp(np.clip(x @ weights, -20.0, 4.0))
+        hazard = np.exp(np.clip(x @ weights + log_factor, -20.0, 4.0))
         unchanged = np.exp(-hazard)
         ratio = hazard * unchanged / np.maximum(-np.expm1(-hazard), 1e-9)
         gradient = x.T @ (y * ratio - (1 - y) * hazard)

@@ -43,6 +43,11 @@ class Visit:
     """
     gone: bool = False
     """Whether the page was deleted. The page is removed after the visit is recorded."""
+    hazard_factor: float | None = 1.0
+    """By what change signals multiplied the expected changes; None after an announcement.
+
+    Such a visit was made because the page changed, so it tells little of how often pages change.
+    """
 
     def __post_init__(self) -> None:
         """Drop a ``changed_at`` that cannot be: the account of a wrong clock, or of no change."""

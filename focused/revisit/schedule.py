@@ -37,6 +37,8 @@ _PRICE_WINDOW = 0.05
 """The price follows the mean value of the last visits, as many as this share of the pages."""
 _MIN_PRICE_WINDOW = 50
 _LEAST_VALUE = 1e-12
+_MAX_RISE = 0.2
+"""While no other page is due, a visit raises the log of the price by less than this."""
 _LEAST_WEIGHT = 1e-9
 _LATEST_S = 0xFFFF_FFFE
 """A later due time is infinite."""
@@ -219,25 +221,37 @@ class RevisitSchedule:
         None without pages, and before the least interval of the first one has passed. The page is
         not taken again until its visit is recorded.
         """
-        for attempt in range(_MAX_PUT_BACK + 1):
+        tried: list[tuple[float, int]] = []
+        while len(tried) <= _MAX_PUT_BACK:
             first = self._queue.first()
             if first is None:
-                return None
+                break
             due_at, page = first
             last, wait = self._state(page)
             if now < last + wait:
-                return None
-            self._queue.remove(page)
-            is_forced = now - last >= self.longest_interval_s(page)
-            value = 0.0 if is_forced else self._weight(page) * self.policy.value(page, now)
-            is_overvalued = due_at <= now and value < _PUT_BACK_BELOW * self.price
-            if is_forced or not is_overvalued or attempt == _MAX_PUT_BACK:
                 break
-            least = now + 0.01 * self._mean_interval_s
-            self._schedule(page, last, max(last + wait, least))
-        if not is_forced:
-            self._follow(value)
+            self._queue.remove(page)
+            if now - last >= self.longest_interval_s(page):
+                self._put_back(tried, now)
+                return page
+            value = self._weight(page) * self.policy.value(page, now)
+            tried.append((value, page))
+            if due_at > now or value >= _PUT_BACK_BELOW * self.price:
+                break
+        if not tried:
+            return None
+        value, page = taken = max(tried)
+        tried.remove(taken)
+        self._put_back(tried, now)
+        self._follow(value, now)
         return page
+
+    def _put_back(self, tried: Sequence[tuple[float, int]], now: float) -> None:
+        """Schedule pages anew whose visits are not worth the price by now."""
+        least = now + 0.01 * self._mean_interval_s
+        for _, page in tried:
+            last, wait = self._state(page)
+            self._schedule(page, last, max(last + wait, least))
 
     def record(self, visit: Visit) -> None:
         """Record the outcome of a visit; a page that is gone is removed."""
@@ -342,7 +356,7 @@ class RevisitSchedule:
         self._siblings_at[site] = pages[-1] if len(pages) == limit else -1
         return pages
 
-    def _follow(self, value: float) -> None:
+    def _follow(self, value: float, now: float) -> None:
         """Move the price towards the value of a visit."""
         self._priced += 1
         window = max(_PRICE_WINDOW * self._pages, _MIN_PRICE_WINDOW)
@@ -351,6 +365,10 @@ class RevisitSchedule:
         target = math.log(max(value, _LEAST_VALUE))
         if self._priced > _MIN_PRICE_WINDOW:
             target = max(target, self._log_price - 1.0)
+            first = self._queue.first()
+            if first is None or first[0] > now:
+                # The budget pays for every visit at this price.
+                target = min(target, self._log_price + _MAX_RISE)
         self._log_price += rate * (target - self._log_price)
         self._save_price()
 

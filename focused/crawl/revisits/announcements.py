@@ -1,33 +1,28 @@
-"""Find feeds, and use what sitemaps and feeds say: visit changed pages first, learn trust.
+"""Find feeds, and pass on what sitemaps and feeds state of the pages of the collection.
 
-The trust in a host's sitemaps and feeds is stored by host; the caller commits.
+The pages that each list names are stored, so that a page that it names no more is noticed; the
+caller commits.
 """
 
 from __future__ import annotations
 
+import struct
+from array import array
 from collections.abc import Callable
+from collections.abc import Collection as Pages
 
-import msgspec
+import xxhash
 
-from focused.crawl.revisits.change_signals import (
-    ChangeSignal,
-    SignalSource,
-    SignalTrust,
-    read_change_signals,
-)
+from focused.crawl.revisits.change_signals import SignalSource, read_change_signals
 from focused.crawl.revisits.collection import Collection
-from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.versions import VersionChecker
-from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.web.page import Fetched, Page
 from focused.web.urls import host_of
 
-_decode_trust = msgspec.msgpack.Decoder(SignalTrust).decode
 MAX_FEEDS_PER_HOST = 3
 """Feeds that pages of a host name are fetched up to this number."""
-_MIN_GAIN = 1.5
-"""A page is visited sooner if its signal raises the probability of a change by this factor."""
+_NUMBER = struct.Struct(">Q")
 
 
 class Announcements:
@@ -54,70 +49,48 @@ class Announcements:
         host = host_of(page.url)
         if page.feed is None or host_of(page.feed) != host:
             return
-        trust = self._trust(host)
-        if trust.feeds < MAX_FEEDS_PER_HOST and self._queue_feed(page.feed, now):
-            trust.feeds += 1
-            self._put_trust(host, trust)
+        feeds = int.from_bytes(self._tables.get("host_feeds", host.encode()) or b"")
+        if feeds < MAX_FEEDS_PER_HOST and self._queue_feed(page.feed, now):
+            self._tables.put("host_feeds", host.encode(), bytes([feeds + 1]))
 
-    def read(self, fetched: Fetched, now: float) -> float:
-        """Move the pages that a sitemap or feed says have changed to the front.
+    def read(self, fetched: Fetched, list_page: int, now: float) -> None:
+        """Pass on what a new version of a sitemap or feed states; others have no effect.
 
-        Return the expected relevant content of their visits. Most entries of a sitemap are the same
-        as the last time; they are not written again.
+        ``list_page`` is its own number. The pages that it says have changed get a new due time.
+        Only sitemaps list their pages completely, so only their silence is news.
         """
-        expected = 0.0
-        trusts: dict[str, SignalTrust] = {}  # most signals of a sitemap are for one host
-        clock_offset_s = self._versions.clock_offset_s(fetched.url)
-        for signal in read_change_signals(fetched, clock_offset_s):
-            number = self._collection.records.number_of(signal.url)
-            record = None if number is None else self._collection.records.get(number)
-            if number is None or record is None:
-                continue
-            host = host_of(signal.url)
-            if host not in trusts:
-                trusts[host] = self._trust(host)
-                trusts[host].record_read(signal.source, now)
-            if record.signal is None or not signal.equals(record.signal):
-                known = self._collection.records.load(number)
-                expected += self._apply(signal, known, trusts[host], now)
-        for host, trust in trusts.items():
-            self._put_trust(host, trust)
-        return expected
-
-    def learn(
-        self, known: KnownPage, previous_at: float, now: float, *, changed: bool, prior: float
-    ) -> None:
-        """Compare the signal for a page with what its visit found.
-
-        A sitemap lists the page the next time too; its signal is kept to notice a new one.
-        """
-        signal, known.record.signalled = known.record.signal, 0.0
-        if signal is None:
+        signals = read_change_signals(fetched, self._versions.clock_offset_s(fetched.url))
+        if not signals:
             return
-        trust = self._trust(known.row.host)
-        if trust.was_read(signal.source, previous_at):
-            trust.record(signal, previous_at, now, changed=changed, prior=prior)
-            self._put_trust(known.row.host, trust)
-        if signal.source is SignalSource.FEED:
-            known.record.signal = None
+        found: dict[int, float] = {}
+        for signal in signals:
+            number = self._collection.records.number_of(signal.url)
+            if number is not None and number != list_page and signal.changed_at is not None:
+                found[number] = signal.changed_at
+        policy = self._collection.signals
+        kind = signals[0].source
+        policy.add_list(
+            list_page,
+            xxhash.xxh32_intdigest(f"{kind} {host_of(fetched.url)}".encode()) or 1,
+            len(signals),
+            now,
+            is_page=True,
+            is_complete=kind is SignalSource.SITEMAP,
+        )
+        for number in self._replace_listed(list_page, found):
+            policy.unlist(number, list_page)
+            self._collection.reschedule(number)
+        for number, changed_at in found.items():
+            visited_at = 0.0
+            if policy.signal(number) is None:
+                visited_at = self._collection.records.load(number).history.seen_at
+            if policy.state(number, list_page, visited_at, changed_at, now):
+                self._collection.reschedule(number)
 
-    def _apply(
-        self, signal: ChangeSignal, known: KnownPage, trust: SignalTrust, now: float
-    ) -> float:
-        record, previous_at = known.record, known.history.seen_at
-        prior = self._collection.change_probability(known.row.seq, now)
-        estimate = trust.estimate(signal, previous_at, now, prior)
-        record.signal, record.signalled = signal, estimate.probability
-        self._collection.records.put(known)
-        gains = estimate.probability > _MIN_GAIN * prior
-        if not (signal.says_changed(previous_at) and gains):
-            return 0.0
-        self._collection.visit_soon(known.row.seq)
-        return record.weight * estimate.probability
-
-    def _trust(self, host: str) -> SignalTrust:
-        raw = self._tables.get("signal_trust", host.encode())
-        return SignalTrust() if raw is None else _decode_trust(raw)
-
-    def _put_trust(self, host: str, trust: SignalTrust) -> None:
-        self._tables.put("signal_trust", host.encode(), pack(trust))
+    def _replace_listed(self, list_page: int, listed: Pages[int]) -> list[int]:
+        """Store the pages that a list names; return those that it names no more."""
+        key, stored, now = _NUMBER.pack(list_page), array("I"), array("I", sorted(listed))
+        stored.frombytes(self._tables.get("listed_pages", key) or b"")
+        if stored != now:
+            self._tables.put("listed_pages", key, now.tobytes())
+        return sorted(set(stored) - set(listed))

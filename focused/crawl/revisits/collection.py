@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 
 import xxhash
@@ -23,8 +23,9 @@ from focused.durations import DAY_S
 from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.revisit.policy import RevisitPolicy, Visit
-from focused.revisit.schedule import BatchPolicy, RevisitSchedule
+from focused.revisit.policy import Visit
+from focused.revisit.schedule import RevisitSchedule
+from focused.revisit.signalled_policy import SignalledPolicy
 from focused.storage.tables import Tables
 from focused.topic import Revisit, number_of_host
 from focused.web.page import FailureKind
@@ -77,63 +78,6 @@ class PageWeights:
                 (weight for pattern, weight in self._path_weights if pattern.search(path)), 1.0
             )
         return factor
-
-
-class SignalledPolicy:
-    """A revisit policy whose values rise by change signals."""
-
-    def __init__(self, policy: RevisitPolicy, records: PageRecords) -> None:
-        self._policy = policy
-        self._records = records
-        self.name = policy.name
-        self.follows_siblings = policy.follows_siblings
-        self.forced_after = policy.forced_after
-
-    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
-        """Add a page."""
-        self._policy.add(page, site, directory, weight, at)
-
-    def record(self, visit: Visit) -> None:
-        """Learn from a visit."""
-        self._policy.record(visit)
-
-    def due_at(self, page: int, price: float) -> float:
-        """Return when the value of a visit reaches ``price``; infinity for never."""
-        return self._policy.due_at(page, price)
-
-    def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
-        """Return the due times of pages of one site, each at its price."""
-        if isinstance(self._policy, BatchPolicy):
-            return self._policy.due_at_many(pages, prices)
-        return [self._policy.due_at(page, price) for page, price in zip(pages, prices, strict=True)]
-
-    def value(self, page: int, at: float) -> float:
-        """Return the value of a visit."""
-        record = self._records.get(page)
-        value = self._policy.value(page, at)
-        if record is None or not record.signalled:
-            return value
-        # Of a hazard L the value is (1 - exp(-L))^2 / L: as if the signal told the hazard.
-        told = _value_of_probability(record.signalled)
-        own = _value_of_probability(self._policy.change_probability(page, at))
-        return value * max(1.0, told / own)
-
-    def change_probability(self, page: int, at: float) -> float:
-        """Return the probability that the page changed since its last visit."""
-        return self._policy.change_probability(page, at)
-
-    def take_moved(self) -> Iterable[int]:
-        """Return the pages whose due times moved."""
-        return self._policy.take_moved()
-
-    def remove(self, page: int) -> None:
-        """Forget a page."""
-        self._policy.remove(page)
-
-
-def _value_of_probability(probability: float) -> float:
-    probability = min(max(probability, 1e-9), 1.0 - 1e-9)
-    return probability**2 / -math.log1p(-probability)
 
 
 class RevisitQueue:
@@ -271,9 +215,16 @@ class Collection:
         """Return the probability that a page changed since its last visit."""
         return self._schedule.policy.change_probability(page, now)
 
-    def visit_soon(self, page: int) -> None:
-        """Make a page due before all others, unless it is queued already."""
-        self._schedule.advance(page)
+    @property
+    def signals(self) -> SignalledPolicy:
+        """The policy, which takes change signals; the caller reschedules the pages concerned."""
+        policy = self._schedule.policy
+        assert isinstance(policy, SignalledPolicy)
+        return policy
+
+    def reschedule(self, page: int) -> None:
+        """Compute the due time of a page again, unless it is queued already."""
+        self._schedule.reschedule(page)
 
     def visit_site_soon(self, host: str) -> None:
         """Make the pages of a host due that are due next: earlier results are in doubt."""
@@ -338,7 +289,7 @@ class Collection:
         """Queue a page, or move it up if it is queued."""
         known = self.records.load(page)
         probability = self._schedule.policy.change_probability(page, now)
-        value = known.record.weight * max(probability, known.record.signalled)
+        value = known.record.weight * probability
         is_overdue = now - known.history.seen_at >= self._schedule.longest_interval_s(page)
         self._queue.push(known.row, value, now, comes_first=is_overdue)
 

@@ -10,7 +10,6 @@ import msgspec
 from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import HistoryWriter, PageHistory, VisitRow, page_history
 from focused.crawl.revisits.change_detection import VersionSignature
-from focused.crawl.revisits.change_signals import ChangeSignal
 from focused.crawl.revisits.page_fate import PRESENT, Absence
 from focused.crawl.revisits.validators import NO_VALIDATORS, Validators
 from focused.frontier.queued_link import link_key
@@ -25,10 +24,9 @@ class PageRecord(msgspec.Struct, array_like=True, gc=False):
 
     ``signature`` and ``validators`` are those of the latest version. ``tries`` counts all visits,
     ``absence`` those in a row that found no page, ``failures`` those in a row that told nothing.
-    ``signal`` is the last change signal since the last visit, ``signalled`` the probability of a
-    change that it means. ``new_relevance`` is the expected relevance of the new links that one
-    change brings, ``weight`` what a change is worth. ``guiding_relevance`` is that of the latest
-    version, None where it equals the row's relevance.
+    ``new_relevance`` is the expected relevance of the new links that one change brings, ``weight``
+    what a change is worth. ``guiding_relevance`` is that of the latest version, None where it is
+    the row's relevance.
     """
 
     signature: VersionSignature | None = None
@@ -37,8 +35,6 @@ class PageRecord(msgspec.Struct, array_like=True, gc=False):
     tries: int = 0
     failures: int = 0
     new_relevance: float = 0.0
-    signal: ChangeSignal | None = None
-    signalled: float = 0.0
     weight: float = 0.0
     guiding_relevance: float | None = None
 

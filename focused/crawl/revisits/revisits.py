@@ -89,7 +89,8 @@ class CollectionUpdater:
         blocks = None if is_feed else settled.findings[BLOCKS]
         self._versions.first_version(outcome, settled.page, blocks, record)
         if is_feed:
-            self._announcements.read(outcome, event.now)
+            # The list is known before it enters the schedule.
+            self._announcements.read(outcome, row.seq, event.now)
         elif row.on_topic:
             self._announcements.find_feed(settled.page, event.now)
         self._collection.add(known)
@@ -274,7 +275,7 @@ class RevisitProcessor:
         new = self._responses.new_link_scores(classified)
         gain = sum(new)
         if classified.feed:
-            gain += self._announcements.read(outcome, now)
+            self._announcements.read(outcome, known.row.seq, now)
         if known.history.first_version is None:
             known.history.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, outcome, classified)
@@ -364,7 +365,6 @@ class RevisitProcessor:
             wait_s = min(DAY_S * 2.0 ** min(misses, 10), _MAX_RETRY_S)
             self._collection.postpone(known, now + wait_s)
             return
-        self._announcements.learn(known, previous_at, now, changed=changed, prior=visit.predicted)
         self._collection.record_visit(
             known, previous_at, now, changed=changed, changed_at=detected.changed_at
         )

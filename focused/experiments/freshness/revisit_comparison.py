@@ -21,6 +21,7 @@ from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.experiments.freshness import bounds
 from focused.experiments.freshness.simulator import simulate
+from focused.experiments.freshness.sitemaps import SIGNALS, draw_lists
 from focused.experiments.freshness.windows import Window, bursty_sites, draw_window, poisson_sites
 from focused.recorded_web.change_history import SiteChanges, read_change_history
 from focused.revisit.policy import REVISIT_POLICIES, RevisitPolicyFactory, find_revisit_policy
@@ -52,6 +53,8 @@ class RevisitSettings(msgspec.Struct, frozen=True):
     max_pages: int = 400
     dated: bool = False
     """Whether servers tell when a page changed last."""
+    signals: str = "none"
+    """Which sites have sitemaps, and with which faults: a name of :data:`SIGNALS`."""
 
 
 class RevisitRun(msgspec.Struct, frozen=True):
@@ -91,6 +94,8 @@ def plan_runs(settings: RevisitSettings) -> list[RevisitRun]:
         raise ConfigurationError("name at least one change history, or --poisson or --bursty")
     if settings.warm_up_days * DAY_S >= settings.years * YEAR_S:
         raise ConfigurationError("--warm-up-days: the warm-up is as long as the whole window")
+    if settings.signals not in SIGNALS:
+        raise ConfigurationError(f"--signals: {settings.signals!r} is none of {', '.join(SIGNALS)}")
     names = dict.fromkeys([UNIFORM, OPTIMAL])
     for name in settings.policies:
         if name == ALL:
@@ -171,7 +176,12 @@ def make_run(settings: RevisitSettings, run: RevisitRun) -> list[SiteRow]:
         if not part.pages:
             continue
         factory = _factory(run.policy, part)
-        result = simulate(factory, part, interval_s, seed=run.repeat, dated=settings.dated)
+        # The ends of the scale know nothing of signals.
+        signals = "none" if run.policy in (UNIFORM, *BOUNDS) else settings.signals
+        lists = draw_lists(part, signals, settings.seed + run.repeat)
+        result = simulate(
+            factory, part, interval_s, seed=run.repeat, dated=settings.dated, lists=lists
+        )
         for page in result.pages:
             values = (1, page.time_s, page.fresh_s, page.age_s2, page.changes, page.caught)
             total = sums[page.site]

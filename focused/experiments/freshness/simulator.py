@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 
+from focused.experiments.freshness.sitemaps import SiteList, Statement
 from focused.experiments.freshness.windows import PageLife, Window
 from focused.revisit.allocation import FloatArray, UpdateMode
 from focused.revisit.policy import (
@@ -28,6 +30,7 @@ from focused.revisit.policy import (
     Visit,
 )
 from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.revisit.signalled_policy import SignalledPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +92,18 @@ def simulate(
     min_interval_s: float = 0.0,
     max_interval_s: float = math.inf,
     dated: bool = False,
+    lists: Sequence[SiteList] = (),
 ) -> FreshnessResult:
     """Run a policy over a window with one budget for all sites.
 
     With ``dated`` a visit that finds a change learns when the page changed last, as from a
-    Last-Modified header.
+    Last-Modified header. ``lists`` are read as the policy schedules it; a reading is a visit of the
+    budget.
     """
     records = MemoryRecords()
-    policy = make_policy(PolicyInputs(mean_interval_s, records, seed))
+    policy = SignalledPolicy(
+        make_policy(PolicyInputs(mean_interval_s, records, seed)), records, mean_interval_s
+    )
     schedule = RevisitSchedule(
         policy,
         MemoryDueQueue(),
@@ -109,7 +116,18 @@ def simulate(
     arrivals = sorted(range(len(pages)), key=lambda page: pages[page].created_at)
     arrived = 0
     visits: list[list[float]] = [[] for _ in pages]
+    absent: set[int] = set()
     now = 0.0
+    readers = {
+        len(pages) + number: _ListReader(
+            each, len(pages) + number, policy, schedule, visits, absent
+        )
+        for number, each in enumerate(lists)
+    }
+    for page, reader in readers.items():
+        policy.add_list(page, page, reader.pages, 0.0, is_page=False)
+        schedule.add(page, page, page, 1.0, 0.0)
+    started = False
     while True:
         while arrived < len(arrivals) and pages[arrivals[arrived]].created_at <= now:
             page = arrivals[arrived]
@@ -117,22 +135,32 @@ def simulate(
             schedule.add(page, life.site, life.directory, 1.0, life.created_at)
             visits[page].append(life.created_at)
             arrived += 1
-        if not len(schedule):
+        if not started:
+            for reader in readers.values():
+                reader.read(0.0)
+            started = True
+        if len(schedule) <= len(readers):
             if arrived == len(arrivals):
                 break
             now = pages[arrivals[arrived]].created_at
             continue
-        now += mean_interval_s / len(schedule)
+        now += mean_interval_s / (len(schedule) - len(readers))
         if now >= window.duration_s:
             break
         taken = schedule.take(now)
         if taken is None:  # All pages were visited within the minimal interval.
+            continue
+        if taken in readers:
+            schedule.record(Visit(taken, taken, taken, now, readers[taken].read_at, changed=False))
+            readers[taken].read(now)
             continue
         life, previous_at = pages[taken], visits[taken][-1]
         visits[taken].append(now)
         gone = life.deleted_at <= now
         past = bisect_right(life.changes, now)
         changed = past > bisect_right(life.changes, previous_at)
+        if gone:
+            absent.add(taken)
         schedule.record(
             Visit(
                 taken,
@@ -151,6 +179,48 @@ def simulate(
         if times
     )
     return FreshnessResult(tuple(results))
+
+
+class _ListReader:
+    """Reads a list: tells the policy what is new in it."""
+
+    def __init__(
+        self,
+        site_list: SiteList,
+        page: int,
+        policy: SignalledPolicy,
+        schedule: RevisitSchedule,
+        visits: Sequence[Sequence[float]],
+        absent: Set[int],
+    ) -> None:
+        self.pages = site_list.pages
+        self.read_at = 0.0
+        self._statements = site_list.statements
+        self._next = 0
+        self._page = page
+        self._policy = policy
+        self._schedule = schedule
+        self._visits = visits
+        self._absent = absent
+        self._early: list[Statement] = []
+
+    def read(self, now: float) -> None:
+        """Read what was stated since the last reading."""
+        self.read_at = now
+        stop = bisect_right(self._statements, now, lo=self._next, key=itemgetter(0))
+        waiting, self._early = self._early, []
+        for each in (*waiting, *self._statements[self._next : stop]):
+            visits = self._visits[each.page]
+            if each.page in self._absent:
+                continue
+            if not visits:
+                self._early.append(each)
+            elif each.changed_at is None:
+                self._policy.unlist(each.page, self._page)
+                self._schedule.reschedule(each.page)
+            elif self._policy.state(each.page, self._page, visits[-1], each.changed_at, now):
+                self._schedule.reschedule(each.page)
+        self._next = stop
 
 
 def measure_page(
