@@ -1,48 +1,29 @@
-"""Bounds for revisit policies: policies that know what no crawler can know.
+"""Bounds for revisit policies: what no crawler can know, and what no policy can exceed.
 
 :func:`optimal` is the allocation of Cho and Garcia-Molina ("Effective page refresh policies for Web
-crawlers", 2003) with each page's true change rate. :func:`clairvoyant` knows the time of each
-change.
+crawlers", 2003) with each page's true change rate. Policies that follow bursts or signals may be
+fresher. :func:`upper_bound` is the solution of a linear program over the true times of all changes,
+which no policy can exceed.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from itertools import pairwise
 
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from focused.experiments.freshness.simulator import FreshnessResult, PageFreshness
 from focused.experiments.freshness.windows import PageLife, Window
 from focused.revisit.policy import PolicyInputs, RevisitPolicyFactory, Visit
 
-
-class _KnownPages:
-    """What both bounds share: the pages of a window, and their last visits."""
-
-    follows_siblings = False
-    forced_after = math.inf
-
-    def __init__(self, window: Window) -> None:
-        self._lives = window.pages
-        self._until = window.duration_s
-        self._last: dict[int, float] = {}
-
-    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
-        """Add a page after its first fetch; weights are ignored."""
-        self._last[page] = at
-
-    def record(self, visit: Visit) -> None:
-        """Note the time of the visit."""
-        self._last[visit.page] = visit.at
-
-    def take_moved(self) -> tuple[int, ...]:
-        """Return nothing."""
-        return ()
-
-    def remove(self, page: int) -> None:
-        """Forget a page."""
-        del self._last[page]
+_BUDGET_TIMES = 100
+"""The budget is checked from so many times on, evenly spread over the window."""
 
 
-class _Optimal(_KnownPages):
+class _Optimal:
     """Visit a page when the marginal freshness of its interval falls to the price.
 
     A page of rate r that is visited at intervals u is fresh (1 - exp(-ru)) / (ru) of the time. The
@@ -51,9 +32,11 @@ class _Optimal(_KnownPages):
     """
 
     name = "optimal-true-rates"
+    follows_siblings = False
+    forced_after = math.inf
 
     def __init__(self, window: Window) -> None:
-        super().__init__(window)
+        self._last: dict[int, float] = {}
         self._rates = [_true_rate(life, window.duration_s) for life in window.pages]
 
     def due_at(self, page: int, price: float) -> float:
@@ -83,40 +66,21 @@ class _Optimal(_KnownPages):
         """Return the probability of a change under the Poisson model."""
         return -math.expm1(-self._rates[page] * (at - self._last[page]))
 
+    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
+        """Add a page after its first fetch; weights are ignored."""
+        self._last[page] = at
 
-class _Clairvoyant(_KnownPages):
-    """Visit a page right after a change that is followed by a long time without one.
+    def record(self, visit: Visit) -> None:
+        """Note the time of the visit."""
+        self._last[visit.page] = visit.at
 
-    The value of such a visit is the time that the copy stays fresh; with one price for all pages
-    the freshness is the largest that the budget can buy.
-    """
+    def take_moved(self) -> tuple[int, ...]:
+        """Return nothing."""
+        return ()
 
-    name = "clairvoyant"
-
-    def due_at(self, page: int, price: float) -> float:
-        """Return the time of the next change that is followed by ``price`` seconds without one."""
-        times = self._times(page)
-        for number in range(bisect_right(times, self._last[page]), len(times) - 1):
-            if times[number + 1] - times[number] >= price:
-                return times[number]
-        return math.inf
-
-    def value(self, page: int, at: float) -> float:
-        """Return how long the copy would stay fresh; 0 when the page has not changed."""
-        times = self._times(page)
-        next_one = bisect_right(times, at)
-        if bisect_right(times, self._last[page]) == next_one or next_one == len(times):
-            return 0.0
-        return times[next_one] - at
-
-    def change_probability(self, page: int, at: float) -> float:
-        """Return 1 if the page has changed, else 0."""
-        return float(self.value(page, at) > 0)
-
-    def _times(self, page: int) -> tuple[float, ...]:
-        life = self._lives[page]
-        deletion = () if life.deleted_at == math.inf else (life.deleted_at,)
-        return (*life.changes, *deletion, self._until)
+    def remove(self, page: int) -> None:
+        """Forget a page."""
+        del self._last[page]
 
 
 def optimal(window: Window) -> RevisitPolicyFactory:
@@ -128,13 +92,54 @@ def optimal(window: Window) -> RevisitPolicyFactory:
     return make_policy
 
 
-def clairvoyant(window: Window) -> RevisitPolicyFactory:
-    """Return the factory of the clairvoyant policy for the window's pages."""
+def upper_bound(window: Window, mean_interval_s: float) -> FreshnessResult:
+    """Return the freshness that no policy exceeds at a mean interval, by a linear program.
 
-    def make_policy(_: PolicyInputs) -> _Clairvoyant:
-        return _Clairvoyant(window)
-
-    return make_policy
+    A variable in [0, 1] for each change says whether the page is visited right after it; then the
+    copy is fresh until the next change. Visits for the changes after a time t come after t, so they
+    are at most as many as the budget allows from t to the end. Visits of pages that are gone cost
+    nothing here, and the budget counts all pages that were ever created. Age, changes and visits of
+    the result are 0.
+    """
+    fresh_s = np.zeros(len(window.pages))
+    pages, times, gains = [], [], []
+    budget_starts = np.linspace(0.0, window.duration_s, _BUDGET_TIMES, endpoint=False)
+    # One more than the mean: visits are whole.
+    budgets = np.ones(_BUDGET_TIMES)
+    ends = np.array([min(life.deleted_at, window.duration_s) for life in window.pages])
+    for number, life in enumerate(window.pages):
+        bounds = (life.created_at, *life.changes, float(ends[number]))
+        for change, (begin, end) in enumerate(pairwise(bounds)):
+            gain = end - max(begin, window.warm_up_s)
+            if gain <= 0:
+                continue
+            if change == 0:
+                fresh_s[number] += gain  # the first fetch
+            else:
+                pages.append(number)
+                times.append(begin)
+                gains.append(gain)
+        budgets += (
+            window.duration_s - np.maximum(budget_starts, life.created_at)
+        ) / mean_interval_s
+    if gains:
+        later = csr_array(np.asarray(times)[None, :] > budget_starts[:, None], dtype=np.float64)
+        found = linprog(-np.array(gains), A_ub=later, b_ub=budgets, bounds=(0, 1), method="highs")
+        np.add.at(fresh_s, pages, found.x * gains)
+    return FreshnessResult(
+        tuple(
+            PageFreshness(
+                life.site,
+                time_s=max(float(ends[number]) - max(life.created_at, window.warm_up_s), 0.0),
+                fresh_s=float(fresh_s[number]),
+                age_s2=0.0,
+                changes=0,
+                caught=0,
+                visits=0,
+            )
+            for number, life in enumerate(window.pages)
+        )
+    )
 
 
 def _true_rate(life: PageLife, duration_s: float) -> float:

@@ -1,15 +1,15 @@
 """Run revisit policies over change histories, and sum up freshness and age by site.
 
 Every run draws the same pages in the same repeat, whatever its policy and interval, so policies are
-compared in pairs. Uniform visits and the optimal allocation with the true rates always run: they
-are the ends of the scale on which the others are measured.
+compared in pairs. Uniform visits, the optimal allocation with the true rates and the upper bound
+always run: they are the ends of the scales on which the others are measured.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -24,13 +24,10 @@ from focused.experiments.freshness.simulator import simulate
 from focused.experiments.freshness.sitemaps import SIGNALS, draw_lists
 from focused.experiments.freshness.windows import Window, bursty_sites, draw_window, poisson_sites
 from focused.recorded_web.change_history import SiteChanges, read_change_history
-from focused.revisit.policy import REVISIT_POLICIES, RevisitPolicyFactory, find_revisit_policy
+from focused.revisit.policy import REVISIT_POLICIES, find_revisit_policy
 
-UNIFORM, OPTIMAL = "uniform", "optimal-true-rates"
-BOUNDS: dict[str, Callable[[Window], RevisitPolicyFactory]] = {
-    OPTIMAL: bounds.optimal,
-    "clairvoyant": bounds.clairvoyant,
-}
+UNIFORM, OPTIMAL, UPPER_BOUND = "uniform", "optimal-true-rates", "upper-bound"
+BOUNDS = (OPTIMAL, UPPER_BOUND)
 ALL = "all"
 POOLED, PER_SITE = "pooled", "per-site"
 
@@ -96,10 +93,10 @@ def plan_runs(settings: RevisitSettings) -> list[RevisitRun]:
         raise ConfigurationError("--warm-up-days: the warm-up is as long as the whole window")
     if settings.signals not in SIGNALS:
         raise ConfigurationError(f"--signals: {settings.signals!r} is none of {', '.join(SIGNALS)}")
-    names = dict.fromkeys([UNIFORM, OPTIMAL])
+    names = dict.fromkeys([UNIFORM, *BOUNDS])
     for name in settings.policies:
         if name == ALL:
-            names |= dict.fromkeys([*REVISIT_POLICIES, *BOUNDS])
+            names |= dict.fromkeys(REVISIT_POLICIES)
         else:
             if name not in BOUNDS:
                 find_revisit_policy(name)
@@ -175,13 +172,19 @@ def make_run(settings: RevisitSettings, run: RevisitRun) -> list[SiteRow]:
     for part in windows:
         if not part.pages:
             continue
-        factory = _factory(run.policy, part)
         # The ends of the scale know nothing of signals.
         signals = "none" if run.policy in (UNIFORM, *BOUNDS) else settings.signals
-        lists = draw_lists(part, signals, settings.seed + run.repeat)
-        result = simulate(
-            factory, part, interval_s, seed=run.repeat, dated=settings.dated, lists=lists
-        )
+        if run.policy == UPPER_BOUND:
+            result = bounds.upper_bound(part, interval_s)
+        else:
+            result = simulate(
+                bounds.optimal(part) if run.policy == OPTIMAL else find_revisit_policy(run.policy),
+                part,
+                interval_s,
+                seed=run.repeat,
+                dated=settings.dated,
+                lists=draw_lists(part, signals, settings.seed + run.repeat),
+            )
         for page in result.pages:
             values = (1, page.time_s, page.fresh_s, page.age_s2, page.changes, page.caught)
             total = sums[page.site]
@@ -197,10 +200,6 @@ def make_run(settings: RevisitSettings, run: RevisitRun) -> list[SiteRow]:
         )
         for number, (name, total) in enumerate(zip(window.sites, sums, strict=True))
     ]  # fmt: skip
-
-
-def _factory(name: str, window: Window) -> RevisitPolicyFactory:
-    return BOUNDS[name](window) if name in BOUNDS else find_revisit_policy(name)
 
 
 @lru_cache(maxsize=1)

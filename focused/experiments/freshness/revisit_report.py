@@ -7,6 +7,7 @@ independent. All policies share the resamples.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from focused.experiments.freshness.revisit_comparison import (
     BOUNDS,
     OPTIMAL,
     UNIFORM,
+    UPPER_BOUND,
     RevisitSettings,
     SiteRow,
 )
@@ -64,6 +66,8 @@ class PolicyMeasures(msgspec.Struct, frozen=True):
     freshness: Measure
     gain: Measure
     """Freshness above uniform, as a share of what the optimum with true rates is above it."""
+    bound_gain: Measure
+    """The same as a share of what the upper bound is above uniform."""
     age_days: Measure
     caught: Measure
     """Share of the changes whose version was fetched."""
@@ -85,8 +89,7 @@ def summarise(rows: Sequence[SiteRow], seed: int = 0) -> list[PolicyMeasures]:
         names = list(dict.fromkeys(cell.index.get_level_values("policy")))
         tables = {name: cell.loc[name].reindex(sites) for name in names}
         found += [
-            _measures(name, days, budget, table, tables[UNIFORM], tables[OPTIMAL], weights)
-            for name, table in tables.items()
+            _measures(name, days, budget, table, tables, weights) for name, table in tables.items()
         ]
     return found
 
@@ -96,15 +99,14 @@ def _measures(
     days: float,
     budget: str,
     table: pd.DataFrame,
-    uniform: pd.DataFrame,
-    optimal: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
     weights: FloatArray,
 ) -> PolicyMeasures:
     def freshness(each: pd.DataFrame, drawn: FloatArray) -> FloatArray:
         return _ratio(each, "fresh_s", "time_s", drawn)
 
-    def gain(drawn: FloatArray) -> FloatArray:
-        low, high = freshness(uniform, drawn), freshness(optimal, drawn)
+    def gain(top: str, drawn: FloatArray) -> FloatArray:
+        low, high = freshness(tables[UNIFORM], drawn), freshness(tables[top], drawn)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((freshness(table, drawn) - low) / (high - low))
 
@@ -114,8 +116,13 @@ def _measures(
         days,
         budget,
         freshness=_measure(lambda drawn: freshness(table, drawn), weights),
-        gain=_measure(gain, weights),
-        age_days=_measure(lambda drawn: _ratio(table, "age_s2", "time_s", drawn) / DAY_S, weights),
+        gain=_measure(partial(gain, OPTIMAL), weights),
+        bound_gain=_measure(partial(gain, UPPER_BOUND), weights)
+        if UPPER_BOUND in tables
+        else Measure(None),
+        age_days=Measure(None)
+        if name == UPPER_BOUND
+        else _measure(lambda drawn: _ratio(table, "age_s2", "time_s", drawn) / DAY_S, weights),
         caught=_measure(lambda drawn: _ratio(table, "caught", "changes", drawn), weights),
         visits=visits,
         microseconds=1e6 * float(table["cpu_s"].sum()) / max(visits, 1),
@@ -147,6 +154,12 @@ _SHOWN: Mapping[str, tuple[str, Callable[[PolicyMeasures], Measure], float, int]
     "gain": (
         "Share of the gap from uniform to optimal with true rates, %",
         lambda e: e.gain,
+        100,
+        0,
+    ),
+    "bound_gain": (
+        "Share of the gap from uniform to the upper bound, %",
+        lambda e: e.bound_gain,
         100,
         0,
     ),

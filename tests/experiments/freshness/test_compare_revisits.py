@@ -75,11 +75,12 @@ def test_the_report_has_data_and_curves(compared: tuple[Result, Path]) -> None:
     assert {each["policy"] for each in document["measures"]} == {
         "uniform",
         "optimal-true-rates",
+        "upper-bound",
         "nutch",
         "kolobov",
     }
     rows = read_csv(out / "sites.csv")
-    assert len(rows) == 4 * 2 * 2 * 3  # policies, budgets, repeats, sites
+    assert len(rows) == 5 * 2 * 2 * 3  # policies, budgets, repeats, sites
     assert {row["site"] for row in rows} == {"bursty-1", "bursty-2", "bursty-3"}
     for name in ("freshness-pooled", "gain-pooled", "freshness-per-site", "gain-per-site"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -90,6 +91,11 @@ def test_measures_are_within_their_bounds(compared: tuple[Result, Path]) -> None
     _, out = compared
     for row in read_csv(out / "measures.csv"):
         assert 0 <= float(row["freshness_low"]) <= float(row["freshness"]) <= 1
+        assert float(row["bound_gain"]) <= 1
+        if row["policy"] == "upper-bound":
+            assert float(row["bound_gain"]) == pytest.approx(1.0)
+            assert row["age_days"] == row["caught"] == ""  # only freshness is bounded
+            continue
         assert 0 <= float(row["caught"]) <= 1
         assert float(row["age_days"]) >= 0
         expected = {"uniform": 0.0, "optimal-true-rates": 1.0}.get(row["policy"])
@@ -116,7 +122,7 @@ def test_several_processes_give_the_same_figures() -> None:
 def test_all_names_every_policy_and_bound() -> None:
     runs = plan_runs(RevisitSettings((), poisson=True, intervals_days=(7.0,)))
     names = {run.policy for run in runs}
-    assert names == {*REVISIT_POLICIES, "optimal-true-rates", "clairvoyant"}
+    assert names == {*REVISIT_POLICIES, "optimal-true-rates", "upper-bound"}
 
 
 def test_each_policy_sees_the_same_pages() -> None:

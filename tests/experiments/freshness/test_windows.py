@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from focused.durations import DAY_S
-from focused.experiments.freshness.bounds import clairvoyant, optimal
+from focused.durations import DAY_S, YEAR_S
+from focused.experiments.freshness.bounds import optimal, upper_bound
 from focused.experiments.freshness.simulator import simulate
-from focused.experiments.freshness.windows import PageLife, Window, draw_window
+from focused.experiments.freshness.sitemaps import draw_lists
+from focused.experiments.freshness.windows import PageLife, Window, bursty_sites, draw_window
 from focused.recorded_web.change_history import Change, ChangeKind, SiteChanges, page_changes
 from focused.revisit.policy import find_revisit_policy
 
@@ -57,13 +58,42 @@ def test_a_seed_draws_the_same_pages_again() -> None:
     assert len(drawn[0]) == 10
 
 
-def test_optimal_and_clairvoyant_bound_uniform() -> None:
+def test_optimal_and_upper_bound_exceed_uniform() -> None:
     window = poisson_window([0.005] * 40 + [0.05] * 40 + [1.0] * 20, 800)
-    uniform, best, seer = (
+    uniform, best = (
         simulate(policy, window, 20 * DAY_S).freshness
-        for policy in (find_revisit_policy("uniform"), optimal(window), clairvoyant(window))
+        for policy in (find_revisit_policy("uniform"), optimal(window))
     )
-    assert uniform < best < seer
+    assert uniform < best < upper_bound(window, 20 * DAY_S).freshness
+
+
+def test_the_upper_bound_visits_after_the_changes_that_last_longest() -> None:
+    changes = (10 * DAY_S, 11 * DAY_S, 20 * DAY_S, 60 * DAY_S, 61 * DAY_S)
+    page = PageLife(0, 0, 0.0, math.inf, changes)
+    window = Window(("site",), (page,), 100 * DAY_S, 0.0)
+    days = [100 * upper_bound(window, interval * DAY_S).freshness for interval in (1e6, 100, 1)]
+    # One visit, at day 20 for 40 days; at most two, the other at day 61 for 39; as many as needed.
+    assert days[0] == pytest.approx(10 + 40, abs=0.1)
+    assert 10 + 40 < days[1] < 10 + 40 + 39
+    assert days[2] == pytest.approx(100)
+
+
+def test_visits_for_late_changes_are_paid_from_the_late_budget() -> None:
+    changes = tuple(90 * DAY_S + hour * 3600 for hour in range(240))
+    pages = tuple(PageLife(0, 0, 0.0, math.inf, changes) for _ in range(10))
+    window = Window(("site",), pages, 100 * DAY_S, 0.0)
+    bound = upper_bound(window, 10 * DAY_S).freshness
+    # 100 visits in all, and 10 in the last ten days, each worth an hour.
+    assert bound == pytest.approx(0.9 + 10 / (24 * 1000), abs=1e-3)
+
+
+@pytest.mark.parametrize("days", [7, 30, 120])
+def test_no_policy_exceeds_the_upper_bound(days: int) -> None:
+    window = draw_window(bursty_sites(3, sites=2, pages=40), seed=0, duration_s=2 * YEAR_S)
+    lists = draw_lists(window, "all", 0)
+    for name in ("uniform", "hazard", "nutch"):
+        result = simulate(find_revisit_policy(name), window, days * DAY_S, lists=lists)
+        assert result.freshness <= upper_bound(window, days * DAY_S).freshness
 
 
 def test_uniform_visits_reach_the_analytic_freshness_of_poisson_pages() -> None:
