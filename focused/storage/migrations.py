@@ -15,7 +15,7 @@ import msgspec
 from focused.storage import environment
 from focused.storage.environment import EMPTY, IDENTITY, META
 from focused.storage.journal import decode_batches
-from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
+from focused.storage.rows import add_checksum, checksum_seed, pack, unpack, verify_checksum
 
 _JOURNAL_2_MAGIC = b"focused journal 2\n"
 _decode_journal_2 = msgspec.msgpack.Decoder(list[tuple[int, int, bytes, bytes]]).decode
@@ -75,6 +75,21 @@ class _OldTables:
         stored = self._txn.get(key, db=self._dbs[META])
         return None if stored is None else msgspec.json.decode(_verified(META, key, bytes(stored)))
 
+    def change(self, table: str, new_value: Callable[[bytes], bytes]) -> None:
+        """Replace the values of a table's rows."""
+        if table not in self._dbs:
+            return
+        with self._txn.cursor(db=self._dbs[table]) as cursor:
+            rows = [(bytes(key), bytes(stored)) for key, stored in cursor]
+        for key, stored in rows:
+            self.put(table, key, new_value(_verified(table, key, stored)))
+
+    def drop(self, table: str) -> None:
+        """Remove a table."""
+        found = self._dbs.pop(table, None)
+        if found is not None:
+            self._txn.drop(found)
+
     def move(self, source: str, target: str, new_key: Callable[[bytes], bytes | None]) -> None:
         """Move the rows to which ``new_key`` gives a key to another table."""
         if source not in self._dbs:
@@ -109,8 +124,16 @@ def _from_format_18(tables: _OldTables, folder: Path) -> None:
         "site_trust", "second_fetch_counts", lambda key: _without_suffix(key, b"second fetches")
     )
     tables.move("site_trust", "second_fetches", lambda key: _without_prefix(key, b"second fetch "))
+    tables.change("page_records", _without_signal)
+    tables.drop("signal_trust")
     # No key is empty: the row of all further hosts had none but the prefix.
     tables.move(META, "javascript_hosts", lambda key: _without_prefix(key, b"javascript/", b"*"))
+
+
+def _without_signal(row: bytes) -> bytes:
+    """Return a page's record without its last change signal and what that meant."""
+    fields = unpack(row)
+    return pack([*fields[:6], *fields[8:]])
 
 
 def _without_prefix(key: bytes, prefix: bytes, if_empty: bytes = b"") -> bytes | None:

@@ -1,7 +1,8 @@
 """A state folder of an older format goes on, and commands read it as it is.
 
-``states/`` holds a folder of each format that is migrated, of a crawl that was killed. The last
-version that wrote a format made its folder: ``python -m tests.support.small_state FOLDER``.
+``states/`` holds two folders of each format that is migrated, of a crawl and of a continuous one
+that were killed. The last version that wrote a format made them: ``python -m
+tests.support.small_state FOLDER``.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import tarfile
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from focused.archive.archive import page_rows
+from focused.archive.page_history import visit_rows
 from focused.crawl.folder_check import check_folder
+from focused.crawl.revisits.page_records import PageRecord
 from focused.errors import StateFormatError
 from focused.storage import environment
 from focused.storage import state_store as store_module
@@ -22,7 +26,12 @@ from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.journal import Journal
 from focused.storage.state_store import FORMAT_VERSION, StateStore
 from tests.support.simulated import START, Simulation
-from tests.support.small_state import KILLED_AFTER_PAGES, small_topic, small_web
+from tests.support.small_state import (
+    KILLED_AFTER_PAGES,
+    small_collection,
+    small_topic,
+    small_web,
+)
 
 STATES = Path(__file__).with_name("states")
 OLDER_FORMATS = range(OLDEST_FORMAT, FORMAT_VERSION)
@@ -33,25 +42,32 @@ class Died(BaseException):
     """The process died here."""
 
 
-def unpack_state(older_format: int, folder: Path) -> Path:
+def unpack_state(older_format: int, kind: str, folder: Path) -> Path:
     """Return the crawl's folder."""
-    with tarfile.open(STATES / f"format-{older_format}.tar.xz") as packed:
+    with tarfile.open(STATES / f"format-{older_format}-{kind}.tar.xz") as packed:
         packed.extractall(folder, filter="data")
     return folder / "out"
 
 
 @pytest.fixture(params=OLDER_FORMATS)
 def crawl_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    return unpack_state(request.param, tmp_path)
+    return unpack_state(request.param, "crawl", tmp_path)
+
+
+@pytest.fixture(params=OLDER_FORMATS)
+def collection_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The folder of the continuous crawl."""
+    return unpack_state(request.param, "collection", tmp_path)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_each_older_format_has_a_folder() -> None:
+def test_each_older_format_has_two_folders() -> None:
     kept = {path.name.removesuffix(".tar.xz") for path in STATES.iterdir()}
-    assert kept == {f"format-{each}" for each in OLDER_FORMATS}
+    kinds = ("crawl", "collection")
+    assert kept == {f"format-{each}-{kind}" for each in OLDER_FORMATS for kind in kinds}
 
 
 def test_the_crawl_goes_on_and_fetches_no_page_twice(crawl_folder: Path) -> None:
@@ -64,6 +80,17 @@ def test_the_crawl_goes_on_and_fetches_no_page_twice(crawl_folder: Path) -> None
         assert again.total() == crawl.crawl.counters.second_fetches
         linked = {url for url in small_web() if url[-1].isdigit()} | set(crawl.topic.seeds.urls)
         assert {url for url, row in crawl.rows.items() if row["outcome"] == "fetched"} == linked
+
+
+def test_a_continuous_crawl_visits_its_pages_again(collection_folder: Path) -> None:
+    subject = small_collection(collection_folder.parent)
+    with contextlib.closing(Simulation(subject, small_web(), now=START + 1e4)) as crawl:
+        with pytest.raises(AssertionError, match="not done"):
+            crawl.run(most_steps=1_000)
+        visited = {row.url for row in visit_rows(crawl.store.tables)}
+        assert len(visited) > KILLED_AFTER_PAGES
+        records = [raw for _, raw in crawl.store.tables.scan("page_records")]
+        assert len([msgspec.msgpack.decode(raw, type=PageRecord) for raw in records]) > 60
 
 
 def test_a_migrated_folder_is_sound(crawl_folder: Path) -> None:

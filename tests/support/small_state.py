@@ -1,6 +1,7 @@
 """The crawl of the kept state folders: each format's is made by the last version that wrote it.
 
-To make one, run this file with that version: ``python -m tests.support.small_state FOLDER``.
+To make two, of a crawl and of a continuous one, run this file with that version: ``python -m
+tests.support.small_state FOLDER``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from focused.topic import MAX_SECOND_FETCHES, Topic
+from focused.topic import MAX_SECOND_FETCHES, Revisit, Topic
 from tests.support.prose import prose_pages
 from tests.support.simulated import Answer, Simulation, page, raw, site, topic
 
@@ -41,9 +42,15 @@ def small_topic(folder: Path) -> Topic:
     return replace(subject, scope=scope)
 
 
-def make_state(folder: Path) -> None:
+def small_collection(folder: Path) -> Topic:
+    """The same topic, whose pages are visited again."""
+    revisit = Revisit(continuous=True, hours=24 * 400, pages_per_day=40)
+    return replace(small_topic(folder), revisit=revisit)
+
+
+def make_state(topic: Topic) -> None:
     """Crawl until the process dies, with commits that are in the journal alone."""
-    crawl = Simulation(small_topic(folder), small_web())
+    crawl = Simulation(topic, small_web())
     crawl.run(pages=KILLED_AFTER_PAGES - 15)
     crawl.store.freeze().close()
     crawl.run(pages=KILLED_AFTER_PAGES)
@@ -53,4 +60,5 @@ def make_state(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make_state(Path(sys.argv[1]))
+    make_state(small_topic(Path(sys.argv[1]) / "crawl"))
+    make_state(small_collection(Path(sys.argv[1]) / "collection"))
