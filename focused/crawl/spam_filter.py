@@ -8,7 +8,6 @@ from dataclasses import replace
 from focused.classifier.topic_classifier import SwappableClassifier, spam_classifier_of
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
-from focused.spam.content_signals import body_text
 from focused.spam.site_novelty import SiteNovelty
 from focused.spam.site_trust import MIN_SUSPICION, SiteTrust, site_key
 from focused.spam.spam_classifier import SpamEvidence
@@ -20,11 +19,6 @@ from focused.web.urls import host_of
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
 MIN_DOORWAY_WORDS = 100
-MIN_FARM_SITES = 5
-MAX_FARM_WORDS, FARM_WORDS_PER_LINK = 60, 2
-"""A page with fewer words of its own for each link to another site, and links to at least five
-other sites, is of a link farm: no text but for links. Of 24,833 pages of the medium doc web one is.
-"""
 
 
 class SpamFilter:
@@ -137,9 +131,7 @@ class SpamFilter:
             return
         if model is not None:
             self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
-        if looks_relevant and (
-            page.hides_text or _is_doorway(page, script_target) or _is_link_farm(page)
-        ):
+        if looks_relevant and (page.hides_text or _is_doorway(page, script_target)):
             self._site_trust.learn_hiding(url)
         self._close_if_spam(url)
         if self._avoids and looks_relevant and not self._may_repeat(url):
@@ -178,13 +170,3 @@ def _is_doorway(page: Page, script_target: str | None) -> bool:
         return False
     # Pages of sites that moved say so in a few words.
     return len(page.text.split(maxsplit=MIN_DOORWAY_WORDS)) > MIN_DOORWAY_WORDS
-
-
-def _is_link_farm(page: Page) -> bool:
-    """Whether a page has hardly any text, and links to many other sites."""
-    own = site_key(page.url)
-    others = [key for link in page.links if (key := site_key(link.url)) != own]
-    if len(set(others)) < MIN_FARM_SITES:
-        return False
-    words = len(body_text(page).split())
-    return words < min(MAX_FARM_WORDS, FARM_WORDS_PER_LINK * len(others))

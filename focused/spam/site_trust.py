@@ -80,6 +80,8 @@ _SCRAPER_SHARE = 0.5
 _PARTNER_LOG_ODDS, _PAGE_WITHOUT_PARTNER_LOG_ODDS = 1.0, -0.35
 _FREE_PARTNERS = 2
 """Of each site after the second with which a site exchanges links, and of each page."""
+_MAX_PARTNERS_LOG_ODDS = 5.0
+"""Communities of good sites exchange links, too: that alone convicts no new site."""
 _MAX_PARTNERS = 0xFF
 _MIN_SIGNS_TO_CONVICT = 2
 _MAX_SIGNS_LOG_ODDS = 8.0
@@ -158,7 +160,8 @@ class _SiteEvidence:
     def _partners_log_odds(self) -> float:
         # Most spam sites exchange no links, so none say nothing.
         told = _PARTNER_LOG_ODDS * max(self.partners - _FREE_PARTNERS, 0)
-        return max(told + _PAGE_WITHOUT_PARTNER_LOG_ODDS * self.pages, 0.0)
+        told += _PAGE_WITHOUT_PARTNER_LOG_ODDS * self.pages
+        return min(max(told, 0.0), _MAX_PARTNERS_LOG_ODDS)
 
     @property
     def copies_log_odds(self) -> float:

@@ -225,9 +225,16 @@ def exchange(trust: SiteTrust, model: SpamClassifier, url: str, partners: int) -
         trust.learn(url, model.good_mean, [partner], model)
 
 
-def test_a_site_that_exchanges_links_with_many_others_is_suspect(trust, model):
+def test_a_site_that_exchanges_links_with_many_others_is_more_probably_spam(trust, model):
+    learn(trust, model, A, model.good_mean, 3)
+    before = trust.site_probability(A)
     exchange(trust, model, A, 12)
-    assert trust.site_probability(A) > MIN_SUSPICION
+    assert trust.site_probability(A) > 5 * before
+
+
+def test_exchanges_alone_convict_no_site_however_many_they_are(trust, model):
+    exchange(trust, model, A, 100)
+    assert not trust.is_spam_site(A)
 
 
 def test_links_one_way_are_no_exchange(trust, model):
