@@ -3,7 +3,7 @@
 A crawl asks each installed feature whether its topic switches it on, and lets those that are on
 connect. The core names no feature. One that is off is not imported, but for its entry.
 
-A feature gives :class:`FeatureParts`, and registers at five places of :class:`CrawlCore`:
+A feature gives :class:`FeatureParts`, and registers at four places of :class:`CrawlCore`:
 
 - ``core.page_analysers`` gets a function by the feature's name. It takes each page and its response
   with the document as HTML, and returns what it finds in it: texts, numbers, lists and
@@ -11,9 +11,7 @@ A feature gives :class:`FeatureParts`, and registers at five places of :class:`C
   function of a module. The result is in :attr:`SettledFetch.findings` under that name;
 - ``core.columns`` gets a :class:`~focused.crawl.responses.PageColumn` of ``pages.parquet``;
 - ``core.link_filter.refusals`` gets a function that returns why a link of a page is not queued;
-- ``core.state.before_commit`` gets a function that writes what the feature holds in memory;
-- ``core.whole_responses`` gets a function that tells whether the pages of a host are requested
-  without conditions, since "not modified" says nothing of them.
+- ``core.state.before_commit`` gets a function that writes what the feature holds in memory.
 """
 
 from __future__ import annotations
@@ -56,7 +54,6 @@ class CrawlCore:
     follow_links: bool
     page_analysers: dict[str, PageAnalyser]
     columns: list[PageColumn]
-    whole_responses: list[Callable[[str], bool]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,11 +173,6 @@ class JavascriptPages:
         self._save(candidate.host, host)
         return gain.is_gain
 
-    def is_usually_rendered(self, host: str) -> bool:
-        """Whether most pages of a host had to be rendered: their raw responses say little."""
-        known = self.hosts.get(host)
-        return self.renders and known is not None and known.gained > known.needing // 2 > 0
-
     def needing_by_host(self, limit: int) -> Mapping[str, int]:
         """Return how many pages show nothing without JavaScript, by host, most first."""
         counts = ((name, host.needing) for name, host in self.hosts.items() if host.needing)

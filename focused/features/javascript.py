@@ -30,8 +30,6 @@ def connect(core: CrawlCore) -> FeatureParts:
         core.state.counters,
         lambda name: frontier.count(frontier.hosts.get(name)),
     )
-    # 304 would only say that the shell is the same.
-    core.whole_responses.append(pages.is_usually_rendered)
     return FeatureParts(
         listeners=[pages],
         statistics={"javascript_hosts": lambda: pages.needing_by_host(_LISTED_HOSTS)},

@@ -73,9 +73,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     )
     pacer = RevisitPacer(collection, DownloadBudget(settings, tables))
     state.before_commit.extend([pacer.save, policy_records.save])
-    requests = RevisitRequests(
-        detector, processor, core.hosts, state.frontier, core.whole_responses
-    )
+    requests = RevisitRequests(detector, processor, core.hosts, state.frontier)
     updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
     return FeatureParts(handlers={REVISIT: requests}, first_listeners=[updater], pacer=pacer)
 

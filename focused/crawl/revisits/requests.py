@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from focused.crawl.leases import Lease
 from focused.crawl.page_parser import EarlyResult
 from focused.crawl.purposes import HostAccess
@@ -25,14 +23,11 @@ class RevisitRequests:
         processor: RevisitProcessor,
         hosts: HostAccess,
         frontier: Frontier,
-        whole_responses: Sequence[Callable[[str], bool]],
     ) -> None:
-        """``whole_responses`` tell whether the pages of a host are requested unconditionally."""
         self._detector = detector
         self._processor = processor
         self._hosts = hosts
         self._frontier = frontier
-        self._whole_responses = whole_responses
 
     def prepare(self, offer: Offer, now: float) -> Lease | None:
         """Lease the page, or a page that cannot exist; None if robots.txt forbids it by now."""
@@ -48,8 +43,6 @@ class RevisitRequests:
         if missing is not None and self._hosts.policy.robots_allows(host, missing):
             return Lease(offer, REVISIT, missing)
         headers = self._detector.conditional_headers(url, now)
-        if any(needs_whole(host.name) for needs_whole in self._whole_responses):
-            headers = {}
         return Lease(offer, REVISIT, url, headers=headers, is_page=True)
 
     def settle(

@@ -31,8 +31,10 @@ from focused.crawl.revisits.soft_404 import (
     redirects_to_missing_page,
 )
 from focused.crawl.revisits.validators import (
+    NO_VALIDATORS,
     ConditionKind,
     RevisitEvidence,
+    Validators,
     ValidatorTrust,
     clock_offset_s,
     conditional_headers,
@@ -150,7 +152,7 @@ class VersionChecker:
         url = fetched.url
         boilerplate = self._boilerplates.add(host_of(url), page_blocks(url, version))
         record.signature = sign_version(version, boilerplate)
-        record.validators = parse_validators(fetched.headers, fetched.received_at)
+        record.validators = _validators_of(fetched)
         trust = self._trust(url)
         trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
         self._put_trust(url, trust)
@@ -229,8 +231,10 @@ class VersionChecker:
         change: ChangeKind | None,
     ) -> None:
         trust = self._trust(outcome.url)
-        after = parse_validators(outcome.headers, outcome.received_at)
-        is_unknown = isinstance(outcome, Fetched) and change is None
+        after = _validators_of(outcome)
+        is_unknown = isinstance(outcome, Fetched) and (
+            change is None or outcome.rendered is not None
+        )
         if not is_unknown:
             condition = self._conditions.get(outcome.url, ConditionKind.NONE)
             evidence = RevisitEvidence(condition, record.validators, after, change)
@@ -253,6 +257,16 @@ class VersionChecker:
 def changed_at(fetched: Fetched, previous_at: float) -> float | None:
     """Return when a changed page was last modified, by its host; None if it does not tell."""
     return modification_time(fetched.headers, previous_at, fetched.received_at)
+
+
+def _validators_of(outcome: Fetched | NotModified) -> Validators:
+    """Return the validators of a response; none for a rendered page, since they are of its shell.
+
+    Its next request is unconditional, and tells nothing of the host's validators.
+    """
+    if isinstance(outcome, Fetched) and outcome.rendered is not None:
+        return NO_VALIDATORS
+    return parse_validators(outcome.headers, outcome.received_at)
 
 
 def _read_version(fetched: Fetched, page: Page, blocks: Sequence[str] | None) -> VersionText:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from focused.crawl.revisits.change_detection import HostBoilerplate, page_blocks, read_version
-from focused.crawl.revisits.versions import BoilerplateStore
+from focused.crawl.revisits.page_records import PageRecord
+from focused.crawl.revisits.versions import BoilerplateStore, VersionChecker
 from focused.storage.rows import pack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
+from focused.web.html.parse import parse_page
+from focused.web.page import Fetched, Page
 
 
 @pytest.fixture
@@ -74,3 +77,37 @@ def test_few_pages_of_a_host_wait_for_the_next_snapshot(tables: Tables) -> None:
     for number in range(250):
         add_page(store, number)
     assert tables.count("boilerplate_pages") == 50
+
+
+ETAG = {"etag": '"shell"', "content-type": "text/html"}
+TEXT = " ".join(f"word{number}" for number in range(80))
+
+
+def visit(
+    checker: VersionChecker, record: PageRecord, url: str, text: str, *, rendered: bool
+) -> dict[str, str]:
+    """Store or compare a version; return the headers of the request before it."""
+    headers = checker.conditional_headers(url, record, 0.0) if record.signature else {}
+    body = f"<title>a</title><p>{text}</p>".encode()
+    fetched = Fetched(url, 200, ETAG, body, rendered=body if rendered else None)
+    page = parse_page(fetched)
+    assert isinstance(page, Page)
+    if record.signature is None:
+        checker.first_version(fetched, page, [text], record)
+    else:
+        checker.compare(fetched, page, [text], record, title_before="a")
+    return dict(headers)
+
+
+def test_rendered_pages_alone_are_requested_without_conditions(tables: Tables) -> None:
+    """The ETag of a shell stays, whatever its scripts show."""
+    checker = VersionChecker(tables)
+    shell, plain = PageRecord(), PageRecord()
+    visit(checker, plain, "http://a.test/plain", TEXT, rendered=False)
+    for number in range(30):
+        sent = visit(
+            checker, shell, "http://a.test/app", f"{TEXT} {number * 'new '}", rendered=True
+        )
+        assert sent == {}
+    sent = [visit(checker, plain, "http://a.test/plain", TEXT, rendered=False) for _ in range(20)]
+    assert sum("if-none-match" in {name.lower() for name in each} for each in sent) > 15
