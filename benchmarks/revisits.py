@@ -22,6 +22,7 @@ from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import PolicyInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
+from focused.revisit.signalled_policy import SignalledPolicy
 from focused.storage.environment import data_file
 from focused.storage.state_store import StateStore
 
@@ -51,7 +52,8 @@ class _Run:
         self._random = random.Random(options.seed)
         self._store = StateStore.open(folder, {})
         self._records = TableRecords(self._store.tables)
-        policy = Hazard(PolicyInputs(MEAN_INTERVAL_S, self._records))
+        hazard = Hazard(PolicyInputs(MEAN_INTERVAL_S, self._records))
+        policy = SignalledPolicy(hazard, self._records, MEAN_INTERVAL_S)  # as in a crawl
         queue = TableDueQueue(self._store.tables, self._records)
         self._schedule = RevisitSchedule(
             policy, queue, self._records, mean_interval_s=MEAN_INTERVAL_S

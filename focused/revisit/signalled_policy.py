@@ -142,6 +142,7 @@ class SignalledPolicy:
         self._records = records
         self._mean_s = mean_interval_s
         self._weight_of = weight_of or _equal_weight
+        self._has_lists = records.get("lists", 0) is not None
 
     # Signals
 
@@ -162,9 +163,11 @@ class SignalledPolicy:
         pages that it names, so that its silence may be news; a feed shows its latest items alone.
         Of a list that is known only ``pages`` is new.
         """
-        record = self._records.get("list", page)
-        if record is not None:
-            known = ListReading.unpack(record)
+        if not self._has_lists:
+            self._has_lists = True
+            self._records.put("lists", 0, b"\1")
+        known = self._list(page)
+        if known is not None:
             if known.pages != pages:
                 self._records.put("list", page, known._replace(pages=pages).pack())
         else:
@@ -216,7 +219,7 @@ class SignalledPolicy:
 
     def signal(self, page: int) -> PageSignal | None:
         """Return what is known of a page's signals."""
-        record = self._records.get("signal", page)
+        record = self._records.get("signal", page) if self._has_lists else None
         return None if record is None else PageSignal.unpack(record)
 
     def trust(self, source: int) -> SourceTrust:
@@ -230,16 +233,16 @@ class SignalledPolicy:
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page after its first fetch."""
-        record = self._records.get("list", page)
-        if record is None or ListReading.unpack(record).is_page:
+        reading = self._list(page)
+        if reading is None or reading.is_page:
             self.policy.add(page, site, directory, weight, at)
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit how far to believe the source, and what the policy learns."""
         page = visit.page
-        reading = self._records.get("list", page)
+        reading = self._list(page)
         if reading is not None:
-            self._record_reading(page, ListReading.unpack(reading), visit)
+            self._record_reading(page, reading, visit)
             return
         signal = self.signal(page)
         if signal is None:
@@ -279,9 +282,8 @@ class SignalledPolicy:
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the value of a visit reaches ``price``; infinity for never."""
-        record = self._records.get("list", page)
-        if record is not None:
-            reading = ListReading.unpack(record)
+        reading = self._list(page)
+        if reading is not None:
             own = self.policy.due_at(page, price) if reading.is_page else math.inf
             news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
             days = math.sqrt(2 * price / news) if news > 0 else math.inf
@@ -300,14 +302,13 @@ class SignalledPolicy:
 
     def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
         """Return due times of pages of one site, accurate for those that are due about now."""
-        signals = [
-            None if record is None else self._telling(page)
-            for page, record in zip(pages, self._records.get_many("signal", pages), strict=True)
-        ]
         if isinstance(self.policy, BatchPolicy):
             dues = self.policy.due_at_many(pages, prices)
         else:
             dues = [self.policy.due_at(page, p) for page, p in zip(pages, prices, strict=True)]
+        if not self._has_lists:
+            return dues
+        signals = [self._telling(page) for page in pages]
         return [
             due
             if signal is None or signal.announced_at
@@ -317,9 +318,8 @@ class SignalledPolicy:
 
     def value(self, page: int, at: float) -> float:
         """Return the value of a visit, in the unit of the price."""
-        record = self._records.get("list", page)
-        if record is not None:
-            reading = ListReading.unpack(record)
+        reading = self._list(page)
+        if reading is not None:
             own = self.policy.value(page, at) if reading.is_page else 0.0
             if at - reading.read_at < self._least_s(reading):
                 return own
@@ -347,7 +347,7 @@ class SignalledPolicy:
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        if self._records.get("signal", page) is not None:
+        if self.signal(page) is not None:
             self._records.delete("signal", page)
         self.policy.remove(page)
 
@@ -387,11 +387,16 @@ class SignalledPolicy:
         reading = self._reading(signal.list_page)
         return reading.read_at if reading.is_complete else 0
 
+    def _list(self, page: int) -> ListReading | None:
+        """Return the record of a list; None for other pages."""
+        record = self._records.get("list", page) if self._has_lists else None
+        return None if record is None else ListReading.unpack(record)
+
     def _reading(self, list_page: int) -> ListReading:
-        record = self._records.get("list", list_page)
-        if record is None:
+        reading = self._list(list_page)
+        if reading is None:
             raise KeyError(list_page)
-        return ListReading.unpack(record)
+        return reading
 
     def _record_reading(self, page: int, reading: ListReading, visit: Visit) -> None:
         if reading.is_page:
