@@ -242,8 +242,10 @@ class SignalledPolicy:
         page = visit.page
         reading = self._list(page)
         if reading is not None:
-            self._record_reading(page, reading, visit)
-            return
+            reading = reading.counted(visit.at, 0.0)._replace(read_at=int(visit.at))
+            self._records.put("list", page, reading.pack())
+            if not reading.is_page:
+                return
         signal = self.signal(page)
         if signal is None:
             self.policy.record(visit)
@@ -284,16 +286,20 @@ class SignalledPolicy:
         """Return when the value of a visit reaches ``price``; infinity for never."""
         reading = self._list(page)
         if reading is not None:
-            own = self.policy.due_at(page, price) if reading.is_page else math.inf
+            own = self._page_due_at(page, price) if reading.is_page else math.inf
             news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
             days = math.sqrt(2 * price / news) if news > 0 else math.inf
             return min(own, reading.read_at + max(days * DAY_S, self._least_s(reading)))
+        return self._page_due_at(page, price)
+
+    def _page_due_at(self, page: int, price: float) -> float:
         due = self.policy.due_at(page, price)
         signal = self._telling(page)
         if signal is None:
             return due
         if signal.announced_at:
-            lack = math.log(price / max(self.value(page, signal.announced_at), _LEAST_WEIGHT))
+            value = self._page_value(page, signal.announced_at)
+            lack = math.log(price / max(value, _LEAST_WEIGHT))
             if lack <= 0:
                 return signal.visited_at  # before all that are due without an announcement
             # The value hardly changes with time: the more it lacks, the later.
@@ -320,12 +326,15 @@ class SignalledPolicy:
         """Return the value of a visit, in the unit of the price."""
         reading = self._list(page)
         if reading is not None:
-            own = self.policy.value(page, at) if reading.is_page else 0.0
+            own = self._page_value(page, at) if reading.is_page else 0.0
             if at - reading.read_at < self._least_s(reading):
                 return own
             days = (at - reading.read_at) / DAY_S
             news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
             return max(own, news * days**2 / 2)
+        return self._page_value(page, at)
+
+    def _page_value(self, page: int, at: float) -> float:
         value = self.policy.value(page, at)
         signal = self._telling(page)
         if signal is None:
@@ -397,12 +406,6 @@ class SignalledPolicy:
         if reading is None:
             raise KeyError(list_page)
         return reading
-
-    def _record_reading(self, page: int, reading: ListReading, visit: Visit) -> None:
-        if reading.is_page:
-            self.policy.record(visit)
-        reading = reading.counted(visit.at, 0.0)._replace(read_at=int(visit.at))
-        self._records.put("list", page, reading.pack())
 
     def _least_s(self, reading: ListReading) -> float:
         """Return the least time between two readings, by the budget of the pages it names."""

@@ -499,6 +499,39 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     assert said_at < visited_at < said_at + DAY_S
 
 
+@pytest.mark.parametrize("is_right", [True, False])
+def test_pages_are_visited_after_a_right_sitemap_announces_them(
+    simulate: Simulate, tmp_path: Path, is_right: bool
+) -> None:
+    """Five of forty pages change every four days; a wrong sitemap says nothing of it."""
+    url = "http://a.test/sitemap.xml"
+    pages = [f"http://a.test/{number}" for number in range(40)]
+    lively = pages[:5]
+
+    def listed(now: float) -> Outcome:
+        times = dict.fromkeys(pages, iso(START - DAY_S))
+        if is_right:
+            times |= dict.fromkeys(lively, iso(now - now % (4 * DAY_S)))
+        return sitemap(url, times)
+
+    def lively_page(page_url: str) -> Callable[[float], Outcome]:
+        return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
+
+    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in pages}
+    web |= {url: listed} | {each: lively_page(each) for each in lively}
+    settings = Revisit(continuous=True, hours=150 * 24, pages_per_day=4, by_relevance=False)
+    scope = Scope(near_duplicates=False, mirrors=False)
+    subject = topic(tmp_path, url, revisit=settings, scope=scope)
+    simulation = simulate(subject, web).run(20_000)
+    late = [
+        visit.result == "changed"
+        for visit in visit_rows(simulation.store.tables)
+        if visit.at > START + 60 * DAY_S and visit.url in lively
+    ]
+    assert sum(late) > 80  # 22 changes each
+    assert (sum(late) / len(late) > 0.8) == is_right
+
+
 def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(
     simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,24 @@ def test_a_list_that_announces_everything_is_hardly_read() -> None:
     assert liar.due_at(SITEMAP, 200.0) - START > 4 * (honest.due_at(SITEMAP, 200.0) - START)
 
 
+def test_an_index_announces_the_lists_that_changed() -> None:
+    made = policy()
+    index, child, quiet = 910, 911, 912
+    made.add_list(index, SOURCE, 2, START, is_page=True)
+    for page in (index, child, quiet):
+        made.add_list(page, SOURCE, 0, START, is_page=True)
+        made.add(page, 0, 0, 1.0, START)
+    for page in (child, quiet):
+        made.state(page, index, START, START - DAY_S, START)
+    at = read(made, 20, index)
+    made.state(child, index, START, START + 19 * DAY_S, at)
+    price = 2 * made.policy.value(child, at)
+    assert made.due_at(child, price) <= START < at < made.due_at(quiet, price)
+    assert made.value(child, at) > price > made.value(quiet, at)
+    read(made, 21, child)
+    assert made.due_at(child, price) > at
+
+
 def test_a_list_whose_silence_was_wrong_loses_its_effect() -> None:
     made = policy()
     page = follower(made)
