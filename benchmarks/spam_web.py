@@ -71,7 +71,7 @@ def main() -> int:
     """Crawl and print; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--budget", type=int, default=800, help="pages per crawl (default: 800)")
-    parser.add_argument("--topics", default="security,statistics,docweb/networking")
+    parser.add_argument("--topics", default="security,docweb/networking,docweb/text-processing")
     parser.add_argument("--trust", default=",".join(TRUST))
     parser.add_argument("--actions", default=",".join(ACTIONS))
     parser.add_argument("--draws", type=int, default=1, help="crawls of each topic (default: 1)")
