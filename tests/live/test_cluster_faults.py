@@ -68,4 +68,4 @@ def test_under_faults_every_page_is_archived_once_and_every_host_has_its_delay(
         max_faults=4,
     )
     assert found.missing == found.archived_twice == []
-    assert (found.overlapping, found.too_soon) == (0, 0)
+    assert (found.overlapping, found.too_soon) == (0, 0), found.shortest_pause_s
