@@ -50,8 +50,10 @@ class AccessLogEntry:
     """One line of the access log.
 
     ``time`` is in seconds since the epoch by the server's clock; ``start`` (arrival) and ``end``
-    (last byte written) are seconds of the monotonic clock, comparable between processes of one
-    machine. ``status`` is 0 if the connection was dropped before the status was sent.
+    are seconds of the monotonic clock, comparable between processes of one machine. ``end`` is
+    when a fault had sent its last byte, and when any other answer was about to be sent: a busy
+    server notices the end of sending after the client has the answer. ``status`` is 0 if the
+    connection was dropped before the status was sent.
     """
 
     time: float
@@ -130,12 +132,15 @@ class ReplayServer:
             await asyncio.sleep(effects.latency_s)
         response = self._respond(request, requested, effects.fault)
         response.headers.setdefault("Date", http_date(self._clock()))
+        end = asyncio.get_running_loop().time()
         try:
             sent = await send_response(request, response, effects.fault)
         except ConnectionError:
             sent = response  # the client closed, or a fault did: log the request anyway
+        if effects.fault is not None:
+            end = asyncio.get_running_loop().time()
         if self._access_log is not None:
-            self._log(request, requested, response, effects, start)
+            self._log(request, requested, response, effects, start, end)
         return sent
 
     def _effects(self, requested: _RequestedUrl) -> FaultEffects:
@@ -175,13 +180,14 @@ class ReplayServer:
         response: web.StreamResponse,
         effects: FaultEffects,
         start: float,
+        end: float,
     ) -> None:
         fault = effects.fault
         dropped = fault is not None and fault.kind is FaultKind.DROP_HEADERS
         access = AccessLogEntry(
             time=self._clock(),
             start=start,
-            end=asyncio.get_running_loop().time(),
+            end=end,
             method=request.method,
             scheme=requested.scheme,
             host=requested.host,
