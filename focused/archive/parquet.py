@@ -9,10 +9,10 @@ module at its end.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +28,6 @@ from focused.archive.archive import (
 from focused.archive.page_history import (
     HISTORY_COLUMNS,
     VISIT_COLUMNS,
-    PageHistory,
     count_visits,
     history_values,
     page_histories,
@@ -112,6 +111,7 @@ VISITS_SCHEMA = pa.schema(
 
 
 _ROWS_PER_GROUP = 10_000
+_Value = TypeVar("_Value")
 
 
 def write_parquet_files(tables: Tables, folder: Path) -> None:
@@ -129,32 +129,32 @@ def write_parquet_files(tables: Tables, folder: Path) -> None:
 
 
 def _page_values(tables: Tables) -> Iterator[list[Any]]:
-    """Yield the rows of pages with the values of their histories; both are in order of ``seq``."""
-    histories = page_histories(tables)
-    page, history = next(histories, _NO_HISTORY)
-    for row in page_values(tables):
-        while page < row[_SEQ]:
-            page, history = next(histories, _NO_HISTORY)
-        found = history if page == row[_SEQ] else None
-        yield [*row, *history_values(found, row[_FETCHED_AT])]
+    """Yield the rows of pages with the values of their histories."""
+    for row, history in _with_values(page_values(tables), page_histories(tables)):
+        yield [*row, *history_values(history, row[_FETCHED_AT])]
 
 
 def _with_added(
     rows: Iterator[list[Any]], tables: Tables, names: Sequence[str]
 ) -> Iterator[list[Any]]:
-    """Yield the rows with the columns that features added; both are in order of ``seq``."""
-    found = added_values(tables)
-    number, values = next(found, _NOTHING_ADDED)
+    """Yield the rows of pages with the columns that features added."""
+    for row, values in _with_values(rows, added_values(tables)):
+        yield [*row, *map((values or {}).get, names)]
+
+
+def _with_values(
+    rows: Iterator[list[Any]], numbered: Iterator[tuple[int, _Value]]
+) -> Iterator[tuple[list[Any], _Value | None]]:
+    """Yield each row of pages with the value of its number, None without; both are ascending."""
+    nothing = sys.maxsize, None
+    number, value = next(numbered, nothing)
     for row in rows:
         while number < row[_SEQ]:
-            number, values = next(found, _NOTHING_ADDED)
-        here = values if number == row[_SEQ] else {}
-        yield [*row, *map(here.get, names)]
+            number, value = next(numbered, nothing)
+        yield row, value if number == row[_SEQ] else None
 
 
 _COLUMN_TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
-_NOTHING_ADDED: tuple[int, Mapping[str, Any]] = (sys.maxsize, {})
-_NO_HISTORY: tuple[int, PageHistory | None] = (sys.maxsize, None)
 _SEQ, _FETCHED_AT = PAGE_COLUMNS.index("seq"), PAGE_COLUMNS.index("fetched_at")
 
 
