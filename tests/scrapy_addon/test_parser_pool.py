@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from focused.topic import Scope
 from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import parse_robots_body
-from tests.support.failing_classifiers import Moody, Unloadable, Unsendable
+from tests.support.failing_classifiers import Killed, Moody, Unloadable, Unsendable
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
 
@@ -148,29 +147,11 @@ def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_proce
     assert all(isinstance(each, ParsedPage) for each in (one, *others))
 
 
-def kill_processes(workers: ParserPool) -> None:
-    for worker in workers._workers:
-        os.kill(worker._process.pid, signal.SIGKILL)
-
-
-async def kill_when_it_parses(workers: ParserPool, times: int) -> None:
-    """Kill the processes so often, each time while a page is being parsed."""
-    killed: set[int] = set()
-    while len(killed) < times:
-        await asyncio.sleep(0.01)
-        for worker in workers._workers:
-            if worker.is_ready and worker.waiting and worker._process.pid not in killed:
-                killed.add(worker._process.pid)
-                kill_processes(workers)
-
-
-def test_a_page_whose_process_is_killed_from_outside_is_parsed_by_the_next() -> None:
-    async def ask(workers: ParserPool) -> object:
-        asking = asyncio.ensure_future(ahead(workers, padded("of whales")))
-        await kill_when_it_parses(workers, MAX_PROCESSES_PER_PAGE - 1)
-        return await asking
-
-    assert isinstance(asked(1, ask), ParsedPage)
+def test_a_page_whose_process_is_killed_from_outside_is_parsed_by_the_next(tmp_path: Path) -> None:
+    killed = Killed(tmp_path / "kills", MAX_PROCESSES_PER_PAGE - 1)
+    parsed = asked(1, lambda workers: ahead(workers, padded("of whales")), killed)
+    assert isinstance(parsed, ParsedPage)
+    assert (tmp_path / "kills").stat().st_size == MAX_PROCESSES_PER_PAGE - 1
 
 
 def test_a_page_over_which_each_process_dies_is_named() -> None:

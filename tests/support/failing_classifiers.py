@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from focused.web.page import Classification, Page
 from tests.support.keyword_guide import WhaleClassifier
@@ -31,6 +32,23 @@ class Moody(WhaleClassifier):
             os.kill(os.getpid(), signal.SIGSTOP)
         if "hoard" in page.text:
             bytearray(2_000_000_000)
+        return super().classify(page)
+
+
+class Killed(WhaleClassifier):
+    """Is killed with its process over as many pages as ``times``; ``kills`` is a file of them."""
+
+    def __init__(self, kills: Path, times: int) -> None:
+        super().__init__()
+        self.kills = kills
+        self.times = times
+
+    def classify(self, page: Page) -> Classification:
+        with self.kills.open("a+") as kills:
+            if kills.tell() < self.times:
+                kills.write("x")
+                kills.flush()
+                os.kill(os.getpid(), signal.SIGKILL)
         return super().classify(page)
 
 
