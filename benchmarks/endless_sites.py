@@ -23,7 +23,7 @@ import pandas as pd
 from harvest import PARTS, ROOT, Part, build
 from planned_trials import plan_trials
 from spam import CLEAN, good_source
-from spam_sites import CLOAKED, DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
+from spam_sites import DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
 
 from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
@@ -35,7 +35,7 @@ from focused.web.urls import host_of
 
 DEFENCES = ("none", "all", "novelty")
 _ENDLESS = 10**9
-_FAMILIES = [name for name in ENDLESS_FAMILIES if name not in (CLOAKED, DOORWAY)]
+_FAMILIES = [name for name in ENDLESS_FAMILIES if name != DOORWAY]
 _LATENCY_S = 0.2
 
 

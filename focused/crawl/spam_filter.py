@@ -80,19 +80,6 @@ class SpamFilter:
             on_topic=found.on_topic and spam < SPAM_THRESHOLD,
         )
 
-    def is_trusted(self, url: str) -> bool:
-        """Whether a person chose the site of ``url``, or nothing is learned of any."""
-        return not self._is_on or self._may_repeat(url)
-
-    def is_suspect(self, url: str) -> bool:
-        """Whether the site of ``url`` may be spam."""
-        return self._site_trust.site_probability(url) >= MIN_SUSPICION
-
-    def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
-        """Learn whether another page came when a page was fetched again."""
-        self._site_trust.learn_second_fetch(url, is_other=is_other)
-        self._close_if_spam(url)
-
     def is_original(self, url: str, other: str) -> bool:
         """Whether of two equal pages ``url`` is the original, by what is known of their sites."""
         return self._avoids and self._site_trust.is_original(url, other)

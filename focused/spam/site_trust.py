@@ -55,9 +55,6 @@ _MAX_CACHED_PAIRS = 100_000
 _MAX_SOURCES = 16
 """Linking sites that are remembered: the latest."""
 
-_SAME_LOG_ODDS, _OTHER_LOG_ODDS = -0.3, 3.0
-"""Of a page that is the same or another when it is fetched again. One in a hundred good pages is
-taken for another; a cloaking site shows one in four visits another page."""
 _HIDING_LOG_ODDS = 2.0
 """Of a page on topic that is not for readers: it leads them to another site at once, as good sites
 do that moved, hides its text, or has hardly any beside links to other sites."""
@@ -88,8 +85,9 @@ _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 
 _COUNTS = struct.Struct(">If")
-_SIGNS = struct.Struct(">BBHHHHH")
-_FORMER_SIGNS = struct.Struct(">HHHHH"), struct.Struct(">HHH")  # of earlier versions
+# The four bytes counted second fetches of pages, until format 18.
+_SIGNS = struct.Struct(">BB4xHHH")
+_FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
 
@@ -99,16 +97,14 @@ class _SiteEvidence:
     """What is known of a site.
 
     The number of pages with evidence and its sum; the keys of sites that link here; how many pages
-    were the same and another when fetched again, or hid their content; how many are ``copies`` of
-    other sites' pages, and how many of these were new when they were fetched; ``partners`` counts
-    the sites with which it exchanges links; ``origins`` are the keys of sites that it copies from.
+    hid their content; how many are ``copies`` of other sites' pages, and how many of these were new
+    when they were fetched; ``partners`` counts the sites with which it exchanges links; ``origins``
+    are the keys of sites that it copies from.
     """
 
     pages: int = 0
     total: float = 0.0
     sources: tuple[bytes, ...] = ()
-    same: int = 0
-    other: int = 0
     hiding: int = 0
     copies: int = 0
     taken_over: int = 0
@@ -119,7 +115,7 @@ class _SiteEvidence:
         packed = _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
         if not self.has_signs:  # nearly all sites
             return packed
-        counts = (self.same, self.other, self.hiding, self.copies, self.taken_over)
+        counts = (self.hiding, self.copies, self.taken_over)
         signs = _SIGNS.pack(
             len(self.origins),
             min(self.partners, _MAX_PARTNERS),
@@ -143,7 +139,7 @@ class _SiteEvidence:
 
     @property
     def has_signs(self) -> bool:
-        return bool(self.same or self.other or self.hiding or self.copies or self.partners)
+        return bool(self.hiding or self.copies or self.partners)
 
     @property
     def own_pages(self) -> int:
@@ -152,8 +148,7 @@ class _SiteEvidence:
 
     @property
     def signs_log_odds(self) -> float:
-        told = _SAME_LOG_ODDS * self.same
-        told += _OTHER_LOG_ODDS * self.other + _HIDING_LOG_ODDS * self.hiding
+        told = _HIDING_LOG_ODDS * self.hiding
         return min(told + self._partners_log_odds, _MAX_SIGNS_LOG_ODDS)
 
     @property
@@ -255,9 +250,8 @@ class SiteTrust:
         if self._is_trusted(key):
             return False
         found = self._load(key)
-        signs = found.other + found.hiding
         pages = found.own_pages + found.copies
-        if pages < MIN_PAGES_TO_CONVICT and signs < _MIN_SIGNS_TO_CONVICT:
+        if pages < MIN_PAGES_TO_CONVICT and found.hiding < _MIN_SIGNS_TO_CONVICT:
             return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
@@ -302,14 +296,6 @@ class SiteTrust:
     def has_signs(self, url: str) -> bool:
         """Whether anything but text and links was learned of the site of ``url``."""
         return self._load(site_key(url)).has_signs
-
-    def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
-        """Learn whether another page came when a page was fetched again."""
-        key = site_key(url)
-        found = self._load(key)
-        found.other += is_other
-        found.same += not is_other
-        self._tables.put("site_trust", key, found.packed())
 
     def learn_hiding(self, url: str) -> None:
         """Learn that a page on topic has no content for readers.

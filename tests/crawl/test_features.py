@@ -177,7 +177,6 @@ ON_BY_TOPIC = {
     "javascript": {"scope": Scope(javascript="report")},
     "revisits": {"revisit": Revisit(continuous=True)},
     "search-forms": {"deep_web": DeepWeb(hosts=("a.test",))},
-    "second-fetches": {"scope": Scope(second_fetches=0.1)},
 }
 
 
@@ -204,7 +203,7 @@ from tests.crawl.test_features import HOME, WEB, Scope
 
 Simulation(topic(Path(sys.argv[1]), HOME, scope=Scope(javascript="ignore")), WEB).run().close()
 names = [name for name in sys.modules if name.startswith("focused.")]
-parts = ("revisits.", "second_fetches", "crawl.javascript", "deep_web.", "focused.revisit.")
+parts = ("revisits.", "crawl.javascript", "deep_web.", "focused.revisit.")
 print(*[name for name in names if any(part in name for part in parts)])
 """
 
