@@ -9,7 +9,7 @@ from focused.archive.warc_files import PAGES_PREFIX, WarcFiles, warcinfo_fields
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.crawl.crawl_state import CrawlState
 from focused.crawl.crawl_stats import Counters, StageTimes
-from focused.crawl.dedup.duplicates import SharedContents
+from focused.crawl.dedup.duplicates import DuplicateDetector, SharedContents
 from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.features import CrawlCore, connect_features
@@ -23,7 +23,6 @@ from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.purposes import HostAccess, PageRequests, RobotsRequests
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
-from focused.crawl.spam_filter import SpamFilter
 from focused.crawl.steps import ROBOTS
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
@@ -117,14 +116,6 @@ def build_crawl(
         patience_s=politeness.patience_s if policy.patient else 0.0,
         share=share_example,
     )
-    spam_filter = SpamFilter(
-        tables,
-        classifier,
-        action=scope.spam,
-        close_site=traps.close_site,
-        trusted_urls=training_urls,
-        allow_hosts=scope.allow_hosts,
-    )
     parser = ResponseParser(
         topic,
         classifier,
@@ -137,29 +128,30 @@ def build_crawl(
     responses = ResponseProcessor(
         topic,
         parser,
-        tables,
         rows,
         counters,
         enqueuer,
-        spam_filter,
+        DuplicateDetector(tables, near=scope.near_duplicates, shared=shared_contents),
         training_urls=training_urls,
         follow_links=follow_links,
         stages=state.stages,
-        shared_contents=shared_contents,
     )
     hosts = HostAccess(host_policy, robots, direct_requests)
     core = CrawlCore(
         topic,
         policy,
+        classifier,
+        training_urls,
         state,
         hosts,
         link_filter,
         enqueuer,
         responses,
-        spam_filter,
         traps,
         follow_links,
         parser.analysers,
+        parser.raters,
+        responses.reviewers,
         rows.columns,
     )
     features = connect_features(core)

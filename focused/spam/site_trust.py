@@ -19,14 +19,10 @@ import math
 import struct
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-
-import xxhash
 
 from focused.spam.spam_classifier import SpamEvidence
 from focused.storage.tables import Tables
-from focused.web.host_names import registered_domain
-from focused.web.urls import host_of
+from focused.web.host_names import site_key, site_key_of_host
 
 SPAM_SITE_SHARE = 0.02
 """The share of spam among sites of which nothing is known yet."""
@@ -205,7 +201,7 @@ class SiteTrust:
 
     def set_spam_sites(self, sites: Iterable[str]) -> None:
         """Suspect these registered domains instead of others; they are not trusted."""
-        self._labelled_spam = frozenset(map(_key_of_host, sites))
+        self._labelled_spam = frozenset(map(site_key_of_host, sites))
 
     def is_trusted(self, url: str) -> bool:
         """Whether a person chose the site of ``url``."""
@@ -367,16 +363,6 @@ def _posterior(prior: float, found: _SiteEvidence) -> float:
     copied = _SCRAPER_SHARE * math.exp(copies)
     log_odds = found.signs_log_odds + math.log(made + copied)
     return _probability(_log_odds(prior) + log_odds) if log_odds else prior
-
-
-@lru_cache(10_000)
-def _key_of_host(host: str) -> bytes:
-    return xxhash.xxh3_64_digest(registered_domain(host).encode())
-
-
-def site_key(url: str) -> bytes:
-    """Return the key of a URL's site, 8 bytes."""
-    return _key_of_host(host_of(url))
 
 
 def _log_ratio(scaled: float, good_sd: float, spam_sd: float) -> float:

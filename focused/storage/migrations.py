@@ -130,6 +130,7 @@ def _from_format_18(tables: _OldTables, folder: Path) -> None:
     tables.create(EMPTY, is_set=True)
     tables.put(META, b"checkpoint", msgspec.json.encode(number + 1))
     tables.move("site_trust", "site_novelty", lambda key: _without_suffix(key, b"novelty"))
+    tables.move("content", "copied_pages", _copied_page_key)
     # Pages are no longer fetched a second time to find cloaking.
     tables.remove("site_trust", lambda key: key.endswith(b"second fetches"))
     tables.remove("site_trust", lambda key: key.startswith(b"second fetch "))
@@ -146,6 +147,12 @@ def _without_signal(row: bytes) -> bytes:
     """Return a page's record without its last change signal and what that meant."""
     fields = unpack(row)
     return pack([*fields[:6], *fields[8:]])
+
+
+def _copied_page_key(key: bytes) -> bytes | None:
+    """Return the key of a row that is no content's; contents have keys of 16 bytes."""
+    is_row = key.startswith(b"row") and len(key) == 11
+    return key if is_row or key.startswith(b"refused for ") else None
 
 
 def _without_prefix(key: bytes, prefix: bytes, if_empty: bytes = b"") -> bytes | None:

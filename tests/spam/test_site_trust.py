@@ -14,12 +14,12 @@ from focused.spam.site_trust import (
     MIN_SUSPICION,
     SPAM_SITE_SHARE,
     SiteTrust,
-    site_key,
 )
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import fit_spam_classifier
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
+from focused.web.host_names import site_key
 from tests.support.prose import prose_pages
 
 A, B, SEED = "http://a.test/1", "http://b.test/1", "http://seed.test/"
