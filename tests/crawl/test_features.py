@@ -202,9 +202,11 @@ from pathlib import Path
 from tests.support.simulated import Simulation, topic
 from tests.crawl.test_features import HOME, WEB, Scope
 
-Simulation(topic(Path(sys.argv[1]), HOME, scope=Scope(javascript="ignore", spam="ignore")), WEB).run().close()
+scope = Scope(javascript="ignore", spam="ignore")
+Simulation(topic(Path(sys.argv[1]), HOME, scope=scope), WEB).run().close()
 names = [name for name in sys.modules if name.startswith("focused.")]
-parts = ("revisits.", "site_trust", "site_novelty", "spam_filter", "copied_pages", "crawl.javascript", "deep_web.", "focused.revisit.")
+parts = ("revisits.", "focused.revisit.", "crawl.javascript", "deep_web.")
+parts += ("site_trust", "site_novelty", "spam_filter", "copied_pages")
 print(*[name for name in names if any(part in name for part in parts)])
 """
 
