@@ -57,10 +57,26 @@ class CrawlCore:
     responses: ResponseProcessor
     traps: TrapFilter
     follow_links: bool
-    page_analysers: dict[str, PageAnalyser]
-    page_raters: dict[str, PageRater]
-    page_reviewers: list[PageReviewer]
-    columns: list[PageColumn]
+
+    @property
+    def page_analysers(self) -> dict[str, PageAnalyser]:
+        """The page analysers of features, by name."""
+        return self.responses.parser.analysers
+
+    @property
+    def page_raters(self) -> dict[str, PageRater]:
+        """The page raters of features, by name."""
+        return self.responses.parser.raters
+
+    @property
+    def page_reviewers(self) -> list[PageReviewer]:
+        """The page reviewers of features."""
+        return self.responses.reviewers
+
+    @property
+    def columns(self) -> list[PageColumn]:
+        """The columns of features."""
+        return self.responses.rows.columns
 
 
 @dataclass(frozen=True, slots=True)
