@@ -32,17 +32,6 @@ _ASKED = {
     "Accept-Language": "en",
     "Accept-Encoding": "gzip, deflate",
 }
-_ABOUT = {
-    "via": "http://example.org/a-page-that-links-here.html",
-    "fetchTimeMs": "120",
-    "outcome": "fetched",
-    "depth": "3",
-    "score": "0.512345",
-    "relevance": "0.987654",
-    "on-topic": "yes",
-    "model": "0123456789ab",
-    "language": "en",
-}
 
 
 def _by_warcio(fetched: Fetched) -> int:
@@ -62,12 +51,6 @@ def _response(fetched: Fetched) -> int:
 def _with_request(fetched: Fetched) -> int:
     capture = WarcRecordBuilder("urn:uuid:0", requests=True).capture(fetched)
     return len(capture.response) + len(capture.request)
-
-
-def _everything(fetched: Fetched) -> int:
-    writer = WarcRecordBuilder("urn:uuid:0", requests=True)
-    capture = writer.capture(fetched)
-    return len(capture.response) + len(capture.request) + len(writer.metadata(capture, _ABOUT))
 
 
 def _measure(pages: Sequence[Fetched], record: Callable[[Fetched], int]) -> tuple[float, float]:
@@ -108,7 +91,6 @@ def main() -> None:
         ("response, warcio", _by_warcio),
         ("response, FastWARC", _response),
         ("with request, FastWARC", _with_request),
-        ("with request and metadata, FastWARC", _everything),
     ):
         took_us, written = _measure(pages, record)
         print(f"{name:38} {took_us:8,.0f} us {written:8,.0f} bytes")
