@@ -30,23 +30,23 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import expit, logit
 from focused.classifier.model_file import load_model
 from focused.crawl import SettledFetch
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
-    PreparedTopic,
-    RequestedRuns,
-    Trial,
-    parse_seed_set,
-    plan_experiment,
-)
-from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.protocols import ScoreCalibrator
 from focused.link_scoring.recalibration import ScoreRecalibration
 from focused.orderings import PolicyInputs, find_policy
 from focused.reports.reliability import calibration_error, count_bins, mean_brier_score
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import (
+    PreparedTopic,
+    RequestedRuns,
+    Trial,
+    parse_seed_set,
+    plan_experiment,
+)
+from focused_lab.runner import WebContext, WebContextCache, topic_for_run
+from focused_lab.simulation.simulator import hashed_latency, simulate
+from focused_lab.web_sources import ExperimentWeb
 
 SEEDS = ("on-topic:5", "off-topic:5")
 ANCHOR_PAGES = 100

@@ -20,20 +20,20 @@ from harvest import PARTS, ROOT, Part, build
 
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
+from focused.orderings import PolicyInputs, find_policy
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import (
     PreparedTopic,
     RequestedRuns,
     Trial,
     parse_seed_set,
     plan_experiment,
 )
-from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
-from focused.experiments.simulation.simulator import SimulatedRun, hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
-from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.topic.topic_file import load_topic
+from focused_lab.runner import WebContext, WebContextCache, topic_for_run
+from focused_lab.simulation.simulator import SimulatedRun, hashed_latency, simulate
+from focused_lab.web_sources import ExperimentWeb
 
 ON_TOPIC, OFF_TOPIC = "on-topic:5", "off-topic:5"
 BY_RELEVANCE = {

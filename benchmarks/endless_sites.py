@@ -27,11 +27,11 @@ from spam_sites import CLOAKED, DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetw
 
 from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
-from focused.experiments.experiment_plan import Trial
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
 from focused.orderings import PolicyInputs, find_policy
 from focused.web.urls import host_of
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, topic_for_run
+from focused_lab.simulation.simulator import Network, hashed_latency, simulate
 
 DEFENCES = ("none", "all", "novelty")
 _ENDLESS = 10**9

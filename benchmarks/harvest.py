@@ -22,11 +22,12 @@ from typing import Any
 from rich.console import Console
 
 from focused.cli import main as focused
-from focused.experiments.analysis.comparison_analysis import analyse_runs, analysis_to_dict
-from focused.experiments.analysis.comparison_runs import runs_of
-from focused.experiments.analysis.report_files import write_comparison_report
-from focused.experiments.analysis.tables import all_tables
-from focused.orderings import focused_ordering as ablated
+from focused.orderings import ordering_names
+from focused.orderings.policy_names import ABLATION_PREFIX
+from focused_lab.analysis.comparison_analysis import analyse_runs, analysis_to_dict
+from focused_lab.analysis.comparison_runs import runs_of
+from focused_lab.analysis.report_files import write_comparison_report
+from focused_lab.analysis.tables import all_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
@@ -34,7 +35,7 @@ POLICIES = (
     *("focused", "shark", "best-first", "anchor", "two-phase", "ache", "tag-path", "bfs"),
     *("oracle", "path-oracle", "classifier-oracle"),
 )
-ABLATIONS = ("focused", *ablated.ABLATIONS)
+ABLATIONS = ("focused", *(name for name in ordering_names() if name.startswith(ABLATION_PREFIX)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,15 +26,15 @@ from harvest import PARTS, ROOT, Part, build
 from link_graph import write_tables
 from planned_trials import plan_trials
 
-from focused.experiments.analysis.inference import cluster_t_estimate
-from focused.experiments.experiment_plan import Trial
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.link_graph.build import build_graph
 from focused.link_graph.distillation import distill_pages
 from focused.link_graph.page_graph import PageGraph
 from focused.orderings import PolicyInputs, find_policy
 from focused.web.page import Fetched, Link, Page
+from focused_lab.analysis.inference import cluster_t_estimate
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, topic_for_run
+from focused_lab.simulation.simulator import hashed_latency, simulate
 
 SEEDS = 10
 _LATENCY_S = 0.2

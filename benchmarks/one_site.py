@@ -24,10 +24,6 @@ import pandas as pd
 from harvest import PARTS, ROOT, Part, build
 from numpy.typing import NDArray
 
-from focused.experiments.experiment_plan import PreparedTopic
-from focused.experiments.runner import WebContext
-from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Budget
@@ -35,6 +31,10 @@ from focused.topic.topic_file import load_topic
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, Fetched, Outcome, Page
 from focused.web.urls import host_of
+from focused_lab.experiment_plan import PreparedTopic
+from focused_lab.runner import WebContext
+from focused_lab.simulation.simulator import Network, hashed_latency, simulate
+from focused_lab.web_sources import ExperimentWeb
 
 POLICIES = ("focused", "focused-without-meaning-discount", "focused-without-meaning")
 _LATENCY_S = 0.2

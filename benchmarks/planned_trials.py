@@ -9,18 +9,18 @@ from pathlib import Path
 
 from harvest import Part
 
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import (
     PreparedTopic,
     RequestedRuns,
     Trial,
     parse_seed_set,
     plan_experiment,
 )
-from focused.experiments.runner import WebContext, WebContextCache
-from focused.experiments.web_sources import ExperimentWeb
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.topic.topic_file import load_topic
+from focused_lab.runner import WebContext, WebContextCache
+from focused_lab.web_sources import ExperimentWeb
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,13 @@ from planned_trials import plan_trials
 from spam_sites import FAMILIES, UNSEEN_FAMILIES, SpamNetwork
 
 from focused.crawl.spam_filter import SPAM_THRESHOLD
-from focused.experiments.experiment_plan import (
-    Trial,
-)
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
 from focused.orderings import PolicyInputs, find_policy
 from focused.web.page import Fetched, Page
+from focused_lab.experiment_plan import (
+    Trial,
+)
+from focused_lab.runner import WebContext, topic_for_run
+from focused_lab.simulation.simulator import Network, hashed_latency, simulate
 
 CLEAN = "none"
 ACTIONS = ("ignore", "avoid")

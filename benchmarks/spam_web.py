@@ -31,12 +31,12 @@ from spam_web_sites import KINDS, SHOP, SPAM_SUFFIX, SpamWeb
 
 from focused.crawl.spam_filter import SPAM_THRESHOLD
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
-from focused.experiments.experiment_plan import Trial
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.orderings import PolicyInputs, find_policy
 from focused.text.hash_sampling import hash_fraction
 from focused.web.urls import host_of
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, topic_for_run
+from focused_lab.simulation.simulator import hashed_latency, simulate
 
 HONEST_SITES = 40
 ACTIONS = ("ignore", "avoid")

@@ -22,11 +22,6 @@ from link_prior_fitting import LoggedRun
 from focused.child_processes import spawn_context
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import PreparedTopic, Trial
-from focused.experiments.runner import WebContextCache, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import (
     LinkScorer,
@@ -42,6 +37,11 @@ from focused.orderings.focused_ordering import WORTH_WAITING_FOR
 from focused.text.documents import HashedPage
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link, Page
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import PreparedTopic, Trial
+from focused_lab.runner import WebContextCache, topic_for_run
+from focused_lab.simulation.simulator import hashed_latency, simulate
+from focused_lab.web_sources import ExperimentWeb
 
 STRAY_SHARE = 0.2
 """Share of links that get the priority of a link without features."""
