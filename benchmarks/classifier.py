@@ -107,9 +107,7 @@ def main() -> int:
     os.chdir(ROOT)
     began_s = time.monotonic()
     parts = [part for part in PARTS if part.web.name in options.webs.split(",")]
-    for part in parts:
-        if status := build(part):
-            return status
+    build(*parts)
     tasks = [(part.web, by_host) for part in parts for by_host in (False, True)]
     tasks = [task for task in tasks if not task[1] or task[0].name.startswith("docweb")]
     sizes = [int(size) for size in options.sizes.split(",")]

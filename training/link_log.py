@@ -39,8 +39,7 @@ from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link, Page
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import PreparedTopic, Trial
-from focused_lab.runner import WebContextCache, topic_for_run
-from focused_lab.simulation.simulator import hashed_latency, simulate
+from focused_lab.runner import WebContextCache, run_seed, simulate_trial
 from focused_lab.web_sources import ExperimentWeb
 
 STRAY_SHARE = 0.2
@@ -142,16 +141,13 @@ class LinkLogger:
             if is_relevant is not None and len(link.features) == len(FEATURE_NAMES):
                 followed.append((tuple(link.features), is_relevant))
 
-        seed = self._settings.seed * 1_000_003 + trial.repeat
-        simulate(
-            topic_for_run(web_context.prepared_topic.topic, trial),
-            web_context.classifier,
-            web_context.network,
-            _noisy_policy(trial, web_context.apprentice(), seed),
-            latency=hashed_latency(self._settings.latency_s, seed),
-            training_urls=web_context.ground_truth.training_urls,
-            seeds=trial.start,
-            pages=trial.budget,
+        seed = run_seed(self._settings, trial)
+        simulate_trial(
+            web_context,
+            trial,
+            policy=_noisy_policy(trial, web_context.apprentice(), seed),
+            seed=seed,
+            latency_s=self._settings.latency_s,
             watch=note,
         )
         rows = np.array([features for features, _ in followed], dtype=np.float64)

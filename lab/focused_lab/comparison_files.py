@@ -20,14 +20,17 @@ from typing import Any, Self
 import msgspec
 
 import focused
+import focused_lab
 from focused.atomic_file import write_json_atomically
+from focused.entry_points import installed_parts
 from focused.errors import ConfigurationError, StateError
+from focused.orderings.registry import ENTRY_POINT_GROUP as ORDERINGS
 from focused_lab.analysis.comparison_analysis import analysis_to_dict
 from focused_lab.experiment_plan import ExperimentPlan
 from focused_lab.run_measures import RunRecord
 
 RUN_LOG_FILE = "runs.jsonl"
-_IGNORED_PATHS = ("cli", "experiments/analysis")
+_IGNORED_PATHS = ("cli", "analysis", "commands")
 
 
 class RunLog:
@@ -112,17 +115,20 @@ def rotate_run_log(folder: Path) -> Path | None:
 def program_digest(policies: Sequence[str]) -> str:
     """Digest of the source code that decides about a run.
 
-    Covers this package, except modules that only show results, and the modules of custom policies,
-    named ``package.module.function``.
+    Covers the crawler and the lab, except modules that only show results, and the modules of
+    policies of other packages and of custom ones, named ``package.module.function``.
     """
     digest = hashlib.sha256()
-    root = Path(focused.__file__).parent
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if path.is_file() and path.suffix != ".pyc" and not name.startswith(_IGNORED_PATHS):
-            digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    for policy in sorted(name for name in policies if "." in name):
-        found = importlib.util.find_spec(policy.rpartition(".")[0])
+    for package in (focused, focused_lab):
+        root = Path(package.__path__[0])
+        for path in sorted(root.rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and path.suffix != ".pyc" and not name.startswith(_IGNORED_PATHS):
+                digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    points = installed_parts(ORDERINGS)
+    for policy in sorted(name for name in policies if "." in name or name in points):
+        module = points[policy].module if policy in points else policy.rpartition(".")[0]
+        found = importlib.util.find_spec(module)
         if found is not None and found.origin is not None:
             digest.update(Path(found.origin).read_bytes())
     return digest.hexdigest()

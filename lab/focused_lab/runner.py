@@ -200,7 +200,13 @@ class ExperimentRunner:
         web_context = self._web_contexts.for_trial(trial)
         reset_peak()
         shared_s, began_s = self._meter.shared_s, time.process_time()
-        run = self._simulate(web_context, trial, self._policy(web_context, trial))
+        run = simulate_trial(
+            web_context,
+            trial,
+            seed=run_seed(self._settings, trial),
+            latency_s=self._settings.latency_s,
+            watch=self._cancel_if_stopped,
+        )
         cpu_s = time.process_time() - began_s - (self._meter.shared_s - shared_s)
         _check_internal_errors(trial, run)
         spent = RunCosts(run.simulated_s, cpu_s, peak_mb())
@@ -210,51 +216,9 @@ class ExperimentRunner:
         """Close the web."""
         self._web_contexts.close()
 
-    def _policy(self, web_context: WebContext, trial: Trial) -> Policy:
-        if trial.policy in ORACLES:
-            return ORACLES[trial.policy](
-                web_context.ground_truth, web_context.classifier, web_context.network
-            )
-
-        def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
-            settled: list[SettledFetch] = []
-            self._simulate(web_context, trial, policy, watch=settled.append)
-            return settled
-
-        inputs = PolicyInputs(
-            web_context.classifier,
-            web_context.apprentice(),
-            self._run_seed(trial),
-            preliminary_crawl,
-        )
-        return find_policy(trial.policy)(inputs)
-
-    def _simulate(
-        self,
-        web_context: WebContext,
-        trial: Trial,
-        policy: Policy,
-        watch: Callable[[SettledFetch], object] = lambda settled: None,
-    ) -> SimulatedRun:
-        def watch_and_stop(settled: SettledFetch) -> None:
-            if self._stop():
-                raise RunCancelled
-            watch(settled)
-
-        return simulate(
-            topic_for_run(web_context.prepared_topic.topic, trial),
-            web_context.classifier,
-            web_context.network,
-            policy,
-            latency=hashed_latency(self._settings.latency_s, self._run_seed(trial)),
-            training_urls=web_context.ground_truth.training_urls,
-            seeds=trial.start,
-            pages=trial.budget,
-            watch=watch_and_stop,
-        )
-
-    def _run_seed(self, trial: Trial) -> int:
-        return self._settings.seed * 1_000_003 + trial.repeat
+    def _cancel_if_stopped(self, settled: SettledFetch) -> None:
+        if self._stop():
+            raise RunCancelled
 
 
 class WebContext:
@@ -344,6 +308,68 @@ def _check_internal_errors(trial: Trial, run: SimulatedRun) -> None:
             "classified, or "
             "their links not be scored; see the errors above, then run the same command to continue"
         )
+
+
+def run_seed(settings: ExperimentSettings, trial: Trial) -> int:
+    """Return the random seed of a trial: of latencies and random orders."""
+    return settings.seed * 1_000_003 + trial.repeat
+
+
+def simulate_trial(
+    context: WebContext,
+    trial: Trial,
+    *,
+    policy: Policy | None = None,
+    topic: Topic | None = None,
+    classifier: TopicClassifier | None = None,
+    network: Network | None = None,
+    training_urls: frozenset[str] | None = None,
+    start: Sequence[str] | None = None,
+    seed: int | None = None,
+    latency_s: float = 0.2,
+    watch: Callable[[SettledFetch], object] = lambda settled: None,
+) -> SimulatedRun:
+    """Simulate a trial, with some of its parts replaced.
+
+    The defaults are those of an experiment: the trial's policy and start, ``topic_for_run``, the
+    cached classifier, the web and the training pages of the context, the trial's repeat as random
+    seed. A network whose answers differ from crawl to crawl needs a classifier without cache.
+    ``watch`` receives each settled fetch, also those of a policy's preliminary crawl.
+    """
+    guide = context.classifier if classifier is None else classifier
+    web: Network = context.network if network is None else network
+    known = context.ground_truth.training_urls if training_urls is None else training_urls
+    random_seed = trial.repeat if seed is None else seed
+
+    def crawl(policy: Policy, watch: Callable[[SettledFetch], object]) -> SimulatedRun:
+        return simulate(
+            topic_for_run(context.prepared_topic.topic, trial) if topic is None else topic,
+            guide,
+            web,
+            policy,
+            latency=hashed_latency(latency_s, random_seed),
+            training_urls=known,
+            seeds=trial.start if start is None else start,
+            pages=trial.budget,
+            watch=watch,
+        )
+
+    def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
+        settled: list[SettledFetch] = []
+
+        def note(fetch: SettledFetch) -> None:
+            watch(fetch)
+            settled.append(fetch)
+
+        crawl(policy, note)
+        return settled
+
+    if policy is None and trial.policy in ORACLES:
+        policy = ORACLES[trial.policy](context.ground_truth, guide, web)
+    elif policy is None:
+        inputs = PolicyInputs(guide, context.apprentice(), random_seed, preliminary_crawl)
+        policy = find_policy(trial.policy)(inputs)
+    return crawl(policy, watch)
 
 
 def topic_for_run(topic: Topic, trial: Trial) -> Topic:

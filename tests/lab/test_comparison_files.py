@@ -73,13 +73,18 @@ def test_a_rotated_run_log_gets_a_free_name(tmp_path: Path) -> None:
     assert (tmp_path / "runs.1.jsonl").read_text() == "1"
 
 
-def test_a_changed_custom_policy_changes_the_program_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["policy_of_mine.policy", "mine"])
+def test_a_changed_policy_of_others_changes_the_program_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     module = tmp_path / "policy_of_mine.py"
     module.write_text("def policy(inputs): ...\n")
-    before = program_digest(["bfs", "policy_of_mine.policy"])
-    assert before == program_digest(["bfs", "policy_of_mine.policy"])
+    details = tmp_path / "mine-1.0.dist-info"
+    details.mkdir()
+    (details / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (details / "entry_points.txt").write_text("[focused.orderings]\nmine = policy_of_mine:policy\n")
+    before = program_digest(["bfs", name])
+    assert before == program_digest(["bfs", name])
     module.write_text("def policy(inputs): return None\n")
-    assert before != program_digest(["bfs", "policy_of_mine.policy"])
+    assert before != program_digest(["bfs", name])
