@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harvest import ROOT, Part, build, collect, parts_of, plan_topic
 from spam import CLEAN, good_source
-from spam_sites import CLOAKED, DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
+from spam_sites import DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
 
 from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
@@ -31,7 +31,7 @@ from focused_lab.simulation.simulator import Network
 
 DEFENCES = ("none", "all", "novelty")
 _ENDLESS = 10**9
-_FAMILIES = [name for name in ENDLESS_FAMILIES if name not in (CLOAKED, DOORWAY)]
+_FAMILIES = [name for name in ENDLESS_FAMILIES if name != DOORWAY]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ class Row:
     spam_on_topic: int
     good_pages: int
     good_called_spam: int
-    second_fetches: float = 0.0
 
 
 def main() -> int:
@@ -60,9 +59,6 @@ def main() -> int:
     )
     parser.add_argument("--webs", default=",".join(part.web.name for part in PARTS))
     parser.add_argument("--families", default=",".join((CLEAN, *FAMILIES)))
-    parser.add_argument(
-        "--second-fetches", type=float, default=0.0, help="with avoid: share of pages fetched twice"
-    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
     options = parser.parse_args()
@@ -75,7 +71,6 @@ def main() -> int:
         crawl_topic,
         budget=options.budget,
         families=tuple(options.families.split(",")),
-        second_fetches=options.second_fetches,
     )
     # A web's cache of parsed pages is open in one process at a time.
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -94,17 +89,13 @@ def print_summary(rows: pd.DataFrame) -> None:
     print(rows.groupby(["unseen", "family", "action"])[columns].mean().round(4).to_string())
 
 
-def crawl_topic(
-    task: tuple[Part, str], budget: int, families: tuple[str, ...], second_fetches: float
-) -> list[Row]:
+def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) -> list[Row]:
     """Crawl one topic on one web, once for each family and action."""
     with plan_topic(*task, budget) as planned:
-        return list(_crawl_each(planned.context, planned.trials[0], families, second_fetches))
+        return list(_crawl_each(planned.context, planned.trials[0], families))
 
 
-def _crawl_each(
-    context: WebContext, trial: Trial, families: tuple[str, ...], second_fetches: float
-) -> Iterator[Row]:
+def _crawl_each(context: WebContext, trial: Trial, families: tuple[str, ...]) -> Iterator[Row]:
     source = good_source(context)
     for family in families:
         for action in ACTIONS:
@@ -112,8 +103,7 @@ def _crawl_each(
             spam = None
             if family != CLEAN:
                 network = spam = SpamNetwork(context.network, family, source, trial.repeat)
-            share = second_fetches if action == "avoid" else 0.0
-            yield _crawl(context, trial, network, spam, family, action, share)
+            yield _crawl(context, trial, network, spam, family, action)
 
 
 def good_source(context: WebContext, count: int = _SOURCE_PAGES) -> list[Page]:
@@ -139,14 +129,12 @@ def _crawl(
     spam: SpamNetwork | None,
     family: str,
     action: str,
-    second_fetches: float,
 ) -> Row:
     topic = topic_for_run(context.prepared_topic.topic, trial)
-    scope = replace(topic.scope, spam=action, second_fetches=second_fetches)
     run = simulate_trial(
         context,
         trial,
-        topic=replace(topic, scope=scope),
+        topic=replace(topic, scope=replace(topic.scope, spam=action)),
         # Not the experiments' cache of classified URLs: a spammer's pages differ by crawl.
         classifier=context.prepared_topic.classifier,
         network=network,
@@ -165,7 +153,6 @@ def _crawl(
         spam_on_topic=int(pages.loc[is_spam, "on_topic"].sum()),
         good_pages=len(good),
         good_called_spam=int((good["spam"].fillna(0.0) >= SPAM_THRESHOLD).sum()),
-        second_fetches=second_fetches,
     )
 
 

@@ -8,7 +8,6 @@ a spam page, follow from hashes of URLs: each crawl meets the same web.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,7 +34,6 @@ _LINKS_PER_PAGE = 20
 _LINKS_TO_GOOD = 2
 COMMENTED_SHARE = 0.05
 COMMENTS = 3
-_VISIT = "x-visit"
 _SOURCES = 6
 _TEMPLATES = (
     "Buy the best {0} and {1} online at a low price.",
@@ -71,12 +69,8 @@ def copy_pages(texts: Sequence[str], n_words: int, rng: random.Random) -> str:
     return f"Mirror {rng.randrange(10**6)} {rng.choice(texts)}"
 
 
-CLOAKED, DOORWAY = "cloaked", "doorway"
-"""Copied pages that show another page from the second visit on, or lead to a shop."""
-_SHOP_WORDS = (
-    *("pills", "watches", "loans", "casino", "bonus"),
-    *("cheap", "luxury", "replica", "credit", "jackpot"),
-)
+DOORWAY = "doorway"
+"""Copied pages that lead to a shop."""
 
 UNSEEN_FAMILIES: Mapping[str, SpamFamily] = {
     "fragments": quote_fragments,
@@ -114,7 +108,6 @@ ENDLESS_FAMILIES: Mapping[str, SpamFamily] = {
     **FAMILIES,
     "replaced": replace_words,
     "letters": add_random_letters,
-    CLOAKED: copy_pages,
     DOORWAY: copy_pages,
 }
 """The families of sites without end, for ``benchmarks/endless_sites.py``."""
@@ -140,7 +133,6 @@ class SpamNetwork:
         self._source = source
         self._seed = seed
         self._family = family
-        self._visits: Counter[str] = Counter()
 
     def is_spam(self, url: str) -> bool:
         """Whether a URL is one of the spammer's."""
@@ -152,18 +144,12 @@ class SpamNetwork:
             return self._network.answer(url, now, elapsed_s)
         if url.endswith("/robots.txt"):
             return outcome_from_response(404, {}, url, b"", elapsed_s, now)
-        self._visits[url] += 1
-        headers = {"content-type": "text/html", _VISIT: str(self._visits[url])}
-        return Fetched(url, 200, headers, bytes(10_000), elapsed_s)
+        return Fetched(url, 200, {"content-type": "text/html"}, bytes(10_000), elapsed_s)
 
     def parse(self, fetched: Fetched) -> Page | Failed:
         """Parse the answer."""
         if self.is_spam(fetched.url):
-            made = self._spam_page(fetched.url)
-            if self._family == CLOAKED and fetched.headers[_VISIT] != "1":
-                words = self._rng(fetched.url).choices(_SHOP_WORDS, k=200)
-                return replace(made, title="Shop", text=" ".join(words))
-            return made
+            return self._spam_page(fetched.url)
         page = self._network.parse(fetched)
         if isinstance(page, Failed) or hash_fraction(page.url, self._seed) >= COMMENTED_SHARE:
             return page

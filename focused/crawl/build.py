@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from focused.archive.archive import Archive
-from focused.archive.warc_files import PAGES_PREFIX, WarcFiles, warcinfo_fields
+from focused.archive.warc_files import PAGES_PREFIX
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
-from focused.crawl.crawl_state import CrawlState
-from focused.crawl.crawl_stats import Counters, StageTimes
-from focused.crawl.dedup.duplicates import SharedContents
+from focused.crawl.crawl_state import open_state
+from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.dedup.duplicates import DuplicateDetector, SharedContents
 from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.features import CrawlCore, connect_features
-from focused.crawl.hosts.host_policy import HostPolicy, host_limits
+from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
-from focused.crawl.leases import DirectRequests, Leases
+from focused.crawl.leases import DirectRequests
 from focused.crawl.listeners import FrontierUpdater, Listeners, QueueReprioritiser
 from focused.crawl.loop import Crawl, Learning
 from focused.crawl.online_training import ModelHistory, OnlineTraining, ShareExample
 from focused.crawl.page_parser import ParseFunction, ResponseParser
-from focused.crawl.policy import Policy, link_order_of, save_link_order
+from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, PageRequests, RobotsRequests
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
-from focused.crawl.spam_filter import SpamFilter
 from focused.crawl.steps import ROBOTS
-from focused.crawl.stop_conditions import RunTimer, StopConditions
+from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.interface import Frontier, LinkQueue
 from focused.frontier.queued_link import PAGE
 from focused.storage.state_store import StateStore
@@ -67,26 +64,16 @@ def build_crawl(
     tables, scope, politeness = store.tables, topic.scope, topic.politeness
     if not isinstance(classifier, SwappableClassifier):
         classifier = SwappableClassifier(classifier)
-    save_link_order(tables, link_order_of(policy))
-    counters = Counters.from_state(tables.get_meta("counters"))
-    frontier = DiskFrontier(
-        tables,
-        worth_waiting_for=policy.worth_waiting_for,
-        exploration=policy.exploration,
-        limits=host_limits(scope),
-        address_delay_of=politeness.delay_of,
+    state = open_state(
+        topic,
+        policy,
+        store,
+        keep_links=keep_links,
+        stages=stages,
+        lease_numbers=lease_numbers,
+        warc_prefix=warc_prefix,
     )
-    state = CrawlState(
-        store=store,
-        frontier=frontier,
-        archive=Archive(
-            store, warc=_open_warc_files(topic, policy, store, warc_prefix), links=keep_links
-        ),
-        counters=counters,
-        leases=Leases(lease_numbers),
-        timer=RunTimer(counters),
-        stages=stages or StageTimes(),
-    )
+    frontier, counters = state.frontier, state.counters
     mirrors = MirrorFilter(
         tables,
         frontier.lookup_links,
@@ -117,14 +104,6 @@ def build_crawl(
         patience_s=politeness.patience_s if policy.patient else 0.0,
         share=share_example,
     )
-    spam_filter = SpamFilter(
-        tables,
-        classifier,
-        action=scope.spam,
-        close_site=traps.close_site,
-        trusted_urls=training_urls,
-        allow_hosts=scope.allow_hosts,
-    )
     parser = ResponseParser(
         topic,
         classifier,
@@ -137,30 +116,27 @@ def build_crawl(
     responses = ResponseProcessor(
         topic,
         parser,
-        tables,
         rows,
         counters,
         enqueuer,
-        spam_filter,
+        DuplicateDetector(tables, near=scope.near_duplicates, shared=shared_contents),
         training_urls=training_urls,
         follow_links=follow_links,
         stages=state.stages,
-        shared_contents=shared_contents,
     )
     hosts = HostAccess(host_policy, robots, direct_requests)
     core = CrawlCore(
         topic,
         policy,
+        classifier,
+        training_urls,
         state,
         hosts,
         link_filter,
         enqueuer,
         responses,
-        spam_filter,
         traps,
         follow_links,
-        parser.analysers,
-        rows.columns,
     )
     features = connect_features(core)
     state.archive.add_columns({each.name: each.kind for each in rows.columns})
@@ -202,20 +178,4 @@ def build_crawl(
         listeners,
         {PAGE: pages, ROBOTS: RobotsRequests(robots), **features.handlers},
         features,
-    )
-
-
-def _open_warc_files(
-    topic: Topic, policy: Policy, store: StateStore, prefix: str
-) -> WarcFiles | None:
-    output = topic.output
-    if output.warc == "off":
-        return None
-    return WarcFiles(
-        output.folder,
-        store.tables,
-        output.warc,
-        warcinfo_fields(topic, policy.name),
-        prefix=prefix,
-        max_bytes=output.max_warc_bytes,
     )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from focused.archive.archive import Archive
+from focused.archive.warc_files import PAGES_PREFIX, WarcFiles, warcinfo_fields
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
+from focused.crawl.hosts.host_policy import host_limits
 from focused.crawl.leases import Leases
+from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.stop_conditions import RunTimer
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.interface import Frontier
 from focused.storage.state_store import StateStore
+from focused.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +49,55 @@ class CrawlState:
         """Commit everything."""
         self.save_counters(now)
         self.commit_frontier()
+
+
+def open_state(
+    topic: Topic,
+    policy: Policy,
+    store: StateStore,
+    *,
+    keep_links: bool = True,
+    stages: StageTimes | None = None,
+    lease_numbers: Iterator[int] | None = None,
+    warc_prefix: str = PAGES_PREFIX,
+) -> CrawlState:
+    """Open the frontier, the archive and the counters in ``store``.
+
+    The arguments are those of :func:`focused.crawl.build.build_crawl`.
+    """
+    tables = store.tables
+    save_link_order(tables, link_order_of(policy))
+    counters = Counters.from_state(tables.get_meta("counters"))
+    frontier = DiskFrontier(
+        tables,
+        worth_waiting_for=policy.worth_waiting_for,
+        exploration=policy.exploration,
+        limits=host_limits(topic.scope),
+        address_delay_of=topic.politeness.delay_of,
+    )
+    warc = _open_warc_files(topic, policy, store, warc_prefix)
+    return CrawlState(
+        store=store,
+        frontier=frontier,
+        archive=Archive(store, warc=warc, links=keep_links),
+        counters=counters,
+        leases=Leases(lease_numbers),
+        timer=RunTimer(counters),
+        stages=stages or StageTimes(),
+    )
+
+
+def _open_warc_files(
+    topic: Topic, policy: Policy, store: StateStore, prefix: str
+) -> WarcFiles | None:
+    output = topic.output
+    if output.warc == "off":
+        return None
+    return WarcFiles(
+        output.folder,
+        store.tables,
+        output.warc,
+        warcinfo_fields(topic, policy.name),
+        prefix=prefix,
+        max_bytes=output.max_warc_bytes,
+    )

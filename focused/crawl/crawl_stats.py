@@ -21,8 +21,7 @@ class Counters:
     those that the classifier called on topic, each content once. ``duplicates`` include
     ``near_duplicates``. ``noindex`` counts pages left out at their own request, ``nofollow`` links
     not followed, ``links_over_limit`` links past the limit of a page, ``spam`` pages that are
-    probably spam. Of ``second_fetches``, ``other_pages`` brought another page than the first.
-    ``javascript`` is what :mod:`focused.crawl.javascript` counts.
+    probably spam. ``javascript`` is what :mod:`focused.crawl.javascript` counts.
     """
 
     settled: int = 0
@@ -40,8 +39,6 @@ class Counters:
     nofollow: int = 0
     noindex: int = 0
     spam: int = 0
-    second_fetches: int = 0
-    other_pages: int = 0
     links_over_limit: int = 0
     bytes: int = 0
     active_s: float = 0.0

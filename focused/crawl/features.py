@@ -3,12 +3,16 @@
 A crawl asks each installed feature whether its topic switches it on, and lets those that are on
 connect. The core names no feature. One that is off is not imported, but for its entry.
 
-A feature gives :class:`FeatureParts`, and registers at four places of :class:`CrawlCore`:
+A feature gives :class:`FeatureParts`, and registers at these places of :class:`CrawlCore`:
 
 - ``core.page_analysers`` gets a function by the feature's name. It takes each page and its response
   with the document as HTML, and returns what it finds in it: texts, numbers, lists and
   dictionaries. It runs where the page is parsed, perhaps in another process: it is pure, and a
   function of a module. The result is in :attr:`SettledFetch.findings` under that name;
+- ``core.page_raters`` gets a function likewise. It takes a page and the topic's classifier, and is
+  called again when the classifier is swapped before the page is settled;
+- ``core.page_reviewers`` gets a :class:`~focused.crawl.responses.PageReviewer`, which may change
+  the classification of pages by what is known of their sites;
 - ``core.columns`` gets a :class:`~focused.crawl.responses.PageColumn` of ``pages.parquet``;
 - ``core.link_filter.refusals`` gets a function that returns why a link of a page is not queued;
 - ``core.state.before_commit`` gets a function that writes what the feature holds in memory.
@@ -20,14 +24,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.crawl_state import CrawlState
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.listeners import SettledPageListener
-from focused.crawl.page_parser import PageAnalyser
+from focused.crawl.page_parser import PageAnalyser, PageRater
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, RequestHandler
-from focused.crawl.responses import PageColumn, ResponseProcessor
-from focused.crawl.spam_filter import SpamFilter
+from focused.crawl.responses import PageColumn, PageReviewer, ResponseProcessor
 from focused.crawl.stop_conditions import CrawlPacer, UnpacedCrawl
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.errors import ConfigurationError
@@ -44,16 +48,35 @@ class CrawlCore:
 
     topic: Topic
     policy: Policy
+    classifier: SwappableClassifier
+    training_urls: frozenset[str]
     state: CrawlState
     hosts: HostAccess
     link_filter: LinkFilter
     enqueuer: LinkEnqueuer
     responses: ResponseProcessor
-    spam_filter: SpamFilter
     traps: TrapFilter
     follow_links: bool
-    page_analysers: dict[str, PageAnalyser]
-    columns: list[PageColumn]
+
+    @property
+    def page_analysers(self) -> dict[str, PageAnalyser]:
+        """The page analysers of features, by name."""
+        return self.responses.parser.analysers
+
+    @property
+    def page_raters(self) -> dict[str, PageRater]:
+        """The page raters of features, by name."""
+        return self.responses.parser.raters
+
+    @property
+    def page_reviewers(self) -> list[PageReviewer]:
+        """The page reviewers of features."""
+        return self.responses.reviewers
+
+    @property
+    def columns(self) -> list[PageColumn]:
+        """The columns of features."""
+        return self.responses.rows.columns
 
 
 @dataclass(frozen=True, slots=True)

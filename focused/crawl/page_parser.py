@@ -22,7 +22,6 @@ from focused.classifier.topic_classifier import (
     HashedPageClassifier,
     SwappableClassifier,
     TopicClassifier,
-    spam_classifier_of,
 )
 from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
 from focused.documents.convert import to_html
@@ -37,7 +36,6 @@ from focused.web.content_hash import content_fingerprint
 from focused.web.decoding import media_type_of
 from focused.web.feeds import is_feed
 from focused.web.html.parse import parse_page
-from focused.web.html.script_redirects import script_redirect
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import RobotsFile, parse_robots_body, product_token
 from focused.web.scope_filter import QueryParameterFilter
@@ -52,7 +50,10 @@ UNCLASSIFIED = "\0unclassified"
 ParseFunction = Callable[[Fetched], Page | Failed]
 PageAnalyser = Callable[[Page, Fetched], Any]
 """Returns what a feature finds in a page and its HTML: texts, numbers, lists, dictionaries."""
+PageRater = Callable[[Page, TopicClassifier], Any]
+"""Returns what a feature finds in a page by the topic's classifier, which may be swapped."""
 NO_ANALYSERS: Mapping[str, PageAnalyser] = {}
+NO_RATERS: Mapping[str, PageRater] = {}
 NO_FINDINGS: Mapping[str, Any] = {}
 
 
@@ -76,9 +77,7 @@ class ParsedPage:
     shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
     for classifiers that take them. ``static_features`` are link features from a parser process, for
     scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``findings`` are
-    what features found in the page, by name. ``spam_evidence`` are log-odds of spam, None if
-    unknown. ``script_target`` is where a script leads the readers of a page on topic.
-    ``seconds`` is the time spent by stage.
+    what features found in the page, by name. ``seconds`` is the time spent by stage.
     """
 
     page: Page
@@ -90,8 +89,6 @@ class ParsedPage:
     static_features: StaticLinkFeatures | None = None
     record: WarcCapture | None = None
     findings: Mapping[str, Any] = field(default_factory=dict)
-    spam_evidence: float | None = None
-    script_target: str | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -122,10 +119,11 @@ class PageParser:
         uses_static_features: bool = False,
         record_builder: WarcRecordBuilder | None = None,
         analysers: Mapping[str, PageAnalyser] = NO_ANALYSERS,
+        raters: Mapping[str, PageRater] = NO_RATERS,
     ) -> None:
         """Create a parser; ``classifier_name`` identifies the classifier within the crawl.
 
-        ``record_builder`` None writes no WARC records; ``analysers`` fill
+        ``record_builder`` None writes no WARC records; ``analysers`` and ``raters`` fill
         :attr:`ParsedPage.findings`.
         """
         self._clock = clock
@@ -138,14 +136,14 @@ class PageParser:
         self._parse = parse
         self.record_builder = record_builder
         self.analysers = analysers
+        self._raters = raters
         self._uses_static_features = uses_static_features
         self._near = scope.near_duplicates
-        self._spam = None if scope.spam == "ignore" else spam_classifier_of(classifier)
-        self._finds_doorways = scope.spam != "ignore"
         self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
             (Stage.PARSING, self._parse_page),
             (Stage.CLASSIFYING, self._classify_page),
+            *([(Stage.CLASSIFYING, self._rate_page)] if raters else ()),
             (Stage.DEDUPLICATING, self._fingerprint_page),
             *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
             *([(Stage.PARSING, self._analyse)] if analysers else ()),
@@ -176,6 +174,7 @@ class PageParser:
             self._clock,
             uses_static_features=self._uses_static_features,
             analysers=self.analysers,
+            raters=self._raters,
         )
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
@@ -207,9 +206,9 @@ class PageParser:
             for unfinished in every
         ]
 
-    def spam_evidence(self, page: Page) -> float | None:
-        """Return log-odds that a page is spam; None if unknown, or nobody asks for it."""
-        return None if self._spam is None else self._spam.evidence(page)
+    def ratings(self, page: Page) -> Mapping[str, Any]:
+        """Return what features find in a page by the classifier, by name."""
+        return {name: rate(page, self.classifier) for name, rate in self._raters.items()}
 
     def with_static_features(self, parsed: ParsedPage) -> ParsedPage:
         """Return a page with the static features of all its links, if the scorer uses them.
@@ -244,9 +243,9 @@ class PageParser:
         else:
             unfinished.words = hash_page(unfinished.page)
             unfinished.classification = self._classify_hashed(unfinished.words)
-        unfinished.spam_evidence = self.spam_evidence(unfinished.page)
-        if self._finds_doorways and unfinished.classification.on_topic:
-            unfinished.script_target = script_redirect(unfinished.html.body)
+
+    def _rate_page(self, unfinished: _PartialPage) -> None:
+        unfinished.findings = self.ratings(unfinished.page)
 
     def _fingerprint_page(self, unfinished: _PartialPage) -> None:
         unfinished.content = content_fingerprint(unfinished.page)
@@ -257,10 +256,11 @@ class PageParser:
             unfinished.record = self.record_builder.capture(unfinished.fetched)
 
     def _analyse(self, unfinished: _PartialPage) -> None:
-        unfinished.findings = {
+        found = {
             name: analyse(unfinished.page, unfinished.html)
             for name, analyse in self.analysers.items()
         }
+        unfinished.findings = {**unfinished.findings, **found}
 
     def _parsed_page(self, unfinished: _PartialPage) -> ParsedPage:
         return ParsedPage(
@@ -272,8 +272,6 @@ class PageParser:
             unfinished.words,
             record=unfinished.record,
             findings=unfinished.findings,
-            spam_evidence=unfinished.spam_evidence,
-            script_target=unfinished.script_target,
             seconds=unfinished.seconds,
         )
 
@@ -288,8 +286,6 @@ class _PartialPage:
     words: HashedPage | None = None
     record: WarcCapture | None = None
     findings: Mapping[str, Any] = NO_FINDINGS
-    spam_evidence: float | None = None
-    script_target: str | None = None
     failed: Failed | None = None
     has_crashed = False
 
@@ -349,6 +345,8 @@ class ResponseParser:
         )
         self.analysers: dict[str, PageAnalyser] = {}
         """Those of the features that are on, by name."""
+        self.raters: dict[str, PageRater] = {}
+        """Likewise."""
         self._needs_static_features = isinstance(scorer, UsesStaticFeatures)
         self._record_builder = record_builder
         self._reader: PageParser | None = None
@@ -370,6 +368,7 @@ class ResponseParser:
                 uses_static_features=self._needs_static_features,
                 record_builder=writer,
                 analysers=self.analysers,
+                raters=self.raters,
             )
         return reader
 
@@ -432,7 +431,7 @@ class ResponseParser:
         classification = self._classifier.classify(parsed.page)
         return replace(
             parsed,
-            spam_evidence=self.page_parser().spam_evidence(parsed.page),
+            findings={**parsed.findings, **self.page_parser().ratings(parsed.page)},
             classification=classification,
             classifier=self._classifier.name,
             static_features=None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import structs
@@ -17,21 +17,14 @@ from msgspec import structs
 from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
-from focused.crawl.dedup.duplicates import (
-    DuplicateDetector,
-    DuplicateKind,
-    DuplicateMatch,
-    SharedContents,
-)
+from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.enqueue import HARD_FOCUS, LinkEnqueuer, archive_links, follows_links
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.crawl.page_parser import ParsedPage, ResponseParser, is_seed_feed
 from focused.crawl.policy import Policy
-from focused.crawl.spam_filter import SPAM_THRESHOLD, SpamFilter
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.protocols import PageContext
-from focused.storage.tables import Tables
 from focused.text.documents import HashedPage
 from focused.topic import Topic
 from focused.web.decoding import media_type_of
@@ -63,26 +56,23 @@ class ResponseProcessor:
         self,
         topic: Topic,
         parser: ResponseParser,
-        tables: Tables,
         rows: ArchiveWriter,
         counters: Counters,
         enqueuer: LinkEnqueuer,
-        spam_filter: SpamFilter,
+        duplicates: DuplicateDetector,
         *,
         training_urls: frozenset[str],
         follow_links: bool,
         stages: StageTimes,
-        shared_contents: SharedContents | None = None,
     ) -> None:
         self._topic = topic
         self.parser = parser
-        self._duplicates = DuplicateDetector(
-            tables, near=topic.scope.near_duplicates, shared=shared_contents
-        )
-        self._archive_writer = rows
+        self.duplicates = duplicates
+        self.rows = rows
         self._counters = counters
         self._enqueuer = enqueuer
-        self._spam_filter = spam_filter
+        self.reviewers: list[PageReviewer] = []
+        """Those of the features that are on."""
         self._recent_pages = (
             0 if topic.budget.min_harvest is None else topic.budget.min_harvest_pages
         )
@@ -100,7 +90,7 @@ class ResponseProcessor:
         if isinstance(outcome, Redirected):
             return self._redirected(link, outcome, now)
         # Targets of redirects are queued by the link's own score.
-        queued, link = link, self._archive_writer.with_calibrated_score(link)
+        queued, link = link, self.rows.with_calibrated_score(link)
         if isinstance(outcome, NotModified):
             # A spider's own conditional request: the crawl has no version of the page.
             failed = outcome.as_failure("not modified, but no version is stored")
@@ -137,7 +127,7 @@ class ResponseProcessor:
         if kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
         if has_row:
-            link = self._archive_writer.with_calibrated_score(link)
+            link = self.rows.with_calibrated_score(link)
             return self._give_up(link, Failed(link.url, kind), now)
         self._counters.count_failure(kind)
         return SettledFetch(link, "failed", failure=kind)
@@ -160,13 +150,14 @@ class ResponseProcessor:
     def keep_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
         """Store a new version of a page in place of the earlier one; return its row."""
         if classified.content is not None and not classified.is_noindex:
-            self._duplicates.keep_version(classified.page, classified.content)
+            self.duplicates.keep_version(classified.page, classified.content)
         self._counters.links_over_limit += classified.page.links_over_limit
-        return self._archive_writer.new_version(row, fetched, classified)
+        return self.rows.new_version(row, fetched, classified)
 
     def trust_sites(self, urls: Iterable[str]) -> None:
-        """Never call the pages of these sites spam: a person chose them."""
-        self._spam_filter.trust(urls)
+        """Tell reviewers that a person chose these sites."""
+        for reviewer in self.reviewers:
+            reviewer.trust(urls)
 
     def new_link_scores(self, classified: ClassifiedPage) -> Sequence[float]:
         """Return the scores of a page's links that were not found before."""
@@ -217,8 +208,8 @@ class ResponseProcessor:
             return page_result
         page, feed = page_result.page, is_seed_feed(link, fetched)
         if link.parent is None:  # a spider's own request, or a seed that was added later
-            self._spam_filter.trust((link.url,))
-        classification = page_result.classification if feed else self._spam_filter.rate(page_result)
+            self.trust_sites((link.url,))
+        classification = page_result.classification if feed else self._review(page_result)
         asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
         is_noindex = asked_to and not feed
         with self._stages(Stage.DEDUPLICATING):
@@ -226,7 +217,7 @@ class ResponseProcessor:
             if is_known:
                 content = DuplicateMatch(page_result.content)
             elif not feed:
-                content = self._duplicates.find_duplicate(page_result, is_kept=not is_noindex)
+                content = self.duplicates.find_duplicate(page_result, is_kept=not is_noindex)
         if content is not None and content.of is not None and classification.on_topic:
             content = self._decide_original(page.url, content)
         # Links of a feed have the depth of the feed itself.
@@ -248,20 +239,19 @@ class ResponseProcessor:
             page_result.words,
             page_result.record,
             page_result.findings,
-            page_result.spam_evidence,
-            page_result.script_target,
+            looks_relevant=page_result.classification.on_topic,
         )
+
+    def _review(self, parsed: ParsedPage) -> Classification:
+        found = parsed.classification
+        for reviewer in self.reviewers:
+            found = reviewer.review(parsed, found)
+        return found
 
     def _decide_original(self, url: str, content: DuplicateMatch) -> DuplicateMatch:
         """Return the match of a page on topic, as an original if it is the better one."""
-        of = content.of
-        if of is None or not self._may_replace(content):
-            return content
-        return content.as_original() if self._spam_filter.is_original(url, of) else content
-
-    def _may_replace(self, content: DuplicateMatch) -> bool:
-        # A continuous crawl visits the earlier page again: it keeps its place.
-        return not self._topic.revisit.continuous and self._duplicates.can_replace(content)
+        replaces = any(each.is_original(url, content) for each in self.reviewers)
+        return content.as_original() if replaces else content
 
     def _leads_on(self, visit: PageContext) -> bool:
         followed = follows_links(self._topic.training, visit.classification, visit.depth)
@@ -274,56 +264,13 @@ class ResponseProcessor:
     ) -> None:
         training = link.url in self._training_urls
         page = classified.page
+        number = self._counters.settled
+        for reviewer in self.reviewers:
+            reviewer.learn(classified, number, is_harvest=classified.counts and not training)
         if classified.content is not None and not classified.is_noindex:
-            self._duplicates.keep(page, classified.content)
-        if classified.counts and not training:
-            self._duplicates.keep_row(page.url, self._counters.settled)
-        if not classified.feed and classified.duplicate_of is None:
-            self._spam_filter.learn(
-                page,
-                classified.spam_evidence,
-                classified.words,
-                script_target=classified.script_target,
-                looks_relevant=classified.looks_relevant,
-            )
-        self._learn_copies(classified)
+            self.duplicates.keep(page, classified.content)
         self._count_page(classified, training)
-        self._archive_writer.fetched(link, fetched, classified, now, training=training)
-        for site in self._spam_filter.take_closed():
-            self._reinstate_pages(site)
-
-    def _reinstate_pages(self, site: str) -> None:
-        """Count pages that were refused as duplicates of a spam site's, in place of these."""
-        done = set()
-        for number, url, of in self._duplicates.refused_for(site):
-            if of not in done and self._archive_writer.reinstated(number):
-                done.add(of)
-                earlier = self._duplicates.harvested_row(of)
-                if earlier is not None:
-                    self._archive_writer.replaced(earlier, url)
-                self._duplicates.reinstate(url, number, of)
-
-    def _learn_copies(self, classified: ClassifiedPage) -> None:
-        """Learn which of two equal pages is a copy, and take its harvest away if it came first."""
-        content, url = classified.content, classified.page.url
-        if content is None or not classified.looks_relevant or classified.is_noindex:
-            return
-        if content.replaces is not None:
-            number = self._duplicates.harvested_row(content.replaces)
-            if number is not None:
-                self._archive_writer.replaced(number, url)
-            self._spam_filter.learn_copy(content.replaces, url, was_new=True)
-        elif content.of is not None and self._spam_filter.is_original(content.of, url):
-            self._spam_filter.learn_copy(url, content.of, was_new=False)
-        elif self._may_replace(content) and classified.classification.on_topic:
-            self._duplicates.keep_refused(content, url, self._counters.settled)
-        for other in content.shares_text_with:  # copies with advertisements, or their originals
-            if self._spam_filter.is_original(url, other):
-                self._spam_filter.learn_copy(other, url, was_new=True)
-            elif self._spam_filter.is_original(other, url) or self._spam_filter.credits(
-                classified.page, other
-            ):
-                self._spam_filter.learn_copy(url, other, was_new=True)
+        self.rows.fetched(link, fetched, classified, now, training=training)
 
     def _enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
         page = classified.page
@@ -344,13 +291,12 @@ class ResponseProcessor:
         counters.near_duplicates += near
         counters.training += training
         counters.noindex += classified.is_noindex
-        counters.spam += classified.classification.spam >= SPAM_THRESHOLD
         counters.links_over_limit += classified.page.links_over_limit
         if not training and not classified.feed and not classified.is_noindex:
             counters.count_classified(classified.counts, self._recent_pages)
 
     def _redirected(self, queued: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
-        link = self._archive_writer.with_calibrated_score(queued)
+        link = self.rows.with_calibrated_score(queued)
         if link.hops >= MAX_PAGE_REDIRECTS:
             failed = Failed(
                 link.url,
@@ -363,7 +309,7 @@ class ResponseProcessor:
         self._counters.redirected += 1
         target = self._dropped.apply_to_target(outcome.target, link.url)
         in_warc = self._may_be_archived(outcome, now)
-        self._archive_writer.redirected(link, outcome, target, now, in_warc=in_warc)
+        self.rows.redirected(link, outcome, target, now, in_warc=in_warc)
         refusal = self._follow(queued, target, now)
         return SettledFetch(link, "redirected", redirect_refusal=refusal or "")
 
@@ -397,7 +343,7 @@ class ResponseProcessor:
         if FAILURE_RULES[failed.kind].again and link.tries + 1 < self._topic.politeness.max_tries:
             self._counters.retries += 1
             if self._may_be_archived(failed, now):
-                self._archive_writer.retried(failed, now)
+                self.rows.retried(failed, now)
             return SettledFetch(link, "failed", failure=failed.kind, will_retry=True)
         if failed.kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
@@ -405,7 +351,7 @@ class ResponseProcessor:
 
     def _give_up(self, link: QueuedLink, failed: Failed, now: float) -> SettledFetch:
         self._counters.count_failure(failed.kind)
-        self._archive_writer.failed(link, failed, now, in_warc=self._may_be_archived(failed, now))
+        self.rows.failed(link, failed, now, in_warc=self._may_be_archived(failed, now))
         return SettledFetch(link, "failed", failure=failed.kind)
 
     def _may_be_archived(self, outcome: Redirected | Failed, now: float) -> bool:
@@ -431,7 +377,8 @@ class ClassifiedPage:
 
     ``content`` is None for a ``feed``. ``depth`` is that of the page's links. ``is_noindex``: the
     page asks not to be indexed. ``record`` holds the WARC records, if there is a WARC. ``findings``
-    are what features found in the page, by name.
+    are what features found in the page, by name. ``looks_relevant``: the classifier called the page
+    on topic, whatever reviewers say.
     """
 
     page: Page
@@ -444,8 +391,7 @@ class ClassifiedPage:
     words: HashedPage | None
     record: WarcCapture | None
     findings: Mapping[str, Any]
-    spam_evidence: float | None
-    script_target: str | None
+    looks_relevant: bool
 
     @property
     def duplicate_of(self) -> str | None:
@@ -464,12 +410,6 @@ class ClassifiedPage:
         return self.classification.on_topic and not apart
 
     @property
-    def looks_relevant(self) -> bool:
-        """Whether the page is on topic, or would be if it weren't probable spam."""
-        found = self.classification
-        return found.on_topic or found.spam >= SPAM_THRESHOLD
-
-    @property
     def kept_record(self) -> WarcCapture | None:
         """The record to write into the WARC, or None."""
         return None if self.is_noindex else self.record
@@ -480,6 +420,22 @@ class ClassifiedPage:
         if self.feed:
             return "feed"
         return "noindex" if self.is_noindex else "fetched"
+
+
+class PageReviewer(Protocol):
+    """Rates pages by what a feature knows of their sites, after the classifier."""
+
+    def trust(self, urls: Iterable[str]) -> None:
+        """Learn that a person chose the sites of these URLs."""
+
+    def review(self, parsed: ParsedPage, found: Classification) -> Classification:
+        """Return the classification of a page, ``found`` by the classifier; writes nothing."""
+
+    def is_original(self, url: str, content: DuplicateMatch) -> bool:
+        """Whether a page on topic takes the place of the one that it duplicates."""
+
+    def learn(self, classified: ClassifiedPage, number: int, *, is_harvest: bool) -> None:
+        """Learn from a page before its row, of that ``number``, is written and links are queued."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,70 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from focused.classifier.topic_classifier import SwappableClassifier, spam_classifier_of
+from focused.classifier.topic_classifier import (
+    SwappableClassifier,
+    TopicClassifier,
+    spam_classifier_of,
+)
+from focused.crawl.copied_pages import CopiedPages
+from focused.crawl.crawl_stats import Counters
+from focused.crawl.dedup.duplicates import DuplicateMatch
+from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
+from focused.crawl.responses import ClassifiedPage
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
 from focused.spam.site_novelty import SiteNovelty
-from focused.spam.site_trust import MIN_SUSPICION, SiteTrust, site_key
+from focused.spam.site_trust import MIN_SUSPICION, SiteTrust
 from focused.spam.spam_classifier import SpamEvidence
-from focused.storage.tables import Tables
-from focused.text.documents import HashedPage, hash_page
-from focused.web.page import Classification, Page
+from focused.text.documents import hash_page
+from focused.web.host_names import site_key
+from focused.web.html.script_redirects import script_redirect
+from focused.web.page import Classification, Fetched, Page
 from focused.web.urls import host_of
 
+EVIDENCE, SCRIPT_TARGET = "spam_evidence", "spam_script_target"
+"""The findings of :func:`rate_text` and :func:`find_script_target`."""
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
 MIN_DOORWAY_WORDS = 100
 
 
+def rate_text(page: Page, classifier: TopicClassifier) -> float | None:
+    """Return log-odds that a page's text is spam; None if unknown."""
+    model = spam_classifier_of(classifier)
+    return None if model is None else model.evidence(page)
+
+
+def find_script_target(page: Page, html: Fetched) -> str | None:
+    """Return where a script leads the readers of a page at once."""
+    return script_redirect(html.body)
+
+
 class SpamFilter:
     """Rates pages by text and site; persistent, the caller commits.
 
-    Off without a spam classifier in the topic model. The classifier may be swapped.
+    Pages without evidence are rated by their site alone. The classifier may be swapped.
     """
 
     def __init__(
         self,
-        tables: Tables,
+        site_trust: SiteTrust,
+        site_novelty: SiteNovelty,
+        copies: CopiedPages,
         classifier: SwappableClassifier,
+        counters: Counters,
         *,
-        action: str,
+        avoids: bool,
         close_site: Callable[[str, str], bool] = lambda host, reason: False,
-        trusted_urls: Collection[str] = (),
         allow_hosts: Collection[str] = (),
     ) -> None:
-        """``action`` is one of :data:`focused.topic.SPAM_ACTIONS`.
+        """With ``avoids`` False the probability of spam changes nothing.
 
         ``close_site`` receives a host of a site that is spam beyond doubt, or has no new content,
-        and the reason, and returns whether it was open. The sites of ``trusted_urls`` were chosen
-        by a person: their pages are no spam. The sites of ``allow_hosts`` may repeat themselves.
+        and the reason, and returns whether it was open. The sites of ``allow_hosts`` may repeat
+        themselves.
         """
+        self._site_trust = site_trust
+        self._site_novelty = site_novelty
+        self._copies = copies
         self._classifier = classifier
-        self._is_on = action != "ignore"
-        self._avoids = action == "avoid"
+        self._counters = counters
+        self._avoids = avoids
         self._close_site = close_site
-        self._site_trust = SiteTrust(tables, trusted_urls if self._is_on else ())
         self._model: SpamEvidence | None = None
         self._closed: list[str] = []
-        self._site_novelty = SiteNovelty(tables)
         self._allowed = {site_key(f"http://{host}/") for host in allow_hosts}
 
     def trust(self, urls: Iterable[str]) -> None:
         """Trust the sites of these URLs, too."""
-        if self._is_on:
-            self._site_trust.trust(urls)
+        self._site_trust.trust(urls)
 
-    def rate(self, parsed: ParsedPage) -> Classification:
+    def review(self, parsed: ParsedPage, found: Classification) -> Classification:
         """Return the page's classification with its probability of being spam; writes nothing."""
-        found, model, url = parsed.classification, self._current_model(), parsed.page.url
-        if not self._is_on:
-            return found
+        model, url = self._current_model(), parsed.page.url
         spam = 0.0
         if model is not None or self._site_trust.has_signs(url):
-            spam = self._site_trust.spam_probability(url, parsed.spam_evidence, model)
+            spam = self._site_trust.spam_probability(url, parsed.findings[EVIDENCE], model)
         if not self._avoids:
             return replace(found, spam=spam)
         worth = 1.0 if spam < MIN_SUSPICION else 1.0 - spam
@@ -80,69 +103,42 @@ class SpamFilter:
             on_topic=found.on_topic and spam < SPAM_THRESHOLD,
         )
 
-    def is_trusted(self, url: str) -> bool:
-        """Whether a person chose the site of ``url``, or nothing is learned of any."""
-        return not self._is_on or self._may_repeat(url)
-
-    def is_suspect(self, url: str) -> bool:
-        """Whether the site of ``url`` may be spam."""
-        return self._site_trust.site_probability(url) >= MIN_SUSPICION
-
-    def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
-        """Learn whether another page came when a page was fetched again."""
-        self._site_trust.learn_second_fetch(url, is_other=is_other)
-        self._close_if_spam(url)
-
-    def is_original(self, url: str, other: str) -> bool:
-        """Whether of two equal pages ``url`` is the original, by what is known of their sites."""
-        return self._avoids and self._site_trust.is_original(url, other)
-
-    def credits(self, page: Page, other: str) -> bool:
-        """Whether a page that has text in common with ``other`` links there, as copies do.
-
-        Originals seldom link to sites that copy from them.
-        """
-        if not self._avoids or self._site_trust.is_trusted(page.url):
+    def is_original(self, url: str, content: DuplicateMatch) -> bool:
+        """Whether a page takes the place of the one that it duplicates, by their sites."""
+        if content.of is None or not self._avoids or not self._copies.may_replace(content):
             return False
-        site = site_key(other)
-        return any(site_key(link.url) == site for link in page.links if not link.nofollow)
+        return self._site_trust.is_original(url, content.of)
 
-    def learn_copy(self, url: str, original: str, *, was_new: bool) -> None:
-        """Learn that a page on topic copies another site's; it ``was_new`` if that came later."""
-        self._site_trust.learn_copy(url, original, was_new=was_new)
-        self._close_if_spam(url)
+    def learn(self, classified: ClassifiedPage, number: int, *, is_harvest: bool) -> None:
+        """Learn from a page after it was rated."""
+        self._counters.spam += classified.classification.spam >= SPAM_THRESHOLD
+        if not classified.feed and classified.duplicate_of is None:
+            self._learn_page(classified)
+        if self._avoids:
+            for copy in self._copies.learn(classified, number, is_harvest=is_harvest):
+                self._close_if_spam(copy)
 
-    def learn(
-        self,
-        page: Page,
-        evidence: float | None,
-        words: HashedPage | None,
-        *,
-        script_target: str | None = None,
-        looks_relevant: bool,
-    ) -> None:
-        """Learn from a page that is no duplicate, after it was rated.
+    def on_settled(self, event: SettledEvent) -> None:
+        """Count pages that were refused as duplicates of sites that are closed as spam now."""
+        closed, self._closed = self._closed, []
+        for site in closed:
+            self._copies.reinstate(site)
 
-        ``words`` are its hashed words, where they are known, ``script_target`` is where a script
-        leads its readers at once.
-        """
-        url, model = page.url, self._current_model()
-        if not self._is_on:
-            return
+    def _learn_page(self, classified: ClassifiedPage) -> None:
+        page, model = classified.page, self._current_model()
+        url = page.url
         if model is not None:
+            evidence = classified.findings[EVIDENCE]
             self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
-        if looks_relevant and (page.hides_text or _is_doorway(page, script_target)):
+        if classified.looks_relevant and (
+            page.hides_text or _is_doorway(page, classified.findings[SCRIPT_TARGET])
+        ):
             self._site_trust.learn_hiding(url)
         self._close_if_spam(url)
-        if self._avoids and looks_relevant and not self._may_repeat(url):
-            hashed = hash_page(page) if words is None else words
+        if self._avoids and classified.looks_relevant and not self._may_repeat(url):
+            hashed = hash_page(page) if classified.words is None else classified.words
             if self._site_novelty.learn(url, hashed.text) == 0.0:
                 self._close_site(host_of(url), NO_NEW_CONTENT)
-
-    def take_closed(self) -> Sequence[str]:
-        """Return a URL of each site that was closed as spam since the last call."""
-        closed, self._closed = self._closed, []
-        return closed
 
     def _close_if_spam(self, url: str) -> None:
         if not self._avoids or not self._site_trust.is_spam_site(url):
@@ -151,8 +147,8 @@ class SpamFilter:
             self._closed.append(url)
 
     def _current_model(self) -> SpamEvidence | None:
-        """Return the model in use, None if the filter is off; the classifier may be swapped."""
-        model = spam_classifier_of(self._classifier) if self._is_on else None
+        """Return the model in use; the classifier may be swapped."""
+        model = spam_classifier_of(self._classifier)
         if model is not None and model is not self._model:
             self._model = model
             self._site_trust.set_spam_sites(model.spam_sites)

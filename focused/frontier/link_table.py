@@ -148,10 +148,8 @@ def decode_link(
 
 def _earlier_purpose(url: str, own_key: bytes | None) -> str:
     """Return the purpose of a row without one: rows of before version 0.1 told it by the key."""
-    if own_key is not None:
-        for text, purpose in (("revisit", "revisit"), ("second fetch", "second-fetch")):
-            if own_key == xxh3_128_digest(_utf8(f"{text} {url}")):
-                return purpose
+    if own_key == xxh3_128_digest(_utf8(f"revisit {url}")):
+        return "revisit"
     return PAGE
 
 

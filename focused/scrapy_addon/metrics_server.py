@@ -61,7 +61,7 @@ METRICS = (
             *("settled", "fetched", "classified", "on_topic", "training"),
             *("duplicates", "near_duplicates", "redirected"),
             *("robots_fetched", "robots_excluded", "missing_pages_requested", "retries"),
-            *("nofollow", "noindex", "spam", "second_fetches", "other_pages"),
+            *("nofollow", "noindex", "spam"),
             *("links_over_limit", "bytes"),
         )
     ),

@@ -38,8 +38,6 @@ STATISTICS: Mapping[str, str] = {
     "nofollow": "Links not followed because link or page says nofollow.",
     "noindex": "Fetched pages excluded from the harvest because they say noindex.",
     "spam": "Fetched pages that are probably spam.",
-    "second_fetches": "Pages fetched a second time, to find cloaking.",
-    "other_pages": "Pages among them that were another page the second time.",
     "links_over_limit": "Links beyond `scope.max_links_per_page`.",
     "bytes": "Bytes of bodies, decoded.",
     "active_s": "Seconds that the crawl ran, over all sessions.",

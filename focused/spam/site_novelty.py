@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from focused.spam.site_trust import site_key
 from focused.storage.tables import Tables
 from focused.text.word_hashes import WordHashes
+from focused.web.host_names import site_key
 
 MIN_PAGES = 50
 """Pages of a site from which its novelty is known."""

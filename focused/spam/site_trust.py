@@ -19,14 +19,10 @@ import math
 import struct
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-
-import xxhash
 
 from focused.spam.spam_classifier import SpamEvidence
 from focused.storage.tables import Tables
-from focused.web.host_names import registered_domain
-from focused.web.urls import host_of
+from focused.web.host_names import site_key, site_key_of_host
 
 SPAM_SITE_SHARE = 0.02
 """The share of spam among sites of which nothing is known yet."""
@@ -55,9 +51,6 @@ _MAX_CACHED_PAIRS = 100_000
 _MAX_SOURCES = 16
 """Linking sites that are remembered: the latest."""
 
-_SAME_LOG_ODDS, _OTHER_LOG_ODDS = -0.3, 3.0
-"""Of a page that is the same or another when it is fetched again. One in a hundred good pages is
-taken for another; a cloaking site shows one in four visits another page."""
 _HIDING_LOG_ODDS = 2.0
 """Of a page on topic that is not for readers: it leads them to another site at once, as good sites
 do that moved, hides its text, or has hardly any beside links to other sites."""
@@ -88,8 +81,9 @@ _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 
 _COUNTS = struct.Struct(">If")
-_SIGNS = struct.Struct(">BBHHHHH")
-_FORMER_SIGNS = struct.Struct(">HHHHH"), struct.Struct(">HHH")  # of earlier versions
+# The four bytes counted second fetches of pages, until format 18.
+_SIGNS = struct.Struct(">BB4xHHH")
+_FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
 
@@ -99,16 +93,14 @@ class _SiteEvidence:
     """What is known of a site.
 
     The number of pages with evidence and its sum; the keys of sites that link here; how many pages
-    were the same and another when fetched again, or hid their content; how many are ``copies`` of
-    other sites' pages, and how many of these were new when they were fetched; ``partners`` counts
-    the sites with which it exchanges links; ``origins`` are the keys of sites that it copies from.
+    hid their content; how many are ``copies`` of other sites' pages, and how many of these were new
+    when they were fetched; ``partners`` counts the sites with which it exchanges links; ``origins``
+    are the keys of sites that it copies from.
     """
 
     pages: int = 0
     total: float = 0.0
     sources: tuple[bytes, ...] = ()
-    same: int = 0
-    other: int = 0
     hiding: int = 0
     copies: int = 0
     taken_over: int = 0
@@ -119,7 +111,7 @@ class _SiteEvidence:
         packed = _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
         if not self.has_signs:  # nearly all sites
             return packed
-        counts = (self.same, self.other, self.hiding, self.copies, self.taken_over)
+        counts = (self.hiding, self.copies, self.taken_over)
         signs = _SIGNS.pack(
             len(self.origins),
             min(self.partners, _MAX_PARTNERS),
@@ -143,7 +135,7 @@ class _SiteEvidence:
 
     @property
     def has_signs(self) -> bool:
-        return bool(self.same or self.other or self.hiding or self.copies or self.partners)
+        return bool(self.hiding or self.copies or self.partners)
 
     @property
     def own_pages(self) -> int:
@@ -152,8 +144,7 @@ class _SiteEvidence:
 
     @property
     def signs_log_odds(self) -> float:
-        told = _SAME_LOG_ODDS * self.same
-        told += _OTHER_LOG_ODDS * self.other + _HIDING_LOG_ODDS * self.hiding
+        told = _HIDING_LOG_ODDS * self.hiding
         return min(told + self._partners_log_odds, _MAX_SIGNS_LOG_ODDS)
 
     @property
@@ -210,7 +201,7 @@ class SiteTrust:
 
     def set_spam_sites(self, sites: Iterable[str]) -> None:
         """Suspect these registered domains instead of others; they are not trusted."""
-        self._labelled_spam = frozenset(map(_key_of_host, sites))
+        self._labelled_spam = frozenset(map(site_key_of_host, sites))
 
     def is_trusted(self, url: str) -> bool:
         """Whether a person chose the site of ``url``."""
@@ -255,9 +246,8 @@ class SiteTrust:
         if self._is_trusted(key):
             return False
         found = self._load(key)
-        signs = found.other + found.hiding
         pages = found.own_pages + found.copies
-        if pages < MIN_PAGES_TO_CONVICT and signs < _MIN_SIGNS_TO_CONVICT:
+        if pages < MIN_PAGES_TO_CONVICT and found.hiding < _MIN_SIGNS_TO_CONVICT:
             return False
         return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
 
@@ -302,14 +292,6 @@ class SiteTrust:
     def has_signs(self, url: str) -> bool:
         """Whether anything but text and links was learned of the site of ``url``."""
         return self._load(site_key(url)).has_signs
-
-    def learn_second_fetch(self, url: str, *, is_other: bool) -> None:
-        """Learn whether another page came when a page was fetched again."""
-        key = site_key(url)
-        found = self._load(key)
-        found.other += is_other
-        found.same += not is_other
-        self._tables.put("site_trust", key, found.packed())
 
     def learn_hiding(self, url: str) -> None:
         """Learn that a page on topic has no content for readers.
@@ -381,16 +363,6 @@ def _posterior(prior: float, found: _SiteEvidence) -> float:
     copied = _SCRAPER_SHARE * math.exp(copies)
     log_odds = found.signs_log_odds + math.log(made + copied)
     return _probability(_log_odds(prior) + log_odds) if log_odds else prior
-
-
-@lru_cache(10_000)
-def _key_of_host(host: str) -> bytes:
-    return xxhash.xxh3_64_digest(registered_domain(host).encode())
-
-
-def site_key(url: str) -> bytes:
-    """Return the key of a URL's site, 8 bytes."""
-    return _key_of_host(host_of(url))
 
 
 def _log_ratio(scaled: float, good_sd: float, spam_sd: float) -> float:

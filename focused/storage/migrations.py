@@ -30,6 +30,7 @@ _FORMAT_18_TABLES = (
     "revisit_queue",
 )  # fmt: skip
 """The tables that a journal of format 18 names by position."""
+_FORMER_COUNTERS = ("second_fetches", "other_pages")
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
 
 
@@ -90,6 +91,15 @@ class _OldTables:
         if found is not None:
             self._txn.drop(found)
 
+    def remove(self, table: str, is_removed: Callable[[bytes], bool]) -> None:
+        """Remove the rows whose keys ``is_removed``."""
+        if table not in self._dbs:
+            return
+        with self._txn.cursor(db=self._dbs[table]) as cursor:
+            keys = [bytes(key) for key in cursor.iternext(values=False)]
+        for key in filter(is_removed, keys):
+            self.delete(table, key)
+
     def move(self, source: str, target: str, new_key: Callable[[bytes], bytes | None]) -> None:
         """Move the rows to which ``new_key`` gives a key to another table."""
         if source not in self._dbs:
@@ -120,10 +130,13 @@ def _from_format_18(tables: _OldTables, folder: Path) -> None:
     tables.create(EMPTY, is_set=True)
     tables.put(META, b"checkpoint", msgspec.json.encode(number + 1))
     tables.move("site_trust", "site_novelty", lambda key: _without_suffix(key, b"novelty"))
-    tables.move(
-        "site_trust", "second_fetch_counts", lambda key: _without_suffix(key, b"second fetches")
-    )
-    tables.move("site_trust", "second_fetches", lambda key: _without_prefix(key, b"second fetch "))
+    tables.move("content", "copied_pages", _copied_page_key)
+    # Pages are no longer fetched a second time to find cloaking.
+    tables.remove("site_trust", lambda key: key.endswith(b"second fetches"))
+    tables.remove("site_trust", lambda key: key.startswith(b"second fetch "))
+    counters = tables.get_meta(b"counters")
+    kept = {name: n for name, n in counters.items() if name not in _FORMER_COUNTERS}
+    tables.put(META, b"counters", msgspec.json.encode(kept))
     tables.change("page_records", _without_signal)
     tables.drop("signal_trust")
     # No key is empty: the row of all further hosts had none but the prefix.
@@ -134,6 +147,12 @@ def _without_signal(row: bytes) -> bytes:
     """Return a page's record without its last change signal and what that meant."""
     fields = unpack(row)
     return pack([*fields[:6], *fields[8:]])
+
+
+def _copied_page_key(key: bytes) -> bytes | None:
+    """Return the key of a row that is no content's; contents have keys of 16 bytes."""
+    is_row = key.startswith(b"row") and len(key) == 11
+    return key if is_row or key.startswith(b"refused for ") else None
 
 
 def _without_prefix(key: bytes, prefix: bytes, if_empty: bytes = b"") -> bytes | None:

@@ -38,9 +38,6 @@ NOINDEX_ACTIONS = ("leave-out", "keep")
 SPAM_ACTIONS = ("avoid", "report", "ignore")
 """What happens to pages that are probably spam; the first is the default."""
 
-MAX_SECOND_FETCHES = 0.05
-"""The largest share of pages that may be fetched again to find cloaking."""
-
 JAVASCRIPT_ACTIONS = ("report", "render", "ignore")
 """What happens to pages that show nothing without JavaScript; the first is the default."""
 
@@ -106,8 +103,7 @@ class Scope:
     contributes its first ``max_links_per_page`` link targets. ``private_addresses`` allows
     loopback, private and link-local networks. ``near_duplicates``, ``mirrors`` and ``traps``
     switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`, ``javascript`` one of
-    :data:`JAVASCRIPT_ACTIONS`. Scripts may also request ``javascript_hosts``. ``second_fetches`` is
-    the share of pages, in [0, :data:`MAX_SECOND_FETCHES`], that are fetched again to find cloaking.
+    :data:`JAVASCRIPT_ACTIONS`. Scripts may also request ``javascript_hosts``.
     ``drop_parameters`` are names (or prefixes ending in ``*``) of query parameters that do not
     change the page; ``keep_parameters`` are names that always do.
     """
@@ -130,7 +126,6 @@ class Scope:
     mirrors: bool = True
     traps: bool = True
     spam: str = SPAM_ACTIONS[0]
-    second_fetches: float = 0.0
     javascript: str = JAVASCRIPT_ACTIONS[0]
     javascript_hosts: tuple[str, ...] = ()
     drop_parameters: tuple[str, ...] = ()

@@ -19,7 +19,6 @@ from focused.topic import (
     ESTIMATORS,
     FOCUS_MODES,
     JAVASCRIPT_ACTIONS,
-    MAX_SECOND_FETCHES,
     NOINDEX_ACTIONS,
     PARTITION_UNITS,
     SPAM_ACTIONS,
@@ -261,22 +260,11 @@ def _read_scope(section: TomlTable) -> Scope:
         mirrors=section.boolean("mirrors", default.mirrors),
         traps=section.boolean("traps", default.traps),
         spam=section.choice("spam", SPAM_ACTIONS),
-        second_fetches=_read_second_fetches(section),
         javascript=section.choice("javascript", JAVASCRIPT_ACTIONS),
         javascript_hosts=section.hosts("javascript_hosts"),
         drop_parameters=dropped,
         keep_parameters=kept,
     )
-
-
-def _read_second_fetches(section: TomlTable) -> float:
-    share = section.number("second_fetches", 0.0, zero=True)
-    if share > MAX_SECOND_FETCHES:
-        section.add_error(
-            "second_fetches",
-            f"must be a share of at most {MAX_SECOND_FETCHES:g}, like 0.01, not {share:g}",
-        )
-    return share
 
 
 def _read_documents(section: TomlTable) -> tuple[str, ...]:

@@ -277,14 +277,6 @@ SCOPE_KEYS = (
         "See docs/explanation/web-spam.md.",
     ),
     TopicKey(
-        "second_fetches",
-        POSITIVE,
-        "0",
-        "Largest share of the fetched pages, at most 0.05, to fetch a second time: a site that "
-        'answers another page then is probably spam. 0: none. With `spam = "ignore"` it has no '
-        "effect. See docs/explanation/web-spam.md#second-fetches.",
-    ),
-    TopicKey(
         "javascript",
         TEXT,
         '"report"',

@@ -12,7 +12,10 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import ada_url
+import xxhash
 from tldextract import TLDExtract
+
+from focused.web.urls import host_of
 
 # RFC 6890 and its registries, multicast (RFC 5771), reserved networks.
 _PRIVATE_V4 = tuple(
@@ -161,3 +164,14 @@ def registered_domain(host: str) -> str:
     if len(labels) < 2 or labels[-1].isdigit():
         return name
     return ".".join(labels[-2:])
+
+
+@lru_cache(maxsize=10_000)
+def site_key_of_host(host: str) -> bytes:
+    """Return the key of a host's site, its registered domain: 8 bytes."""
+    return xxhash.xxh3_64_digest(registered_domain(host).encode())
+
+
+def site_key(url: str) -> bytes:
+    """Return the key of a URL's site, 8 bytes."""
+    return site_key_of_host(host_of(url))

@@ -177,14 +177,14 @@ def test_two_features_that_pace_the_crawl_are_refused() -> None:
 ON_BY_TOPIC = {
     "javascript": {"scope": Scope(javascript="report")},
     "revisits": {"revisit": Revisit(continuous=True)},
+    "spam": {"scope": Scope(spam="report")},
     "search-forms": {"deep_web": DeepWeb(hosts=("a.test",))},
-    "second-fetches": {"scope": Scope(second_fetches=0.1)},
 }
 
 
 @pytest.mark.parametrize("name", ON_BY_TOPIC)
 def test_a_feature_is_on_where_its_topic_uses_it(name: str, tmp_path: Path) -> None:
-    off = topic(tmp_path, HOME, scope=Scope(javascript="ignore"))
+    off = topic(tmp_path, HOME, scope=Scope(javascript="ignore", spam="ignore"))
     feature = installed_features()[name]
     assert feature.is_on(topic(tmp_path, HOME, **ON_BY_TOPIC[name]))
     assert not feature.is_on(off)
@@ -203,9 +203,11 @@ from pathlib import Path
 from tests.support.simulated import Simulation, topic
 from tests.crawl.test_features import HOME, WEB, Scope
 
-Simulation(topic(Path(sys.argv[1]), HOME, scope=Scope(javascript="ignore")), WEB).run().close()
+scope = Scope(javascript="ignore", spam="ignore")
+Simulation(topic(Path(sys.argv[1]), HOME, scope=scope), WEB).run().close()
 names = [name for name in sys.modules if name.startswith("focused.")]
-parts = ("revisits.", "second_fetches", "crawl.javascript", "deep_web.", "focused.revisit.")
+parts = ("revisits.", "focused.revisit.", "crawl.javascript", "deep_web.")
+parts += ("site_trust", "site_novelty", "spam_filter", "copied_pages")
 print(*[name for name in names if any(part in name for part in parts)])
 """
 

@@ -49,9 +49,7 @@ def sources(tables: Tables) -> LinkSources:
     return LinkSources(tables)
 
 
-@pytest.mark.parametrize(
-    ("text", "purpose"), [("revisit", "revisit"), ("second fetch", "second-fetch"), ("", "page")]
-)
+@pytest.mark.parametrize(("text", "purpose"), [("revisit", "revisit"), ("", "page")])
 def test_rows_of_before_purposes_tell_them_by_their_key(
     sources: LinkSources, text: str, purpose: str
 ) -> None:

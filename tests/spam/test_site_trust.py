@@ -14,12 +14,12 @@ from focused.spam.site_trust import (
     MIN_SUSPICION,
     SPAM_SITE_SHARE,
     SiteTrust,
-    site_key,
 )
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import fit_spam_classifier
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
+from focused.web.host_names import site_key
 from tests.support.prose import prose_pages
 
 A, B, SEED = "http://a.test/1", "http://b.test/1", "http://seed.test/"
@@ -131,21 +131,6 @@ def test_what_was_learned_outlasts_the_process(trust, model, tables):
         assert again.site_probability(url) == trust.site_probability(url)
 
 
-def test_pages_that_change_into_others_convict_a_site_without_a_classifier(trust):
-    trust.learn_second_fetch(A, is_other=True)
-    assert not trust.is_spam_site(A)
-    assert trust.spam_probability(A, None, None) > trust.spam_probability(B, None, None)
-    trust.learn_second_fetch(A, is_other=True)
-    assert trust.is_spam_site(A)
-    assert not trust.is_spam_site(B)
-
-
-def test_pages_that_stay_the_same_speak_for_a_site(trust):
-    for _ in range(5):
-        trust.learn_second_fetch(A, is_other=False)
-    assert trust.site_probability(A) < SPAM_SITE_SHARE
-
-
 def test_pages_that_hide_their_content_convict_a_site_but_one_does_not(trust):
     trust.learn_hiding(A)
     assert not trust.is_spam_site(A)
@@ -163,8 +148,6 @@ def test_a_trusted_site_may_hide_content(trust):
 def test_signs_are_stored_beside_the_links_to_a_site(trust, model, tables):
     trust.learn(B, None, [A], model)
     trust.learn_hiding(A)
-    trust.learn_second_fetch(A, is_other=True)
-    trust.learn_second_fetch(A, is_other=False)
     learn(trust, model, B, model.spam_mean, MIN_PAGES_TO_CONVICT)
     again = SiteTrust(tables, [SEED])
     assert again.has_signs(A)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from focused.topic import MAX_SECOND_FETCHES, Revisit, Topic
+from focused.topic import Revisit, Topic
 from tests.support.prose import prose_pages
 from tests.support.simulated import Answer, Simulation, page, raw, site, topic
 
@@ -38,7 +38,7 @@ def small_web() -> Mapping[str, Answer]:
 def small_topic(folder: Path) -> Topic:
     """The topic whose crawl goes to ``folder/out``."""
     subject = topic(folder, HOSTS[0])
-    scope = replace(subject.scope, second_fetches=MAX_SECOND_FETCHES, javascript="report")
+    scope = replace(subject.scope, javascript="report")
     return replace(subject, scope=scope)
 
 

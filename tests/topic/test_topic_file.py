@@ -762,25 +762,6 @@ def test_an_impossible_threshold_target_is_an_error(
         load_topic(tmp_path / "wish.toml")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("0.5", "scope.second_fetches: must be a share of at most 0.05, like 0.01, not 0.5"),
-        ("-1", "scope.second_fetches: must be 0 or more"),
-        ('"some"', "scope.second_fetches"),
-    ],
-)
-def test_more_than_a_few_second_fetches_are_an_error(
-    tmp_path: Path, value: str, message: str
-) -> None:
-    text = EXAMPLE.read_text().replace('spam = "avoid"', f"second_fetches = {value}\n#")
-    directory = EXAMPLE.parent / "example-directory.tsv"
-    (tmp_path / directory.name).write_text(directory.read_text())
-    (tmp_path / "wish.toml").write_text(text)
-    with pytest.raises(ConfigurationError, match=message):
-        load_topic(tmp_path / "wish.toml")
-
-
 @pytest.mark.parametrize("section", sorted(SECTIONS))
 def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
     heading = f"## [{section}]" if section else "## Top level"

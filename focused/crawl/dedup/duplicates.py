@@ -32,8 +32,7 @@ import numpy as np
 from focused.crawl.dedup.signatures import load_signature
 from focused.crawl.page_parser import ParsedPage
 from focused.frontier.queued_link import link_key
-from focused.spam.site_trust import site_key
-from focused.storage.rows import pack, unpack
+from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.text.content_signatures import (
     NO_BAG_HASH,
@@ -71,8 +70,7 @@ class DuplicateMatch:
 
     ``key`` identifies the content. ``exact_duplicate_of`` is the first page with the same text,
     which may itself be a near-duplicate of ``of``. A page that takes the place of an earlier one
-    ``replaces`` it. New content on topic may still have much of its text in common with pages of
-    other sites: ``shares_text_with`` one of each, the closest first.
+    ``replaces`` it.
     """
 
     key: bytes
@@ -81,7 +79,6 @@ class DuplicateMatch:
     page_sketch: PageSketch | None = None
     exact_duplicate_of: str | None = None
     replaces: str | None = None
-    shares_text_with: tuple[str, ...] = ()
 
     def as_original(self) -> DuplicateMatch:
         """Return the match of a page that takes the place of the one that it duplicates."""
@@ -149,36 +146,20 @@ class DuplicateDetector:
             return DuplicateMatch(key, of, DuplicateKind.NEAR, page_sketch)
         if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
             return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
-        common = self._near.common_text(page_sketch) if reading.classification.on_topic else ()
-        shares_text_with = tuple(map(self._current_original, common))
-        return DuplicateMatch(key, page_sketch=page_sketch, shares_text_with=shares_text_with)
+        return DuplicateMatch(key, page_sketch=page_sketch)
 
-    def keep_row(self, url: str, number: int) -> None:
-        """Store the number of a harvested page's row, which a better copy would change."""
-        self._tables.put("content", _row_key(url), _PAGE_KEY.pack(number))
+    def common_text(self, match: DuplicateMatch) -> Sequence[str]:
+        """Return pages of other sites with which new content has much of its text in common.
 
-    def harvested_row(self, url: str) -> int | None:
-        """Return the number of a page's row, or None if the page did not count as harvest."""
-        number = self._tables.get("content", _row_key(url))
-        return None if number is None else int(_PAGE_KEY.unpack(number)[0])
+        One of each site, the closest first; the match is not kept yet.
+        """
+        if self._near is None or match.page_sketch is None or match.of is not None:
+            return ()
+        return [self._current_original(url) for url in self._near.common_text(match.page_sketch)]
 
-    def keep_refused(self, match: DuplicateMatch, url: str, number: int) -> None:
-        """Store that a page on topic, row ``number``, does not count because of another site's."""
-        if match.of is None or site_key(match.of) == site_key(url):
-            return
-        key = _refused_key(match.of)
-        refused = [*self.refused_for(match.of), (number, url, match.of)]
-        self._tables.put("content", key, pack(refused[:_MAX_REFUSED]))
-
-    def refused_for(self, url: str) -> list[tuple[int, str, str]]:
-        """Return the rows and URLs of pages refused for the site of ``url``, and its own pages."""
-        raw = self._tables.get("content", _refused_key(url))
-        return [] if raw is None else [tuple(each) for each in unpack(raw)]
-
-    def reinstate(self, url: str, number: int, of: str) -> None:
-        """Make a page that was refused the original of the content."""
+    def replace_original(self, of: str, url: str) -> None:
+        """Make ``url`` the original of the content of ``of``."""
         self._tables.put("content", _replacement_key(of), url.encode())
-        self.keep_row(url, number)
 
     def _current_original(self, url: str) -> str:
         """Return the page that took the place of ``url``, or ``url``."""
@@ -224,23 +205,11 @@ class DuplicateDetector:
 
 
 _MAX_REPLACEMENTS = 8
-_MAX_REFUSED = 200
-"""Refused pages that are remembered for each site."""
 
 
 def _replacement_key(url: str) -> bytes:
     """Return the key of the page that took the place of ``url``; longer than those of contents."""
     return b"replaced by " + link_key(url)
-
-
-def _refused_key(url: str) -> bytes:
-    """Return the key of a site's refused pages; its length is that of no other."""
-    return b"refused for " + site_key(url)
-
-
-def _row_key(url: str) -> bytes:
-    """Return the key of a row's number; shorter than those of contents, as it is written often."""
-    return b"row" + link_key(url)[:8]
 
 
 MIN_RESEMBLANCE = 0.85

@@ -41,8 +41,8 @@ from focused.web.urls import make_resolver
 
 DEFAULT_MAX_LINKS = 5_000
 
-MAX_QUICK_BYTES = 150_000
-MAX_QUICK_TAGS = 5_000
+MAX_QUICK_BYTES = 500_000
+MAX_QUICK_TAGS = 15_000
 _GZIP = b"\x1f\x8b"
 
 UrlResolver = Callable[[str], str | None]
