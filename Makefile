@@ -37,14 +37,14 @@ READY := $(VENV)/.ready
 
 setup: $(READY)
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
 	  { echo "Python 3.11 to 3.14 is needed; $(PYTHON) is not: make PYTHON=python3.12 ..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "python3-venv is missing: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 	@echo "installing locked dependencies into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e lab
 	@touch $@
 
 web: $(READY)
@@ -113,7 +113,8 @@ check: lint test
 
 lock: $(READY)
 	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
-	  --no-header --quiet --upgrade pyproject.toml -o requirements.lock
+	  --no-header --quiet --upgrade --no-emit-package focused-lab --no-emit-package focused-crawler \
+	  pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -30,25 +30,15 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import expit, logit
 from focused.classifier.model_file import load_model
 from focused.crawl import SettledFetch
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
-    PreparedTopic,
-    RequestedRuns,
-    Trial,
-    parse_seed_set,
-    plan_experiment,
-)
-from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.protocols import ScoreCalibrator
 from focused.link_scoring.recalibration import ScoreRecalibration
 from focused.orderings import PolicyInputs, find_policy
 from focused.reports.reliability import calibration_error, count_bins, mean_brier_score
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, run_seed, simulate_trial
+from focused_lab.trials import OFF_TOPIC, ON_TOPIC, plan_trials
 
-SEEDS = ("on-topic:5", "off-topic:5")
 ANCHOR_PAGES = 100
 """The prior of the samples weighs as much as so many pages."""
 
@@ -96,8 +86,7 @@ def main() -> int:
     for part in PARTS:
         if part.web.name not in options.webs.split(","):
             continue
-        if status := build(part):
-            return status
+        build(part)
         settings = ExperimentSettings(options.budget, options.repeat)
         runs[part.web.name] = list(log_runs(part.web, part.topics[: options.topics], settings))
     table = pd.DataFrame([{"web": web, **errors_of(web, runs)} for web in runs])
@@ -114,24 +103,13 @@ def log_runs(
     folder: Path, names: Sequence[str], settings: ExperimentSettings
 ) -> Iterator[LoggedPages]:
     """Yield the runs of all topics on one web."""
-    web = ExperimentWeb(folder.name, folder)
-    topics = [load_topic(Path(f"topics/{name}.toml")) for name in names]
-    prepared, priors = {}, {}
-    for topic in topics:
-        models = load_crawl_models(topic, web=str(folder), replay=None, say=print)
-        prepared[topic.name] = PreparedTopic(
-            topic, models.classifier, models.scorer, models.training_urls
-        )
-        priors[topic.name] = load_model(topic.training.model).classifier.calibration.prior
-    seeds = [parse_seed_set(each) for each in SEEDS]
-    requested = RequestedRuns(("focused",), seeds, (None,), settings)
-    contexts = WebContextCache({web.name: web}, prepared)
-    try:
-        for trial in plan_experiment([web], topics, prepared, requested, print).trials:
-            pages = _log_pages(contexts.for_trial(trial), trial, settings)
-            yield replace(pages, prior=priors[trial.topic])
-    finally:
-        contexts.close()
+    files = [Path(f"topics/{name}.toml") for name in names]
+    with plan_trials(folder, files, settings, seeds=(ON_TOPIC, OFF_TOPIC)) as planned:
+        for trial in planned.trials:
+            context = planned.contexts.for_trial(trial)
+            model = load_model(context.prepared_topic.topic.training.model)
+            pages = _log_pages(context, trial, settings)
+            yield replace(pages, prior=model.classifier.calibration.prior)
 
 
 def _log_pages(context: WebContext, trial: Trial, settings: ExperimentSettings) -> LoggedPages:
@@ -158,18 +136,10 @@ def _log_pages(context: WebContext, trial: Trial, settings: ExperimentSettings) 
 
     # The crawl calibrates the score of a link when it settles it.
     apprentice.calibrate_scores = note_score  # type: ignore[method-assign]  # the point of it
-    inputs = PolicyInputs(context.classifier, apprentice, trial.repeat, lambda policy: ())
-    simulate(
-        topic_for_run(context.prepared_topic.topic, trial),
-        context.classifier,
-        context.network,
-        find_policy(trial.policy)(inputs),
-        latency=hashed_latency(settings.latency_s, settings.seed * 1_000_003 + trial.repeat),
-        training_urls=context.ground_truth.training_urls,
-        seeds=trial.start,
-        pages=trial.budget,
-        watch=note,
-    )
+    seed = run_seed(settings, trial)
+    inputs = PolicyInputs(context.classifier, apprentice, seed)
+    policy = find_policy(trial.policy)(inputs)
+    simulate_trial(context, trial, policy=policy, seed=seed, watch=note)
     return LoggedPages(0.0, *np.array(rows, dtype=np.float64).reshape(-1, 5).T)
 
 

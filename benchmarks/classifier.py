@@ -40,12 +40,12 @@ from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import fit_classifier
 from focused.directory.categories import is_in_category
 from focused.errors import TrainingError
-from focused.experiments.analysis.inference import Estimate, bootstrap_weights, mean_estimates
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.text.documents import hash_page, page_words
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from focused.web.urls import host_of
+from focused_lab.analysis.inference import Estimate, bootstrap_weights, mean_estimates
 
 SIZES = (10, 30, 100, 300)
 TOPICS = {
@@ -107,9 +107,7 @@ def main() -> int:
     os.chdir(ROOT)
     began_s = time.monotonic()
     parts = [part for part in PARTS if part.web.name in options.webs.split(",")]
-    for part in parts:
-        if status := build(part):
-            return status
+    build(*parts)
     tasks = [(part.web, by_host) for part in parts for by_host in (False, True)]
     tasks = [task for task in tasks if not task[1] or task[0].name.startswith("docweb")]
     sizes = [int(size) for size in options.sizes.split(",")]

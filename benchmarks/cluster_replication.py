@@ -29,7 +29,6 @@ from focused.cluster.archive_parts import partition_name
 from focused.cluster.replication import Replica, decode_segment, restore
 from focused.cluster.storage import SharedStorage
 from focused.crawl import Crawl, Done, Fetch, Wait, build_crawl
-from focused.experiments.simulation.simulator import RecordedNetwork, hashed_latency
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import load_crawl_models
@@ -37,6 +36,7 @@ from focused.storage.state_store import StateStore
 from focused.topic import Budget, adapt_to_recorded_web
 from focused.topic.topic_file import load_topic
 from focused.web.page import Outcome
+from focused_lab.simulation.simulator import RecordedNetwork, hashed_latency
 
 _LATENCY_S = 0.2
 _PARTITION = 0

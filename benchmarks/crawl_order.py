@@ -13,29 +13,15 @@ import argparse
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from harvest import PARTS, ROOT, Part, build
 
-from focused.crawl import SettledFetch
-from focused.crawl.policy import Policy
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
-    PreparedTopic,
-    RequestedRuns,
-    Trial,
-    parse_seed_set,
-    plan_experiment,
-)
-from focused.experiments.runner import WebContext, WebContextCache, topic_for_run
-from focused.experiments.simulation.simulator import SimulatedRun, hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
-from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.runner import simulate_trial
+from focused_lab.trials import OFF_TOPIC, ON_TOPIC, plan_trials
 
-ON_TOPIC, OFF_TOPIC = "on-topic:5", "off-topic:5"
 BY_RELEVANCE = {
     "docweb-medium": "shark",
     "foldoc": "best-first",
@@ -57,8 +43,7 @@ def main() -> int:
     os.chdir(ROOT)
     lines = []
     for part in PARTS:
-        if status := build(part):
-            return status
+        build(part)
         for line in crawl_orders(part, ExperimentSettings(options.budget, 1)):
             print(line, flush=True)
             lines.append(line)
@@ -74,61 +59,22 @@ def main() -> int:
 
 def crawl_orders(part: Part, settings: ExperimentSettings) -> Iterator[str]:
     """Yield a line for each crawl of one web."""
-    web = ExperimentWeb(part.web.name, part.web)
-    topic = load_topic(Path(f"topics/{part.topics[0]}.toml"))
-    models = load_crawl_models(topic, web=str(part.web), replay=None, say=print)
-    prepared = {
-        topic.name: PreparedTopic(topic, models.classifier, models.scorer, models.training_urls)
-    }
-    crawls = (
-        ("focused", ON_TOPIC),
-        ("focused", OFF_TOPIC),
-        (BY_RELEVANCE[part.web.name], ON_TOPIC),
-    )
-    # Planning opens the cache of parsed pages, which a process may open once at a time.
-    planned = [
-        (policy, seeds, trial)
-        for policy, seeds in crawls
-        for trial in plan_experiment(
-            [web],
-            [topic],
-            prepared,
-            RequestedRuns((policy,), [parse_seed_set(seeds)], (None,), settings),
-            print,
-        ).trials
-    ]
-    contexts = WebContextCache({web.name: web}, prepared)
-    try:
-        for policy, seeds, trial in planned:
-            asked = _simulate(contexts.for_trial(trial), trial, settings)
+    topics = [Path(f"topics/{part.topics[0]}.toml")]
+    by_relevance = BY_RELEVANCE[part.web.name]
+    with plan_trials(
+        part.web,
+        topics,
+        settings,
+        policies=("focused", by_relevance),
+        seeds=(ON_TOPIC, OFF_TOPIC),
+    ) as planned:
+        for trial in planned.trials:
+            if (trial.policy, trial.seeds) == (by_relevance, OFF_TOPIC):
+                continue
+            asked = simulate_trial(planned.contexts.for_trial(trial), trial).asked
             digest = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:16]
-            yield f"{part.web.name}\t{topic.name}\t{policy}\t{seeds}\t{len(asked)}\t{digest}"
-    finally:
-        contexts.close()
-
-
-def _simulate(context: WebContext, trial: Trial, settings: ExperimentSettings) -> Sequence[str]:
-    settled: list[SettledFetch] = []
-
-    def crawl(policy: Policy) -> SimulatedRun:
-        return simulate(
-            topic_for_run(context.prepared_topic.topic, trial),
-            context.classifier,
-            context.network,
-            policy,
-            latency=hashed_latency(settings.latency_s, settings.seed * 1_000_003 + trial.repeat),
-            training_urls=context.ground_truth.training_urls,
-            seeds=trial.start,
-            pages=trial.budget,
-            watch=settled.append,
-        )
-
-    def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
-        crawl(policy)
-        return settled
-
-    inputs = PolicyInputs(context.classifier, context.apprentice(), trial.repeat, preliminary_crawl)
-    return crawl(find_policy(trial.policy)(inputs)).asked
+            start = f"{trial.web}\t{trial.topic}\t{trial.policy}\t{trial.seeds}"
+            yield f"{start}\t{len(asked)}\t{digest}"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.link_graph.adjacency import Nodes
 from focused.link_graph.build import build_graph
 from focused.link_graph.distillation import distill_pages
@@ -32,6 +31,7 @@ from focused.reports.metrics import select_relevant_urls
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
+from focused_lab.simulation.parsed_web import ParsedWeb
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results/link-graph"

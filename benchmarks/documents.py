@@ -44,12 +44,12 @@ from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, MIN_RESEMBLANCE_OF_F
 from focused.documents.convert import to_html
 from focused.documents.formats import document_format, needs_process
 from focused.documents.markup import find_urls
-from focused.experiments.analysis.inference import bootstrap_weights
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.text.content_signatures import estimate_resemblance, make_sketch, shingles
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched, Page
 from focused.web.urls import make_resolver
+from focused_lab.analysis.inference import bootstrap_weights
 
 _CHARACTERS = "\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\W{_CHARACTERS}]+")  # East Asian characters are words

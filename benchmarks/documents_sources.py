@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import lxml.html
 
-from focused.recorded_web.builders.debian_packages import fetch_packages, unpacked
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.decoding import decode, limit_markup
 from focused.web.urls import make_resolver
+from focused_lab.builders.debian_packages import fetch_packages, unpacked
 
 PACKAGES = (
     "claws-mail-doc",

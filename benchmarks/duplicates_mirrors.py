@@ -22,13 +22,13 @@ from duplicates_similarity import Truth
 from variants_web import MIDDLE, Standing, standings
 
 from focused.classifier.topic_classifier import ConstantClassifier
-from focused.experiments.simulation.parsed_web import ParsedWeb
-from focused.experiments.simulation.simulator import SimulatedRun, hashed_latency, simulate
 from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.topic import Output, Politeness, Scope, Seeds, Topic, Training
 from focused.web.urls import host_of
+from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.simulation.simulator import SimulatedRun, hashed_latency, simulate
 
 LEVELS = (0.95, 0.85, 0.7)
 SAME = frozenset({MIDDLE, "mirror", "old name"})

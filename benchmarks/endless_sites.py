@@ -12,31 +12,26 @@ which only the sites of seeds are trusted, because samples are of nearly all sit
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pandas as pd
-from harvest import PARTS, ROOT, Part, build
-from planned_trials import plan_trials
+from harvest import ROOT, Part, build, collect, parts_of, plan_topic
 from spam import CLEAN, good_source
 from spam_sites import DOORWAY, ENDLESS_FAMILIES, SPAM_SUFFIX, SpamNetwork
 
 from focused.classifier.topic_classifier import LinearTopicClassifier, SwappableClassifier
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
-from focused.experiments.experiment_plan import Trial
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
-from focused.orderings import PolicyInputs, find_policy
 from focused.web.urls import host_of
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, simulate_trial, topic_for_run
+from focused_lab.simulation.simulator import Network
 
 DEFENCES = ("none", "all", "novelty")
 _ENDLESS = 10**9
 _FAMILIES = [name for name in ENDLESS_FAMILIES if name != DOORWAY]
-_LATENCY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +63,10 @@ def main() -> int:
     options = parser.parse_args()
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
-    part = next(each for each in PARTS if each.web.name == options.web)
-    if status := build(part):
-        return status
-    rows = []
-    for row in _crawl_real(part, options) if options.real else _crawl_endless(part, options):
-        print(*asdict(row).values(), sep="\t", flush=True)
-        rows.append(row)
-    if options.out is not None:
-        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    frame = pd.DataFrame([asdict(row) for row in rows])
+    (part,) = parts_of(options.web)
+    build(part)
+    crawl = _crawl_real if options.real else _crawl_endless
+    frame = collect(crawl(part, options), options.out)
     columns = ["requests", "relevant", "generated"]
     print(frame.groupby(["family", "sources", "defence"])[columns].mean().round(1).to_string())
     return 0
@@ -85,7 +74,7 @@ def main() -> int:
 
 def _crawl_endless(part: Part, options: argparse.Namespace) -> Iterator[Row]:
     topic = options.topic or part.topics[-1]
-    with plan_trials(part, topic, options.budget) as planned:
+    with plan_topic(part, topic, options.budget) as planned:
         context, trial = planned.context, planned.trials[0]
         for sources in map(int, options.sources.split(",")):
             source = good_source(context, sources)
@@ -100,7 +89,7 @@ def _crawl_endless(part: Part, options: argparse.Namespace) -> Iterator[Row]:
 def _crawl_real(part: Part, options: argparse.Namespace) -> Iterator[Row]:
     topics: Sequence[str] = [options.topic] if options.topic else part.topics
     for topic in topics:
-        with plan_trials(part, topic, options.budget) as planned:
+        with plan_topic(part, topic, options.budget) as planned:
             context, trial = planned.context, planned.trials[0]
             for defence in options.defences.split(","):
                 yield _crawl(context, trial, context.network, CLEAN, 0, defence)
@@ -118,17 +107,14 @@ def _crawl(
         classifier = classifier.current
     if defence == "novelty" and isinstance(classifier, LinearTopicClassifier):
         classifier = replace(classifier, spam=None)
-    inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
-    run = simulate(
-        topic,
-        classifier,
-        network,
-        find_policy("focused")(inputs),
-        latency=hashed_latency(_LATENCY_S, trial.repeat),
+    run = simulate_trial(
+        context,
+        trial,
+        topic=topic,
+        classifier=classifier,
+        network=network,
         # Sites of samples are trusted: without a generated site there would be nothing to decide.
-        training_urls=frozenset() if not sources else context.ground_truth.training_urls,
-        seeds=trial.start,
-        pages=trial.budget,
+        training_urls=None if sources else frozenset(),
     )
     pages = run.pages[run.pages["outcome"] == "fetched"]
     good = pages[~pages["host"].str.endswith(SPAM_SUFFIX)]

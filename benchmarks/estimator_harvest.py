@@ -28,13 +28,13 @@ from focused.classifier.model_file import load_model
 from focused.classifier.sample_texts import FetchPage
 from focused.classifier.topic_training import train_topic
 from focused.directory.directory_reader import load_directory
-from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis, analyse_runs
-from focused.experiments.analysis.comparison_runs import Run, runs_of
-from focused.experiments.analysis.inference import Estimate
-from focused.experiments.analysis.policy_summary import GroupSummary
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.topic import ESTIMATORS, Topic
 from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_analysis import ComparisonAnalysis, analyse_runs
+from focused_lab.analysis.comparison_runs import Run, runs_of
+from focused_lab.analysis.inference import Estimate
+from focused_lab.analysis.policy_summary import GroupSummary
 
 SEEDS = ("on-topic:5", "off-topic:5")
 _TIMED_TOPICS = 3
@@ -51,8 +51,7 @@ def main() -> int:
     for part in PARTS:
         if part.web.name not in options.webs.split(","):
             continue
-        if status := build(part):
-            return status
+        build(part)
         for estimator in ESTIMATORS:
             folder = options.work / estimator / part.web.name
             topics = [_topic_file(topic, estimator, folder) for topic in part.topics]

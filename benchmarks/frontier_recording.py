@@ -24,14 +24,14 @@ import focused
 from focused.atomic_file import write_atomically
 from focused.crawl.policy import Policy
 from focused.crawl.steps import ScoredLink, SettledFetch
-from focused.experiments.simulation.parsed_web import ParsedWeb
-from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Budget
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
+from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.simulation.simulator import hashed_latency, simulate
 
 _MAX_ANCHOR_CHARS = 200  # as focused.crawl.enqueue limits them
 

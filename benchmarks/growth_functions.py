@@ -39,7 +39,6 @@ from focused.documents import (
 )
 from focused.documents.errors import DocumentError
 from focused.labelling import page_renderer
-from focused.recorded_web import living_content
 from focused.rendering import asset_cache, detector
 from focused.scrapy_addon import form_login, login_gate, login_session
 from focused.scrapy_addon.login_secrets import Credentials
@@ -79,6 +78,7 @@ from focused.web.html import (
 )
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots import robots_file, robots_rules, robots_tags
+from focused_lab.living_web import living_content
 from tests.support import made_documents
 
 URL = "https://a.test/docs/page.html"

@@ -14,19 +14,23 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 
 from focused.cli import main as focused
-from focused.experiments.analysis.comparison_analysis import analyse_runs, analysis_to_dict
-from focused.experiments.analysis.comparison_runs import runs_of
-from focused.experiments.analysis.report_files import write_comparison_report
-from focused.experiments.analysis.tables import all_tables
-from focused.orderings import focused_ordering as ablated
+from focused.orderings import ordering_names
+from focused.orderings.policy_names import ABLATION_PREFIX
+from focused_lab.analysis.comparison_analysis import analyse_runs, analysis_to_dict
+from focused_lab.analysis.comparison_runs import ExperimentSettings, runs_of
+from focused_lab.analysis.report_files import write_comparison_report
+from focused_lab.analysis.tables import all_tables
+from focused_lab.trials import PlannedTrials, plan_trials
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
@@ -34,7 +38,7 @@ POLICIES = (
     *("focused", "shark", "best-first", "anchor", "two-phase", "ache", "tag-path", "bfs"),
     *("oracle", "path-oracle", "classifier-oracle"),
 )
-ABLATIONS = ("focused", *ablated.ABLATIONS)
+ABLATIONS = ("focused", *(name for name in ordering_names() if name.startswith(ABLATION_PREFIX)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,8 @@ def main() -> int:
     documents = []
     for part in PARTS:
         folder = options.work / part.web.name
-        status = build(part) or _compare(part, folder, options)
-        if status:
+        build(part)
+        if status := _compare(part, folder, options):
             return status
         documents.append(json.loads((folder / "comparison.json").read_text(encoding="utf-8")))
     whole = merged(documents)
@@ -140,11 +144,37 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def build(part: Part) -> int:
-    """Build the web unless it exists; return the exit status."""
-    if (part.web / "web.json").is_file():
-        return 0
-    return run_focused("web", "build", *part.build, "--folder", str(part.web))
+def build(*parts: Part) -> None:
+    """Build the webs that don't exist; exit with the status of one that cannot be built."""
+    for part in parts:
+        if not (part.web / "web.json").is_file():
+            status = run_focused("web", "build", *part.build, "--folder", str(part.web))
+            if status:
+                sys.exit(status)
+
+
+def parts_of(webs: str) -> list[Part]:
+    """Return the parts whose webs are named, with commas between the names."""
+    return [part for part in PARTS if part.web.name in webs.split(",")]
+
+
+def plan_topic(
+    part: Part, topic: str, budget: int, draws: int = 1
+) -> AbstractContextManager[PlannedTrials]:
+    """Plan ``draws`` focused crawls of a topic by ``budget`` pages, from five pages on topic."""
+    settings = ExperimentSettings(str(budget), draws)
+    return plan_trials(part.web, [Path(f"topics/{topic}.toml")], settings)
+
+
+def collect(rows: Iterable[Any], out: Path | None = None) -> pd.DataFrame:
+    """Print rows, which are dataclasses, as they come; write them into a JSON file."""
+    found = []
+    for row in rows:
+        found.append(asdict(row))
+        print(*found[-1].values(), sep="\t", flush=True)
+    if out is not None:
+        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return pd.DataFrame(found)
 
 
 def _compare(part: Part, folder: Path, options: argparse.Namespace) -> int:

@@ -15,29 +15,26 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from harvest import PARTS, ROOT, Part, build
+from harvest import PARTS, ROOT, Part, build, collect, plan_topic
 from link_graph import write_tables
-from planned_trials import plan_trials
 
-from focused.experiments.analysis.inference import cluster_t_estimate
-from focused.experiments.experiment_plan import Trial
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.link_graph.build import build_graph
 from focused.link_graph.distillation import distill_pages
 from focused.link_graph.page_graph import PageGraph
-from focused.orderings import PolicyInputs, find_policy
 from focused.web.page import Fetched, Link, Page
+from focused_lab.analysis.inference import cluster_t_estimate
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, simulate_trial
 
 SEEDS = 10
-_LATENCY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +59,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     os.chdir(ROOT)
-    for part in PARTS:
-        if status := build(part):
-            return status
+    build(*PARTS)
     tasks = [(part, topic) for part in PARTS for topic in part.topics[-options.topics :]]
     crawl = partial(crawl_topic, budget=options.budget, draws=options.draws)
-    rows: list[Row] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        for found in pool.map(crawl, tasks):
-            rows += found
-            for row in found:
-                print(*asdict(row).values(), sep="\t", flush=True)
-    print_summary(pd.DataFrame([asdict(row) for row in rows]))
+        print_summary(collect(chain.from_iterable(pool.map(crawl, tasks))))
     return 0
 
 
@@ -89,7 +79,7 @@ def print_summary(rows: pd.DataFrame) -> None:
 
 def crawl_topic(task: tuple[Part, str], budget: int, draws: int) -> list[Row]:
     """Crawl one topic on one web, ``draws`` times and again from each kind of seeds."""
-    with plan_trials(*task, budget, draws) as planned:
+    with plan_topic(*task, budget, draws) as planned:
         return [row for trial in planned.trials for row in _crawl_twice(planned.context, trial)]
 
 
@@ -104,17 +94,7 @@ def _crawl_twice(context: WebContext, trial: Trial) -> Iterator[Row]:
 
 
 def _crawl(context: WebContext, trial: Trial, seeds: Sequence[str]) -> pd.DataFrame:
-    inputs = PolicyInputs(context.classifier, context.apprentice(), trial.repeat, lambda policy: ())
-    run = simulate(
-        topic_for_run(context.prepared_topic.topic, trial),
-        context.classifier,
-        context.network,
-        find_policy("focused")(inputs),
-        latency=hashed_latency(_LATENCY_S, trial.repeat),
-        training_urls=context.ground_truth.training_urls,
-        seeds=seeds,
-        pages=trial.budget,
-    )
+    run = simulate_trial(context, trial, start=seeds)
     return run.pages[run.pages["outcome"] == "fetched"].reset_index(drop=True)
 
 

@@ -20,10 +20,10 @@ import pandas as pd
 from harvest import ROOT
 from topic_from_keywords import Open, Route, Wanted
 
-from focused.experiments.simulation.parsed_web import ParsedWeb
-from focused.experiments.simulation.simulator import SimulatedRun
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import training_urls
+from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.simulation.simulator import SimulatedRun
 
 WANTED = Wanted(
     "docweb-small",

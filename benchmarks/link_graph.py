@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
-from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.link_graph.build import BuildOptions, build_graph
 from focused.link_graph.page_graph import PageGraph
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.storage.arrow_columns import TIMESTAMP
 from focused.web.page import Fetched, Page
+from focused_lab.simulation.parsed_web import ParsedWeb
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "crawls/benchmark-link-graph"

@@ -47,23 +47,6 @@ from scrapy.cmdline import execute
 
 from focused.crawl.folder_check import check_folder
 from focused.durations import DAY_S, YEAR_S
-from focused.experiments.freshness.crash_check import (
-    check_collection,
-    check_requests,
-    read_requests,
-)
-from focused.experiments.freshness.living_evaluation import (
-    Discovery,
-    downloaded_pages,
-    evaluate_crawl,
-    read_crawl_visits,
-    read_truth,
-    restrict_window,
-    true_window,
-)
-from focused.experiments.freshness.simulator import simulate
-from focused.recorded_web.living_changes import home_page
-from focused.recorded_web.living_options import LivingOptions, LivingReplay
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_process import ReplayProcess
@@ -72,6 +55,23 @@ from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
+from focused_lab.freshness.crash_check import (
+    check_collection,
+    check_requests,
+    read_requests,
+)
+from focused_lab.freshness.living_evaluation import (
+    Discovery,
+    downloaded_pages,
+    evaluate_crawl,
+    read_crawl_visits,
+    read_truth,
+    restrict_window,
+    true_window,
+)
+from focused_lab.freshness.simulator import simulate
+from focused_lab.living_web.living_changes import home_page
+from focused_lab.living_web.living_options import LivingOptions, LivingReplay
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -31,14 +31,14 @@ from focused.atomic_file import write_json_atomically
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl, Done, Fetch, Wait, build_crawl
 from focused.crawl.crawl_stats import StageTimes
-from focused.experiments.run_measures import reset_peak
-from focused.experiments.simulation.simulator import hashed_latency
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Outcome
+from focused_lab.run_measures import reset_peak
+from focused_lab.simulation.simulator import hashed_latency
 
 _TOLD = ("pages", "warm_up", "policy", "hosts", "web_pages", "concurrency", "warc")
 _LATENCY_S = 0.2

@@ -13,9 +13,9 @@ from frontier_machine import allocated_bytes, anonymous_mb
 
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Stage, StageTimes
-from focused.experiments.run_measures import peak_mb
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched
+from focused_lab.run_measures import peak_mb
 
 _T = TypeVar("_T")
 _SYNCING, _REST = "syncing", "rest"

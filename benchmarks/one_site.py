@@ -10,34 +10,31 @@ ordering found, and the pages fetched until the fifth of them.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from harvest import PARTS, ROOT, Part, build
+from harvest import PARTS, ROOT, Part, build, collect, parts_of
 from numpy.typing import NDArray
 
-from focused.experiments.experiment_plan import PreparedTopic
-from focused.experiments.runner import WebContext
-from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
-from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Budget
 from focused.topic.topic_file import load_topic
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, Fetched, Outcome, Page
 from focused.web.urls import host_of
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, simulate_trial
+from focused_lab.simulation.simulator import Network
+from focused_lab.trials import prepare_topic
+from focused_lab.web_sources import ExperimentWeb
 
 POLICIES = ("focused", "focused-without-meaning-discount", "focused-without-meaning")
-_LATENCY_S = 0.2
 _EARLY_PAGES = 5
 _MIN_FAR_PAGES = 100
 _MIN_REACHED = 10
@@ -93,13 +90,9 @@ def main() -> int:
     options = parser.parse_args()
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
-    part = next(each for each in PARTS if each.web.name == options.web)
-    if status := build(part):
-        return status
-    rows = list(crawl_hosts(part, options))
-    if options.out is not None:
-        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    print_summary(pd.DataFrame([asdict(row) for row in rows]), options.policies.split(","))
+    (part,) = parts_of(options.web)
+    build(part)
+    print_summary(collect(crawl_hosts(part, options), options.out), options.policies.split(","))
     return 0
 
 
@@ -109,17 +102,12 @@ def crawl_hosts(part: Part, options: argparse.Namespace) -> Iterator[Row]:
     try:
         for name in options.topics.split(",") if options.topics else part.topics:
             topic = load_topic(Path(f"topics/{name}.toml"))
-            models = load_crawl_models(topic, web=str(part.web), replay=None, say=print)
-            context.select_topic(
-                PreparedTopic(topic, models.classifier, models.scorer, models.training_urls)
-            )
+            context.select_topic(prepare_topic(topic, part.web))
             for host, relevant in hosts_of(context, options.least, options.hosts):
                 draw = draw_narrow_starts if options.narrow else draw_starts
                 for start in draw(context, host, relevant, options.repeat):
                     for policy in options.policies.split(","):
-                        row = crawl(context, start, policy, options.budget)
-                        print(*asdict(row).values(), sep="\t", flush=True)
-                        yield row
+                        yield crawl(context, start, policy, options.budget)
     finally:
         context.close()
 
@@ -219,16 +207,11 @@ def crawl(context: WebContext, start: Start, policy: str, pages: int) -> Row:
     """Crawl the start's host and count what was found."""
     topic = context.prepared_topic.topic
     scope = replace(topic.scope, allow_hosts=(start.host,))
-    inputs = PolicyInputs(context.classifier, context.apprentice(), start.repeat, lambda each: ())
-    run = simulate(
-        replace(topic, scope=scope, budget=Budget()),
-        context.classifier,
-        ReducedNetwork(context.network, start.missing),
-        find_policy(policy)(inputs),
-        latency=hashed_latency(_LATENCY_S, start.repeat),
-        training_urls=context.ground_truth.training_urls,
-        seeds=start.seeds,
-        pages=pages,
+    run = simulate_trial(
+        context,
+        Trial(context.name, topic.name, policy, "far", start.repeat, pages, None, start.seeds),
+        topic=replace(topic, scope=scope, budget=Budget()),
+        network=ReducedNetwork(context.network, start.missing),
     )
     is_relevant = context.ground_truth.relevance_of(run.pages)
     found = np.flatnonzero(is_relevant)

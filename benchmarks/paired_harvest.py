@@ -24,25 +24,25 @@ from rich.console import Console
 from rich.table import Table
 
 from focused.errors import ComparisonError
-from focused.experiments.analysis.comparison_runs import (
+from focused.orderings.policy_names import FOCUSED
+from focused_lab.analysis.comparison_runs import (
     Run,
     RunGrid,
     format_start_group,
     read_comparison,
 )
-from focused.experiments.analysis.inference import Estimate, cluster_t_estimate
-from focused.experiments.analysis.number_format import (
+from focused_lab.analysis.inference import Estimate, cluster_t_estimate
+from focused_lab.analysis.number_format import (
     format_marked_points,
     format_points_interval,
     share,
 )
-from focused.experiments.analysis.paired_comparison import (
+from focused_lab.analysis.paired_comparison import (
     TIE_MARGIN,
     PairedDifference,
     compare_pair,
 )
-from focused.experiments.analysis.tables import clipped_text, table_of
-from focused.orderings.policy_names import FOCUSED
+from focused_lab.analysis.tables import clipped_text, table_of
 
 BEFORE, AFTER = "before", "after"
 DOCUMENT = "comparison.json"

@@ -17,8 +17,6 @@ import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
-from focused.experiments.simulation.parsed_web import ParsedWeb
-from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import (
     MergedScores,
@@ -34,6 +32,8 @@ from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.text.documents import HashedPage
 from focused.topic.topic_file import load_topic
 from focused.web.page import Link, Page
+from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.simulation.simulator import hashed_latency, simulate
 
 LINKS = range(40, 61)
 

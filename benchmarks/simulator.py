@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from focused.atomic_file import write_json_atomically
-from focused.experiments.runner import CachingClassifier, SharedCpuTime
-from focused.experiments.simulation.parsed_web import ParsedWeb
-from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
+from focused_lab.runner import CachingClassifier, SharedCpuTime
+from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.simulation.simulator import hashed_latency, simulate
 
 _LATENCY_S = 0.2
 

@@ -10,33 +10,28 @@ are built.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
-from harvest import PARTS, ROOT, Part, build
-from planned_trials import plan_trials
+from harvest import PARTS, ROOT, Part, build, collect, parts_of, plan_topic
 from spam_sites import FAMILIES, UNSEEN_FAMILIES, SpamNetwork
 
 from focused.crawl.spam_filter import SPAM_THRESHOLD
-from focused.experiments.experiment_plan import (
-    Trial,
-)
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import Network, hashed_latency, simulate
-from focused.orderings import PolicyInputs, find_policy
 from focused.web.page import Fetched, Page
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, simulate_trial, topic_for_run
+from focused_lab.simulation.simulator import Network
 
 CLEAN = "none"
 ACTIONS = ("ignore", "avoid")
 _SOURCE_PAGES = 300
-_LATENCY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +64,17 @@ def main() -> int:
     options = parser.parse_args()
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
-    parts = [part for part in PARTS if part.web.name in options.webs.split(",")]
-    for part in parts:
-        if status := build(part):
-            return status
+    parts = parts_of(options.webs)
+    build(*parts)
     tasks = [(part, topic) for part in parts for topic in part.topics[-options.topics :]]
     crawl = partial(
         crawl_topic,
         budget=options.budget,
         families=tuple(options.families.split(",")),
     )
-    rows: list[Row] = []
     # A web's cache of parsed pages is open in one process at a time.
     with ProcessPoolExecutor(options.jobs) as pool:
-        for found in pool.map(crawl, tasks):
-            rows += found
-            for row in found:
-                print(*asdict(row).values(), sep="\t", flush=True)
-    if options.out is not None:
-        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    print_summary(pd.DataFrame([asdict(row) for row in rows]))
+        print_summary(collect(chain.from_iterable(pool.map(crawl, tasks)), options.out))
     return 0
 
 
@@ -105,7 +91,7 @@ def print_summary(rows: pd.DataFrame) -> None:
 
 def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) -> list[Row]:
     """Crawl one topic on one web, once for each family and action."""
-    with plan_trials(*task, budget) as planned:
+    with plan_topic(*task, budget) as planned:
         return list(_crawl_each(planned.context, planned.trials[0], families))
 
 
@@ -145,19 +131,13 @@ def _crawl(
     action: str,
 ) -> Row:
     topic = topic_for_run(context.prepared_topic.topic, trial)
-    topic = replace(topic, scope=replace(topic.scope, spam=action))
-    # Not the experiments' cache of classified URLs: a spammer's pages differ from crawl to crawl.
-    classifier = context.prepared_topic.classifier
-    inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
-    run = simulate(
-        topic,
-        classifier,
-        network,
-        find_policy("focused")(inputs),
-        latency=hashed_latency(_LATENCY_S, trial.repeat),
-        training_urls=context.ground_truth.training_urls,
-        seeds=trial.start,
-        pages=trial.budget,
+    run = simulate_trial(
+        context,
+        trial,
+        topic=replace(topic, scope=replace(topic.scope, spam=action)),
+        # Not the experiments' cache of classified URLs: a spammer's pages differ by crawl.
+        classifier=context.prepared_topic.classifier,
+        network=network,
     )
     pages = run.pages[run.pages["outcome"] == "fetched"]
     is_spam = pages["url"].map(spam.is_spam if spam else lambda url: False).astype(bool)

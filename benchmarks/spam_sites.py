@@ -15,7 +15,6 @@ from string import ascii_lowercase
 
 import xxhash
 
-from focused.experiments.simulation.simulator import Network
 from focused.spam.spam_families import (
     TRAINING_FAMILIES,
     SpamFamily,
@@ -26,6 +25,7 @@ from focused.text.hash_sampling import hash_fraction
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, Fetched, Link, Outcome, Page
 from focused.web.urls import host_of
+from focused_lab.simulation.simulator import Network
 
 SPAM_SUFFIX = "-offers.test"
 SITES = 10

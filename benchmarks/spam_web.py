@@ -12,37 +12,33 @@ were lost: called spam, called a copy of a spam page, or on a site that was clos
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
-from harvest import PARTS, ROOT, Part, build
-from planned_trials import plan_trials
+from harvest import PARTS, ROOT, Part, build, collect, plan_topic
 from spam import good_pages
 from spam_web_sites import KINDS, SHOP, SPAM_SUFFIX, SpamWeb
 
 from focused.crawl.spam_filter import SPAM_THRESHOLD
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
-from focused.experiments.experiment_plan import Trial
-from focused.experiments.runner import WebContext, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
-from focused.orderings import PolicyInputs, find_policy
 from focused.text.hash_sampling import hash_fraction
 from focused.web.urls import host_of
+from focused_lab.experiment_plan import Trial
+from focused_lab.runner import WebContext, simulate_trial, topic_for_run
 
 HONEST_SITES = 40
 ACTIONS = ("ignore", "avoid")
 TRUST = ("samples", "half", "seeds")
 _SOURCE_PAGES = 600
-_LATENCY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +77,7 @@ def main() -> int:
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
     part = PARTS[0]
-    if status := build(part):
-        return status
-    rows: list[Row] = []
+    build(part)
     crawl = partial(
         crawl_topic,
         part,
@@ -93,23 +87,17 @@ def main() -> int:
         actions=options.actions.split(","),
     )
     with ProcessPoolExecutor(options.jobs) as pool:
-        for found in pool.map(crawl, options.topics.split(",")):
-            rows += found
-            for row in found:
-                print(*asdict(row).values(), sep="\t", flush=True)
-    if options.out is not None:
-        options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    print_summary(rows)
+        found = chain.from_iterable(pool.map(crawl, options.topics.split(",")))
+        print_summary(collect(found, options.out))
     return 0
 
 
-def print_summary(rows: Sequence[Row]) -> None:
+def print_summary(rows: pd.DataFrame) -> None:
     """Print means over topics, by trust and action."""
-    frame = pd.DataFrame(
-        [asdict(row) | {f"n_{k}": n for k, n in row.by_kind.items()} for row in rows]
-    )
+    kinds = pd.DataFrame(list(rows["by_kind"])).add_prefix("n_")
+    frame = rows.join(kinds)
     frame["spam_share"] = frame["spam_requests"] / frame["requests"]
-    frame["closed"] = [len(row.closed.split()) for row in rows]
+    frame["closed"] = [len(sites.split()) for sites in frame["closed"]]
     columns = ["relevant", "spam_share", "spam_harvest", "called_spam", "called_copies", "closed"]
     columns += [name for name in frame.columns if name.startswith("n_")]
     print(frame.groupby(["trust", "action"])[columns].mean().round(3).to_string())
@@ -125,7 +113,7 @@ def crawl_topic(
     actions: Sequence[str],
 ) -> list[Row]:
     """Crawl one topic, once for each draw of seeds, trust and action."""
-    with plan_trials(part, topic, budget, draws) as planned:
+    with plan_topic(part, topic, budget, draws) as planned:
         return [
             row
             for trial in planned.trials
@@ -166,19 +154,14 @@ def _trusted_urls(context: WebContext, trust: str) -> frozenset[str]:
 
 def _crawl(context: WebContext, trial: Trial, web: SpamWeb, trust: str, action: str) -> Row:
     topic = topic_for_run(context.prepared_topic.topic, trial)
-    topic = replace(topic, scope=replace(topic.scope, spam=action))
-    # Not the experiments' cache of classified URLs: the spam differs from draw to draw.
-    classifier = context.prepared_topic.classifier
-    inputs = PolicyInputs(classifier, context.apprentice(), trial.repeat, lambda policy: ())
-    run = simulate(
-        topic,
-        classifier,
-        web,
-        find_policy("focused")(inputs),
-        latency=hashed_latency(_LATENCY_S, trial.repeat),
+    run = simulate_trial(
+        context,
+        trial,
+        topic=replace(topic, scope=replace(topic.scope, spam=action)),
+        # Not the experiments' cache of classified URLs: the spam differs from draw to draw.
+        classifier=context.prepared_topic.classifier,
+        network=web,
         training_urls=_trusted_urls(context, trust),
-        seeds=trial.start,
-        pages=trial.budget,
     )
     pages = run.pages[run.pages["outcome"] == "fetched"]
     is_spam = pages["url"].map(web.is_spam).astype(bool)

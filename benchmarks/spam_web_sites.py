@@ -28,12 +28,12 @@ from functools import partial
 import xxhash
 from spam_sites import COMMENTED_SHARE, COMMENTS, fill_templates, replace_words
 
-from focused.experiments.simulation.simulator import Network
 from focused.spam.spam_families import generate_text, repeat_keywords, stitch_sentences
 from focused.text.hash_sampling import hash_fraction
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Link, Outcome, Page
 from focused.web.urls import host_of
+from focused_lab.simulation.simulator import Network
 
 PAGES_PER_SITE = 300
 SPAM_SUFFIX = "-pages.test"

@@ -42,8 +42,6 @@ from focused.classifier.topic_classifier import LinearTopicClassifier, TopicClas
 from focused.cli.new_topic import NewTopicOptions, train_first_classifier, write_topic_files
 from focused.cli.retrain_actions import retrain_from
 from focused.errors import FocusedError
-from focused.experiments.simulation.parsed_web import ParsedWeb
-from focused.experiments.simulation.simulator import SimulatedRun, constant_latency, simulate
 from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task
 from focused.labelling.session import LabellingSession
 from focused.labelling.training_pool import build_training_pool
@@ -57,6 +55,8 @@ from focused.text.documents import HashedPage, hash_page
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
+from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.simulation.simulator import SimulatedRun, constant_latency, simulate
 
 
 @dataclass(frozen=True, slots=True)

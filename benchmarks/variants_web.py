@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.builders.debian_packages import last_line, run_tool, unpacked
-from focused.recorded_web.builders.docweb import DocRecorder
-from focused.recorded_web.builders.docweb_rules import DocPackage, load_doc_packages
 from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused_lab.builders.debian_packages import last_line, run_tool, unpacked
+from focused_lab.builders.docweb import DocRecorder
+from focused_lab.builders.docweb_rules import DocPackage, load_doc_packages
 
 RELEASES = ("bullseye", "bookworm", "trixie")
 MIDDLE = "bookworm"

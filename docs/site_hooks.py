@@ -96,7 +96,10 @@ def commands(
     group: click.Group = main, path: str = "focused"
 ) -> Iterator[tuple[str, click.Command]]:
     """Every command with its full name."""
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from commands(command, f"{path} {name}")
         else:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+from focused.entry_points import describe, installed_parts, load_entry_point
 from focused.errors import ConfigurationError
 
 ENTRY_POINT_GROUP = "focused.features"
@@ -61,32 +62,13 @@ def installed_features() -> Mapping[str, Feature]:
 
     Raises ConfigurationError for one that cannot be imported.
     """
-    return {
-        point.name: _load(point)
-        for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
-    }
+    return {name: _load(point) for name, point in installed_parts(ENTRY_POINT_GROUP).items()}
 
 
 def _load(point: EntryPoint) -> Feature:
     feature = load_entry_point(point)
     if not isinstance(feature, Feature):
         raise ConfigurationError(
-            f"the feature {point.name}{_origin(point)}: {point.value} is no "
-            "focused.installed_features.Feature"
+            f"{describe(point)}: {point.value} is no focused.installed_features.Feature"
         )
     return feature
-
-
-def load_entry_point(point: EntryPoint) -> Any:
-    """Import a feature; raises ConfigurationError, which names its package."""
-    try:
-        return point.load()
-    except Exception as error:  # a plug-in may raise anything
-        raise ConfigurationError(
-            f"the feature {point.name}{_origin(point)} cannot be imported ({error!r}): update or "
-            "uninstall its package"
-        ) from error
-
-
-def _origin(point: EntryPoint) -> str:
-    return "" if point.dist is None else f" of {point.dist.name}"

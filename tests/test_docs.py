@@ -14,11 +14,11 @@ from docs.images import architecture
 from docs.site_hooks import commands, with_generated
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.crawl.hosts.failures import FAILURE_RULES
-from focused.experiments.freshness.revisit_comparison import BOUNDS
 from focused.frontier.import_export import FRONTIER_SCHEMA
 from focused.recorded_web.replay_faults import FaultKind
-from focused.revisit.policy import REVISIT_POLICIES
+from focused.revisit.policy import revisit_policy_names
 from focused.scrapy_addon.addon_settings import all_settings
+from focused_lab.freshness.revisit_comparison import BOUNDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -218,7 +218,7 @@ def test_every_revisit_policy_has_a_row() -> None:
     text = (REFERENCE / "revisit-policies.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`[^|]*) \|", section(text, "Policies"), re.MULTILINE)
     named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
-    assert named == {*REVISIT_POLICIES, *BOUNDS}
+    assert named == {*revisit_policy_names(), *BOUNDS}
 
 
 def test_the_picture_of_the_architecture_is_that_of_the_code() -> None:

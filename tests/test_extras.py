@@ -20,7 +20,7 @@ import pytest
 
 from tests.cli.test_commands import BASE, TOPIC, write_site
 from tests.support.crawling import ROOT
-from tests.support.wheel import build_wheel
+from tests.support.wheel import build_lab_wheel, build_wheel
 
 pytestmark = [
     pytest.mark.long,
@@ -93,6 +93,7 @@ def pip_install(installed: Installed, environment: Path, *requirements: str) -> 
             *(installed.environment / "bin" / "python", "-m", "pip", "--python"),
             *(environment / "bin" / "python", "install", "--no-compile"),
             *("--disable-pip-version-check", "--constraint", installed.constraints),
+            *("--find-links", installed.folder / "lab"),
             *requirements,
         ],
         capture_output=True,
@@ -131,12 +132,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     # The versions of this environment: pip finds them at once, and in its cache.
     constraints = folder / "constraints.txt"
     versions = {each.name: each.version for each in metadata.distributions()}
-    versions = {name: version for name, version in versions.items() if name != "focused-crawler"}
+    versions = {
+        name: version for name, version in versions.items() if not name.startswith("focused-")
+    }
     own = {"pip": OLDEST_PIP}
     lines = [f"{name}=={version}" for name, version in sorted((versions | own).items())]
     constraints.write_text("\n".join(lines))
     source = folder / "source"
     source.mkdir()
+    build_lab_wheel(folder / "lab")
     made = Installed(build_wheel(source), folder, environment, constraints)
     pip_install(made, environment, f"pip=={OLDEST_PIP}")
     pip_install(made, environment, str(made.wheel))

@@ -19,11 +19,12 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
 from focused.errors import missing_extra
-from tests.cli.test_commands import BASE, write_site
+from tests.cli.test_commands import BASE, TOPIC, write_site
 from tests.support.crawling import ROOT
-from tests.support.wheel import build_wheel
+from tests.support.wheel import build_lab_wheel, build_wheel
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LAB: dict[str, Any] = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 USER_EXTRAS = set(EXTRAS) - {"dev", "docs"}
 OF_EXTRAS = ("jinja2", "matplotlib", "nh3", "pandas")
@@ -39,7 +40,7 @@ def names(requirements: Iterable[str]) -> set[str]:
 @pytest.mark.parametrize("library", OF_EXTRAS)
 def test_a_library_of_an_extra_is_no_base_dependency(library: str) -> None:
     assert library not in names(PROJECT["dependencies"])
-    assert any(library in names(each) for each in EXTRAS.values())
+    assert any(library in names(each) for each in (*EXTRAS.values(), LAB["dependencies"]))
 
 
 def extras_within(extra: str) -> set[str]:
@@ -55,6 +56,13 @@ def test_all_has_every_extra_of_users() -> None:
 
 def test_dev_has_all_extras() -> None:
     assert extras_within("dev") == set(EXTRAS) - {"dev"}
+
+
+def test_the_lab_and_the_crawler_are_of_one_version() -> None:
+    assert LAB["version"] == PROJECT["version"]
+    assert LAB["requires-python"] == PROJECT["requires-python"]
+    assert EXTRAS["experiments"] == [f"focused-lab=={PROJECT['version']}"]
+    assert f"focused-crawler[report]=={PROJECT['version']}" in LAB["dependencies"]
 
 
 def test_the_readme_lists_the_extras_of_users() -> None:
@@ -81,6 +89,8 @@ def test_scrapy_finds_the_spiders_by_the_settings_of_this_checkout() -> None:
 HIDE = """
 import sys
 
+import importlib.metadata
+
 class Hidden:
     names = sys.argv.pop(1).split(",")
 
@@ -88,6 +98,12 @@ class Hidden:
         if name.partition(".")[0] in self.names:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
+def find_distributions(context=importlib.metadata.DistributionFinder.Context()):
+    found = all_distributions(context)
+    return (each for each in found if each.name.replace("-", "_") not in Hidden.names)
+
+all_distributions = importlib.metadata.MetadataPathFinder.find_distributions
+importlib.metadata.MetadataPathFinder.find_distributions = find_distributions
 sys.meta_path.insert(0, Hidden())
 """
 
@@ -128,6 +144,55 @@ def test_a_command_names_the_extra_that_it_needs_in_one_line(
         f"focused: {arguments[0]} needs {hidden}, which is not installed: "
         f"pip install 'focused-crawler[{extra}]'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needs"),
+    [
+        (["compare"], "compare needs"),
+        (["compare", "--help"], "compare needs"),
+        (["compare-revisits", "--poisson"], "compare-revisits needs"),
+        (["web", "build", "docweb"], "web build needs"),
+        (
+            ["web", "serve", ".", "--changes", "site.tsv"],
+            "--changes needs",
+        ),
+    ],
+)
+def test_without_the_lab_its_commands_name_what_to_install_in_one_line(
+    tmp_path: Path, arguments: list[str], needs: str
+) -> None:
+    done = run_without(["focused_lab"], tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"focused: {needs} focused_lab, which is not installed: "
+        "pip install 'focused-crawler[experiments]'"
+    ]
+
+
+def test_without_the_lab_help_lists_the_crawlers_commands(tmp_path: Path) -> None:
+    listed = run_without(["focused_lab"], tmp_path, "--help").stdout
+    assert "\n  crawl " in listed
+    assert "\n  compare" not in listed
+
+
+@pytest.mark.parametrize(
+    ("policy", "revisit_policy", "message"),
+    [
+        ("shark", "hazard", "no policy is named 'shark'; there are focused, best-first, bfs,"),
+        ("focused", "nutch", "no revisit policy is named 'nutch'; there are hazard, uniform."),
+    ],
+)
+def test_without_the_lab_a_policy_of_the_literature_is_an_error_that_names_it(
+    tmp_path: Path, policy: str, revisit_policy: str, message: str
+) -> None:
+    write_site(tmp_path / "site")
+    topic = TOPIC + f'[revisit]\npolicy = "{revisit_policy}"\n'
+    (tmp_path / "cheese.toml").write_text(topic)
+    done = run_without(["focused_lab"], tmp_path, "crawl", "cheese.toml", "--policy", policy)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "More come with pip install 'focused-crawler[experiments]'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -178,6 +243,18 @@ def test_the_wheel_has_focused_alone_with_its_data(wheel: Path) -> None:
     here = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "focused").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert here <= set(files)
+
+
+@pytest.mark.long
+def test_the_wheel_of_the_lab_has_focused_lab_alone_with_its_data(tmp_path: Path) -> None:
+    files = zipfile.ZipFile(build_lab_wheel(tmp_path / "source")).namelist()
+    assert {file.split("/")[0] for file in files if ".dist-info/" not in file} == {"focused_lab"}
+    here = {
+        str(path.relative_to(ROOT / "lab"))
+        for path in (ROOT / "lab" / "focused_lab").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert here <= set(files)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import focused
+import focused_lab
 from tests.support.regular_expressions import ambiguities
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +26,7 @@ FUNCTIONS |= {"sub", "subn"}
 # Found, and linear nevertheless.
 HARMLESS = {
     "focused.web.feeds:_MARKUP": "what follows the first end tag is optional",
-    "focused.recorded_web.builders.foldoc:_ADDRESS": "reads a dictionary of our own choice",
+    "focused_lab.builders.foldoc:_ADDRESS": "reads a dictionary of our own choice",
 }
 # Made when they are needed; the number of such calls in each module.
 MADE_LATER = {
@@ -34,7 +35,7 @@ MADE_LATER = {
     "focused.crawl.revisits.collection": (1, "path_weights of a topic file, of the user"),
     "focused.crawl.steering": (1, "a command of the user"),
     "focused.documents.texts": (1, "_LATEX_FIELD, below"),
-    "focused.recorded_web.builders.docweb_rules": (2, "rules of the package"),
+    "focused_lab.builders.docweb_rules": (2, "rules of the package"),
     "focused.reports.plot_style": (1, "a colour of the package"),
     "focused.scrapy_addon.metrics_server": (1, "names of statistics, which the package gives"),
     "focused.text.tokens": (2, "one set of characters, repeated once"),
@@ -52,7 +53,12 @@ class Found(NamedTuple):
 
 
 def modules() -> Iterator[ModuleType]:
-    for each in pkgutil.walk_packages(focused.__path__, "focused."):
+    for package in (focused, focused_lab):
+        yield from modules_of(package)
+
+
+def modules_of(package: ModuleType) -> Iterator[ModuleType]:
+    for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if not each.name.endswith("__main__"):
             yield importlib.import_module(each.name)
 

@@ -22,17 +22,17 @@ import msgspec
 from resiliparse.parse.lang import detect_fast
 
 from focused.directory.package_index import paragraphs, parse_stanzas
-from focused.recorded_web.builders.debian_packages import (
+from focused.text.hash_sampling import hash_fraction
+from focused.text.tokens import tokenize
+from focused_lab.builders.debian_packages import (
     PackageIndex,
     fetch_packages,
     last_line,
     run_tool,
     unpack,
 )
-from focused.recorded_web.builders.debian_site import choose_packages
-from focused.recorded_web.builders.foldoc import read_dictionary
-from focused.text.hash_sampling import hash_fraction
-from focused.text.tokens import tokenize
+from focused_lab.builders.debian_site import choose_packages
+from focused_lab.builders.foldoc import read_dictionary
 
 WORDS_A_SAMPLE = 100
 LANGUAGES = (

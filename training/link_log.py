@@ -22,11 +22,6 @@ from link_prior_fitting import LoggedRun
 from focused.child_processes import spawn_context
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import PreparedTopic, Trial
-from focused.experiments.runner import WebContextCache, topic_for_run
-from focused.experiments.simulation.simulator import hashed_latency, simulate
-from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import (
     LinkScorer,
@@ -42,6 +37,10 @@ from focused.orderings.focused_ordering import WORTH_WAITING_FOR
 from focused.text.documents import HashedPage
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link, Page
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import PreparedTopic, Trial
+from focused_lab.runner import WebContextCache, run_seed, simulate_trial
+from focused_lab.web_sources import ExperimentWeb
 
 STRAY_SHARE = 0.2
 """Share of links that get the priority of a link without features."""
@@ -142,16 +141,13 @@ class LinkLogger:
             if is_relevant is not None and len(link.features) == len(FEATURE_NAMES):
                 followed.append((tuple(link.features), is_relevant))
 
-        seed = self._settings.seed * 1_000_003 + trial.repeat
-        simulate(
-            topic_for_run(web_context.prepared_topic.topic, trial),
-            web_context.classifier,
-            web_context.network,
-            _noisy_policy(trial, web_context.apprentice(), seed),
-            latency=hashed_latency(self._settings.latency_s, seed),
-            training_urls=web_context.ground_truth.training_urls,
-            seeds=trial.start,
-            pages=trial.budget,
+        seed = run_seed(self._settings, trial)
+        simulate_trial(
+            web_context,
+            trial,
+            policy=_noisy_policy(trial, web_context.apprentice(), seed),
+            seed=seed,
+            latency_s=self._settings.latency_s,
             watch=note,
         )
         rows = np.array([features for features, _ in followed], dtype=np.float64)

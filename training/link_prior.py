@@ -25,14 +25,6 @@ from link_prior_fitting import LoggedRun, fit_link_prior
 from focused.atomic_file import write_atomically, write_json_atomically
 from focused.classifier.model_file import load_model, stale_reason
 from focused.cli import main as focused
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
-    PreparedTopic,
-    RequestedRuns,
-    parse_seed_set,
-    plan_experiment,
-)
-from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_NAMES
@@ -40,6 +32,14 @@ from focused.scrapy_addon.crawl_models import training_urls
 from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import (
+    PreparedTopic,
+    RequestedRuns,
+    parse_seed_set,
+    plan_experiment,
+)
+from focused_lab.web_sources import ExperimentWeb
 
 ROOT = Path(__file__).parents[1]
 PRIORS = Path("focused/link_scoring/priors")

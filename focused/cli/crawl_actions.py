@@ -13,9 +13,8 @@ from focused.cli.common import echo
 from focused.cli.frontier_actions import open_frontier
 from focused.cli.progress_bars import page_progress
 from focused.crawl.folder_check import check_folder
-from focused.durations import DAY_S
 from focused.errors import ConfigurationError, StateError
-from focused.recorded_web.living_options import DEFAULT_START, LivingReplay
+from focused.recorded_web.changing_web import changing_web_type
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
@@ -54,8 +53,9 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         if options.web is not None:
             living = None
             if options.changes:
-                day = replay_day(folder)
-                living = LivingReplay(options.changes, speed=options.speed, day=day)
+                living = changing_web_type().from_options(
+                    options.changes, options.speed, last_at=last_activity(folder)
+                )
             replay = stack.enter_context(ReplayProcess(options.web, living=living))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
             settings.set("FOCUSED_CLOCK", replay.clock or None, priority="cmdline")
@@ -63,17 +63,13 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         return int(not started or bool(session_of(crawler).status.error_message))
 
 
-def replay_day(folder: Path, start: float = DEFAULT_START) -> float:
-    """Return the day at which the clock of a living web begins: where an earlier crawl ended.
-
-    0 without an earlier crawl. The time since then does not count. ``start`` is day 0.
-    """
+def last_activity(folder: Path) -> float:
+    """Return when an earlier crawl was last active, in seconds since the epoch; 0 without one."""
     if not (folder / "state").is_dir():
         return 0.0
     with open_frontier(folder) as opened:
         asked_at = [at for _, at in opened.frontier.interrupted]
-        last = max(last_settled_at(opened.store.tables), *asked_at, 0.0)
-    return max(0.0, (last - start) / DAY_S)
+        return max(last_settled_at(opened.store.tables), *asked_at, 0.0)
 
 
 def folder_of(topic_file: Path, options: CrawlOptions) -> Path:

@@ -11,7 +11,7 @@ from rich.text import Text
 from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress
 from focused.errors import ConfigurationError
-from focused.recorded_web.living_options import LivingReplay
+from focused.recorded_web.changing_web import ChangingWeb
 from focused.recorded_web.recorded_web import read_web_label_lines
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
@@ -100,7 +100,7 @@ def serve_web(
     faults: tuple[str, ...],
     seed: int,
     access_log: Path | None,
-    living: LivingReplay | None = None,
+    living: ChangingWeb | None = None,
 ) -> None:
     """Serve a recorded web until Ctrl-C; with ``living`` its pages change."""
     clocks: list[ReplayClock] = []

@@ -6,60 +6,15 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import FILE, FOLDER, changing_web_options, echo
+from focused.cli.common import FILE, FOLDER, changing_web_options
+from focused.cli.installed_commands import ExtensibleGroup
 
 SHARE = click.FloatRange(0, 1)
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup, prefix="web.")
 def web() -> None:
     """Build, import, inspect and serve recorded webs."""
-
-
-@web.command("build")
-@click.argument("kind", type=click.Choice(["docweb", "foldoc", "wordnet", "debian"]))
-@click.option(
-    "--tier",
-    type=click.Choice(["small", "medium", "full"]),
-    default="small",
-    show_default=True,
-    help="Size of docweb.",
-)
-@click.option(
-    "--folder",
-    type=FOLDER,
-    help="Folder of the recorded web. Default: webs/docweb-TIER or webs/KIND.",
-)
-@click.option(
-    "--cache",
-    type=FOLDER,
-    default=Path("webs/packages"),
-    show_default=True,
-    help="Folder of downloaded packages and package lists.",
-)
-def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
-    """Make a recorded web from Debian packages.
-
-    docweb: documentation on many hosts. foldoc, wordnet: dictionaries, one host each. debian: the
-    pages of Debian's package index. Needs apt-get, apt-cache and dpkg-deb, but not root. A web
-    that is up to date is left unchanged.
-    """
-    from focused.cli.web_actions import store_link_count
-    from focused.recorded_web.builders.debian_site import build_debian_site
-    from focused.recorded_web.builders.docweb import build_docweb
-    from focused.recorded_web.builders.foldoc import build_foldoc
-    from focused.recorded_web.builders.wordnet import build_wordnet
-
-    others = {"foldoc": build_foldoc, "wordnet": build_wordnet, "debian": build_debian_site}
-    if kind == "docweb":
-        built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, echo)
-    else:
-        built = others[kind](folder or Path("webs") / kind, cache, echo)
-    store_link_count(built.folder)
-    echo(
-        f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
-        f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"
-    )
 
 
 @web.command("import")
@@ -174,11 +129,13 @@ def web_serve(
 ) -> None:
     """Serve all hosts of a recorded web on one port until Ctrl-C."""
     from focused.cli.web_actions import serve_web
-    from focused.recorded_web.living_options import LivingOptions, LivingReplay
+    from focused.recorded_web.changing_web import changing_web_type
 
     living = None
     if truth is not None and not changes:
         raise click.UsageError("--truth needs --changes.")
     if changes:
-        living = LivingReplay(changes, LivingOptions(seed=seed, **options), speed, day, truth)
+        living = changing_web_type().from_options(
+            changes, speed, day=day, truth=truth, seed=seed, **options
+        )
     serve_web(folder, host, port, faults, seed, access_log, living)

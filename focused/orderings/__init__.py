@@ -1,15 +1,15 @@
-"""Policies from the literature and our own, a file each (the trivial ones in :mod:`simple`).
+"""The orderings of a crawl: our own, best-first and breadth-first.
 
-Each file has a function ``make_policy(inputs) -> Policy`` and names its source. Live and simulated
-crawls use the same :class:`focused.crawl.policy.Policy`. No policy sees a label; the oracles, which
-do, are in :mod:`focused.experiments.oracles`.
+A policy is a function ``make_policy(inputs) -> Policy``. Live and simulated crawls use the same
+:class:`focused.crawl.policy.Policy`, and no policy sees a label. Orderings of the literature are
+entry points of the group ``focused.orderings``, which any distribution may have.
 """
 
 from __future__ import annotations
 
 from focused.crawl.policy import LinkReprioritiser, Policy
 from focused.orderings.base import PolicyFactory, PolicyInputs
-from focused.orderings.registry import POLICIES, find_policy
+from focused.orderings.registry import POLICIES, find_policy, ordering_names
 
 __all__ = [
     "POLICIES",
@@ -18,4 +18,5 @@ __all__ = [
     "PolicyFactory",
     "PolicyInputs",
     "find_policy",
+    "ordering_names",
 ]

@@ -7,9 +7,6 @@ FOCUSED = "focused"
 ABLATION_PREFIX = f"{FOCUSED}-without-"
 """Prefix of the names of our own policy's ablations."""
 
-ORACLE_NAMES = ("oracle", "path-oracle", "classifier-oracle")
-"""The names of the oracles."""
-
 
 def has_probability_scores(policy: str) -> bool:
     """Whether the scores of this policy are probabilities.

@@ -9,58 +9,43 @@ from functools import partial
 from types import MappingProxyType
 
 from focused.crawl.policy import Policy
+from focused.entry_points import installed_parts, load_entry_point, more_from_lab
 from focused.errors import ConfigurationError, FocusedError
 from focused.orderings import focused_ordering, simple
 from focused.orderings.base import PolicyFactory, PolicyInputs
 
-
-def _lazy_policy(module: str) -> PolicyFactory:
-    """Import the policy's module on first use: some need slow libraries."""
-
-    def make_policy(inputs: PolicyInputs) -> Policy:
-        factory: PolicyFactory = importlib.import_module(f"focused.orderings.{module}").make_policy
-        return factory(inputs)
-
-    return make_policy
-
+ENTRY_POINT_GROUP = "focused.orderings"
 
 POLICIES: Mapping[str, PolicyFactory] = MappingProxyType(
     {
         "focused": focused_ordering.make_policy,
         "best-first": simple.best_first,
-        "anchor": simple.anchor,
-        "shark": _lazy_policy("shark"),
-        "fish": _lazy_policy("fish"),
-        "combined": _lazy_policy("combined"),
-        "backlink": _lazy_policy("backlink"),
-        "pagerank": _lazy_policy("pagerank"),
-        "opic": _lazy_policy("opic"),
-        "larger-sites": _lazy_policy("larger_sites"),
-        "ache": _lazy_policy("ache"),
-        "two-phase": _lazy_policy("two_phase"),
-        "tag-path": _lazy_policy("tag_path"),
         "bfs": simple.breadth_first,
-        "dfs": simple.depth_first,
-        "random": simple.random_order,
-        **focused_ordering.ABLATIONS,
     }
 )
+"""The policies of the crawler. Others are entry points of installed distributions."""
+
+
+def ordering_names() -> tuple[str, ...]:
+    """Return the names of all policies: ours first, then those of installed distributions."""
+    return tuple(dict.fromkeys((*POLICIES, *installed_parts(ENTRY_POINT_GROUP))))
 
 
 def find_policy(name: str) -> PolicyFactory:
-    """Return the factory of a policy: one of ours, or a custom ``package.module.function``.
+    """Return the factory of a policy.
 
-    Raises ConfigurationError for an unknown name.
+    ``name`` is one of ours, that of an entry point, or a custom ``package.module.function``. Raises
+    ConfigurationError for an unknown name.
     """
     if name in POLICIES:
         return POLICIES[name]
     if "." in name:
         return _import_policy(name)
-    known = ", ".join(each for each in POLICIES if each not in focused_ordering.ABLATIONS)
-    ablation = next(iter(focused_ordering.ABLATIONS))
+    if (point := installed_parts(ENTRY_POINT_GROUP).get(name)) is not None:
+        return partial(_make_checked_policy, load_entry_point(point), point.value)
     raise ConfigurationError(
-        f"no policy is named {name!r}; there are {known}, {ablation} and the like, "
-        "and custom ones as package.module.function"
+        f"no policy is named {name!r}; there are {', '.join(ordering_names())}, "
+        f"and custom ones as package.module.function{more_from_lab()}"
     )
 
 

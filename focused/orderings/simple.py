@@ -1,48 +1,15 @@
-"""Policies that need no state: breadth-first, depth-first, random, best-first, by anchor text."""
+"""Policies that need no state: breadth-first and best-first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from numpy.typing import ArrayLike
-
-from focused.classifier.calibration import expit
 from focused.crawl.policy import Policy
 from focused.frontier import priorities
-from focused.link_scoring.protocols import PageContext
 from focused.orderings.base import FunctionScorer, PolicyInputs, constant_scorer
-from focused.text.hash_sampling import hash_fraction
-from focused.web.page import Link
 
 
 def breadth_first(inputs: PolicyInputs) -> Policy:
     """Fetch the earliest found link first, the baseline (Najork, Wiener: WWW 2001)."""
     return Policy("bfs", constant_scorer(), ordering=priorities.breadth_first, patient=False)
-
-
-def last_found_first(score: float, found_seq: int) -> float:
-    """Order by discovery, latest first."""
-    return float(found_seq)
-
-
-def depth_first(inputs: PolicyInputs) -> Policy:
-    """Use the frontier as a stack (Cho, Garcia-Molina, Page: WWW 1998 mention it).
-
-    Of one page's links the last comes first; a link that is met again returns to the top.
-    """
-    return Policy("dfs", constant_scorer(), ordering=last_found_first, patient=False)
-
-
-def random_order(inputs: PolicyInputs) -> Policy:
-    """Fetch in random order, the baseline of Cho, Garcia-Molina, Page 1998.
-
-    The score is a hash of URL and ``inputs.seed``, so that repeated links gain nothing.
-    """
-
-    def hash_order(page_context: PageContext, links: Sequence[Link]) -> list[float]:
-        return [hash_fraction(link.url, inputs.seed) for link in links]
-
-    return Policy("random", FunctionScorer(hash_order), patient=False)
 
 
 def best_first(inputs: PolicyInputs) -> Policy:
@@ -53,12 +20,3 @@ def best_first(inputs: PolicyInputs) -> Policy:
     """
     scorer = FunctionScorer(lambda page, links: page.classification.guiding_relevance)
     return Policy("best-first", scorer)
-
-
-def anchor(inputs: PolicyInputs) -> Policy:
-    """Score a link by its anchor text, as part of Shark-search does (Hersovici et al. 1998)."""
-
-    def anchor_scores(page_context: PageContext, links: Sequence[Link]) -> ArrayLike:
-        return expit(inputs.classifier.score_texts([link.anchor for link in links]))
-
-    return Policy("anchor", FunctionScorer(anchor_scores))

@@ -17,7 +17,7 @@ from typing import Self
 
 from focused.child_processes import python_command, python_environment
 from focused.errors import FocusedError, RecordedWebError
-from focused.recorded_web.living_options import LivingReplay
+from focused.recorded_web.changing_web import ChangingWeb, changing_web_type
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
@@ -42,7 +42,7 @@ class ReplayProcess:
         port: int = 0,
         faults: FaultPlan | None = None,
         access_log: Path | None = None,
-        living: LivingReplay | None = None,
+        living: ChangingWeb | None = None,
     ) -> None:
         plan = faults or FaultPlan()
         self._host = host
@@ -104,17 +104,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fault", action="append", default=[])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--access-log", type=Path)
-    parser.add_argument("--living", type=LivingReplay.from_json)
+    parser.add_argument("--living")
     given = parser.parse_args(arguments)
     clocks: list[ReplayClock] = []
     try:
+        living = None
+        if given.living is not None:
+            living = changing_web_type().from_json(given.living)
         serve_forever(
             given.folder,
             host=given.host,
             port=given.port,
             faults=FaultPlan(tuple(parse_fault(text) for text in given.fault), given.seed),
             access_log=given.access_log,
-            living=given.living,
+            living=living,
             on_clock=clocks.append,
             on_ready=lambda port: _print_json({"port": port, "clock": "".join(map(str, clocks))}),
             stop=_wait_for_parent_exit,

@@ -40,7 +40,7 @@ from focused.recorded_web.replay_faults import (
 from focused.web.http_response import headers_of_not_modified, http_date
 
 if TYPE_CHECKING:
-    from focused.recorded_web.living_options import LivingReplay
+    from focused.recorded_web.changing_web import ChangingWeb
     from focused.recorded_web.recorded_web import WebSource
     from focused.recorded_web.replay_clock import ReplayClock
 
@@ -232,7 +232,7 @@ def serve_forever(
     port: int = 0,
     faults: FaultPlan | None = None,
     access_log: Path | None = None,
-    living: LivingReplay | None = None,
+    living: ChangingWeb | None = None,
     on_clock: Callable[[ReplayClock], None] = lambda clock: None,
     on_ready: Callable[[int], None] = lambda port: None,
     stop: Callable[[], None] | None = None,
@@ -255,11 +255,8 @@ def serve_forever(
         source: WebSource = recorded
         clock: Callable[[], float] = time.time
         if living is not None:
-            from focused.recorded_web.living_web import LivingSource, open_living_web
-
-            changing = open_living_web(recorded, living)
-            clock = replay_clock = living.clock(time.time())
-            source = LivingSource(changing, clock)
+            source, replay_clock = living.open(recorded, time.time)
+            clock = replay_clock
             on_clock(replay_clock)
         asyncio.run(_serve(source, clock, host, port, faults, log, on_ready, stop))
 

@@ -13,7 +13,6 @@ bytes a page, so that a crawl stores it on disk.
 
 from __future__ import annotations
 
-import importlib
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
+from focused.entry_points import installed_parts, load_entry_point, more_from_lab
 from focused.errors import ConfigurationError
 
 
@@ -206,52 +206,36 @@ class Uniform:
         return last, weight
 
 
-def _lazy_policy(module: str, name: str) -> RevisitPolicyFactory:
-    """Import the policy's module on first use: some need slow libraries."""
+def _hazard(inputs: PolicyInputs) -> RevisitPolicy:
+    from focused.revisit.hazard import Hazard  # it imports this module
 
-    def make_policy(inputs: PolicyInputs) -> RevisitPolicy:
-        factory: RevisitPolicyFactory = getattr(
-            importlib.import_module(f"focused.revisit.{module}"), name
-        )
-        return factory(inputs)
+    return Hazard(inputs)
 
-    return make_policy
 
+ENTRY_POINT_GROUP = "focused.revisit_policies"
 
 REVISIT_POLICIES: Mapping[str, RevisitPolicyFactory] = MappingProxyType(
-    {
-        "hazard": _lazy_policy("hazard", "Hazard"),
-        "uniform": Uniform,
-        "proportional": _lazy_policy("policies.allocated", "proportional"),
-        "optimal-ratio": _lazy_policy("policies.allocated", "optimal_ratio"),
-        "optimal-logarithmic": _lazy_policy("policies.allocated", "optimal_logarithmic"),
-        "optimal-likelihood": _lazy_policy("policies.allocated", "optimal_likelihood"),
-        "optimal-last-modified": _lazy_policy("policies.allocated", "optimal_last_modified"),
-        "optimal-classes": _lazy_policy("policies.allocated", "optimal_classes"),
-        "optimal-features": _lazy_policy("policies.allocated", "optimal_features"),
-        "optimal-age": _lazy_policy("policies.allocated", "optimal_age"),
-        "grouped-by-site": _lazy_policy("policies.allocated", "grouped_by_site"),
-        "grouped-by-directory": _lazy_policy("policies.allocated", "grouped_by_directory"),
-        "grouped-by-rate": _lazy_policy("policies.allocated", "grouped_by_rate"),
-        "polling": _lazy_policy("policies.allocated", "polling"),
-        "page-value": _lazy_policy("policies.allocated", "page_value"),
-        "azar": _lazy_policy("policies.allocated", "azar"),
-        "kolobov": _lazy_policy("policies.allocated", "kolobov"),
-        "upadhyay": _lazy_policy("policies.allocated", "upadhyay"),
-        "wire": _lazy_policy("policies.allocated", "wire"),
-        "sampling-proportional": _lazy_policy("policies.sampling", "proportional"),
-        "sampling-greedy": _lazy_policy("policies.sampling", "greedy"),
-        "sampling-adaptive": _lazy_policy("policies.sampling", "adaptive"),
-        "nutch": _lazy_policy("policies.systems", "NutchAdaptive"),
-        "tianwang": _lazy_policy("policies.systems", "Tianwang"),
-        "webfountain": _lazy_policy("policies.systems", "WebFountain"),
-    }
+    {"hazard": _hazard, "uniform": Uniform}
 )
+"""The policies of the crawler. Others are entry points of installed distributions."""
+
+
+def revisit_policy_names() -> tuple[str, ...]:
+    """Return the names of all policies: ours first, then those of installed distributions."""
+    return tuple(dict.fromkeys((*REVISIT_POLICIES, *installed_parts(ENTRY_POINT_GROUP))))
 
 
 def find_revisit_policy(name: str) -> RevisitPolicyFactory:
-    """Return the factory of a policy. Raises ConfigurationError for an unknown name."""
-    if name not in REVISIT_POLICIES:
-        known = ", ".join(REVISIT_POLICIES)
-        raise ConfigurationError(f"no revisit policy is named {name!r}; there are {known}")
-    return REVISIT_POLICIES[name]
+    """Return the factory of a policy: one of ours, or that of an entry point.
+
+    Raises ConfigurationError for an unknown name.
+    """
+    if name in REVISIT_POLICIES:
+        return REVISIT_POLICIES[name]
+    if (point := installed_parts(ENTRY_POINT_GROUP).get(name)) is not None:
+        factory: RevisitPolicyFactory = load_entry_point(point)
+        return factory
+    raise ConfigurationError(
+        f"no revisit policy is named {name!r}; there are "
+        f"{', '.join(revisit_policy_names())}{more_from_lab()}"
+    )

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
+from focused.entry_points import installed_parts, load_entry_point
 from focused.errors import missing_extra
-from focused.installed_features import load_entry_point
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.download_handlers import Authenticator
 from focused.scrapy_addon.downloader import RequestGate
@@ -102,8 +101,8 @@ def installed_driver_features() -> Mapping[str, DriverFeature]:
 
     Raises ConfigurationError for one that cannot be imported.
     """
-    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
-    return {point.name: load_entry_point(point) for point in points}
+    points = installed_parts(ENTRY_POINT_GROUP)
+    return {name: load_entry_point(point) for name, point in points.items()}
 
 
 def connect_driver_features(topic: Topic, settings: BaseSettings) -> DriverParts:

@@ -9,7 +9,7 @@ import paired_harvest
 import pytest
 
 from focused.errors import ComparisonError
-from focused.experiments.analysis.comparison_runs import runs_of
+from focused_lab.analysis.comparison_runs import runs_of
 from tests.support.comparison_rows import Row, document, run, runs
 
 OLD = {"whales": {"focused": [0.5, 0.4]}, "ships": {"focused": [0.2, 0.2]}}

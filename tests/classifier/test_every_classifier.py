@@ -21,9 +21,9 @@ from focused.classifier.topic_classifier import (
     TopicClassifier,
     score_meanings,
 )
-from focused.experiments.runner import CachingClassifier, SharedCpuTime
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
+from focused_lab.runner import CachingClassifier, SharedCpuTime
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.made_up_topic import page, trained, web
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
-from focused.cli.crawl_actions import replay_day
+from focused.cli.crawl_actions import last_activity
 from focused.crawl import Done
 from focused.revisit.policy import PolicyInputs, Uniform
 from focused.topic import Budget, Revisit, Scope
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from focused_lab.living_web.living_options import LivingReplay
 from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier
 from tests.support.simulated import START, Simulation, page, topic
 
@@ -79,10 +80,11 @@ def test_a_resumed_crawl_of_a_living_web_continues_where_its_clock_was(
     simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
     ended_at = simulation.crawl.last_activity_at
     simulation.close()
-    day = replay_day(simulation.topic.output.folder, START)
-    assert day == pytest.approx((ended_at - START) / DAY_S)
-    assert 9.0 < day <= 10.0
-    assert replay_day(tmp_path / "none") == 0.0
+    last_at = last_activity(simulation.topic.output.folder)
+    assert last_at == pytest.approx(ended_at)
+    replay = LivingReplay.from_options((), speed=1.0, start=START, last_at=last_at)
+    assert replay.clock(real_start=0.0).start == pytest.approx(ended_at)
+    assert last_activity(tmp_path / "none") == 0.0
 
 
 def test_a_crawl_that_is_not_continuous_ends_with_its_harvest(

@@ -23,6 +23,7 @@ from focused.frontier.queued_link import QueuedLink, link_key
 from focused.installed_features import installed_features
 from focused.topic import DeepWeb, Revisit, Scope
 from focused.web.page import Outcome
+from tests.support.crawling import ROOT
 from tests.support.simulated import Simulation, page, site, topic
 
 HOME = "http://a.test/"
@@ -213,7 +214,11 @@ print(*[name for name in names if any(part in name for part in parts)])
 
 def test_what_is_off_is_not_imported(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", OFF, str(tmp_path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", OFF, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     features = {f"focused.features.{name.replace('-', '_')}" for name in ON_BY_TOPIC}
     assert set(done.stdout.split()) - features <= {

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from focused.durations import DAY_S
-from focused.experiments.freshness.simulator import simulate as simulate_visits
-from focused.experiments.freshness.windows import PageLife, Window
 from focused.revisit.policy import MemoryRecords, PolicyInputs, Uniform, Visit
 from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
 from focused.topic import Revisit, Scope
+from focused_lab.freshness.simulator import simulate as simulate_visits
+from focused_lab.freshness.windows import PageLife, Window
 from tests.support.simulated import Simulation, page, topic
 
 PAGES = 20

@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 
 from focused.errors import StateError
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.comparison_files import RUN_LOG_FILE
-from focused.experiments.live_runs import cut_at_budget, live_topic, run_live_trials, topic_to_toml
-from focused.experiments.run_measures import RunRecord
-from focused.experiments.runner import WebContext
-from focused.experiments.web_sources import ExperimentWeb
 from focused.topic.topic_file import load_topic
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.comparison_files import RUN_LOG_FILE
+from focused_lab.live_runs import cut_at_budget, live_topic, run_live_trials, topic_to_toml
+from focused_lab.run_measures import RunRecord
+from focused_lab.runner import WebContext
+from focused_lab.web_sources import ExperimentWeb
 from tests.support.crawling import ROOT
 from tests.support.forked import HANGS_AFTER_S
 from tests.support.two_sides import (

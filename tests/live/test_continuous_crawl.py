@@ -15,12 +15,12 @@ from focused.archive.page_history import VisitResult, VisitRow, page_histories, 
 from focused.archive.warc_files import warc_files
 from focused.durations import DAY_S
 from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.living_options import LivingOptions
-from focused.recorded_web.living_web import LivingSource, LivingWeb
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.storage.state_store import StateStore
 from focused.web.warc_reader import WarcResponse, read_responses
-from tests.recorded_web.test_living_web import HOME, START, histories, record
+from focused_lab.living_web.living_options import LivingOptions
+from focused_lab.living_web.living_web import LivingSource, LivingWeb
+from tests.lab.living_web.test_living_web import HOME, START, histories, record
 from tests.support.crawling import finish, start, write_topic
 from tests.support.recorded_web import served
 

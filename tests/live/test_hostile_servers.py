@@ -16,7 +16,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from focused.experiments.run_measures import peak_mb
+from focused_lab.run_measures import peak_mb
 from tests.live.hostile_server import Play, answer, endless, hostile, packed, raw_bytes
 from tests.support.crawling import ROOT, Finished, command, finish, write_topic
 from tests.support.warm import crawl_warm

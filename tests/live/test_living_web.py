@@ -8,15 +8,15 @@ from pathlib import Path
 import pandas as pd
 
 from focused.durations import DAY_S
-from focused.experiments.freshness.living_evaluation import (
+from focused.recorded_web.change_history import Change, ChangeKind
+from focused.recorded_web.replay_clock import ReplayClock
+from focused_lab.freshness.living_evaluation import (
     evaluate_crawl,
     read_crawl_visits,
     true_window,
 )
-from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.living_web import LivingSource, LivingWeb
-from focused.recorded_web.replay_clock import ReplayClock
-from tests.recorded_web.test_living_web import (
+from focused_lab.living_web.living_web import LivingSource, LivingWeb
+from tests.lab.living_web.test_living_web import (
     END,
     HOME,
     LOUD,

@@ -14,25 +14,25 @@ import pytest
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
-from focused.experiments.simulation.simulator import (
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.protocols import PageContext, ScoredLinks
+from focused.orderings import PolicyInputs, find_policy, ordering_names
+from focused.orderings.policy_names import ABLATION_PREFIX
+from focused.topic.topic_file import load_topic
+from focused.web.page import Classification, Link, Page
+from focused_lab.simulation.simulator import (
     RecordedNetwork,
     SimulatedRun,
     hashed_latency,
     simulate,
 )
-from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.protocols import PageContext, ScoredLinks
-from focused.orderings import POLICIES, PolicyInputs, find_policy
-from focused.orderings.focused_ordering import ABLATIONS
-from focused.topic.topic_file import load_topic
-from focused.web.page import Classification, Link, Page
 from tests.support.crawling import write_topic
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect
 
 START = "http://a.test/"
 SEEDS = (START, "http://e.test/moved-seed")
-each_policy = pytest.mark.parametrize("name", POLICIES)
+each_policy = pytest.mark.parametrize("name", ordering_names())
 
 
 def web() -> MemoryWeb:
@@ -85,8 +85,8 @@ def made(name: str, folder: Path, seed: int = 0) -> Policy:
         run_of(policy, folder / "rehearsal", settled)
         return settled
 
-    scorer = Apprentice(WhaleClassifier()) if name in ABLATIONS else WhaleScorer()
-    return POLICIES[name](PolicyInputs(WhaleClassifier(), scorer, seed, preliminary_crawl))
+    scorer = Apprentice(WhaleClassifier()) if name.startswith(ABLATION_PREFIX) else WhaleScorer()
+    return find_policy(name)(PolicyInputs(WhaleClassifier(), scorer, seed, preliminary_crawl))
 
 
 def run_of(policy: Policy, folder: Path, settled: list[SettledFetch] | None = None) -> SimulatedRun:
@@ -163,7 +163,8 @@ def test_scoring_alone_changes_nothing(name: str, tmp_path: Path) -> None:
     assert np.array_equal(first.features, second.features)
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"dfs"}))  # its seeds come last by design
+# Depth-first takes its seeds last by design.
+@pytest.mark.parametrize("name", sorted({*ordering_names()} - {"dfs"}))
 def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> None:
     policy = made(name, tmp_path)
     scores = policy.scorer.score(visit(1.0), links(20)).scores

@@ -17,13 +17,15 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
 from focused.link_scoring.protocols import MergedScores, OnlineLinkScorer, PageContext
-from focused.orderings import POLICIES, PolicyInputs
-from focused.orderings.focused_ordering import ABLATIONS, FEATURE_FAMILIES
+from focused.orderings import PolicyInputs, find_policy, ordering_names
+from focused.orderings.policy_names import ABLATION_PREFIX
 from focused.web.page import Classification, Link, Page
+from focused_lab.orderings.ablations import FEATURE_FAMILIES
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.queueing import queued
 
+ABLATIONS = [name for name in ordering_names() if name.startswith(ABLATION_PREFIX)]
 PRIOR = load_link_prior()
 LINKS = [
     Link(
@@ -46,7 +48,7 @@ class MeaningfulWhaleClassifier(WhaleClassifier):
 
 def made(name: str) -> Policy:
     classifier = MeaningfulWhaleClassifier()
-    return POLICIES[name](PolicyInputs(classifier, Apprentice(classifier)))
+    return find_policy(name)(PolicyInputs(classifier, Apprentice(classifier)))
 
 
 def visit(relevance: float = 0.7, url: str = "http://h0.test/") -> PageContext:
@@ -98,18 +100,18 @@ def test_the_families_have_every_feature_once():
 
 def test_focused_uses_the_live_crawls_apprentice():
     apprentice = Apprentice(WhaleClassifier())
-    assert POLICIES["focused"](PolicyInputs(WhaleClassifier(), apprentice)).scorer is apprentice
+    assert find_policy("focused")(PolicyInputs(WhaleClassifier(), apprentice)).scorer is apprentice
 
 
 def test_a_custom_scorer_that_learns_gets_the_exploration_bonus():
-    own = POLICIES["focused"](PolicyInputs(WhaleClassifier(), Pupil()))
+    own = find_policy("focused")(PolicyInputs(WhaleClassifier(), Pupil()))
     assert not differing(own, made("focused"))
     assert own.exploration.new_host_bonus > 0.0
 
 
 def test_one_that_does_not_learn_orders_by_its_scores_alone():
     """Its scores lie in [0, 1]: a bonus in nats would dominate them."""
-    own = POLICIES["focused"](PolicyInputs(WhaleClassifier(), WhaleScorer()))
+    own = find_policy("focused")(PolicyInputs(WhaleClassifier(), WhaleScorer()))
     assert own.exploration == NO_EXPLORATION
     assert own.worth_waiting_for < 0.5
 
@@ -117,7 +119,7 @@ def test_one_that_does_not_learn_orders_by_its_scores_alone():
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_an_ablation_has_its_name_and_its_own_state(name):
     apprentice = Apprentice(WhaleClassifier())
-    policy = POLICIES[name](PolicyInputs(WhaleClassifier(), apprentice))
+    policy = find_policy(name)(PolicyInputs(WhaleClassifier(), apprentice))
     assert policy.name == name
     assert isinstance(policy.scorer, Apprentice)
     assert policy.scorer is not apprentice
@@ -126,7 +128,7 @@ def test_an_ablation_has_its_name_and_its_own_state(name):
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_a_custom_scorer_has_no_ablations(name):
     with pytest.raises(ConfigurationError, match="WhaleScorer"):
-        POLICIES[name](PolicyInputs(WhaleClassifier(), WhaleScorer()))
+        find_policy(name)(PolicyInputs(WhaleClassifier(), WhaleScorer()))
 
 
 @pytest.mark.parametrize("name", ABLATIONS)

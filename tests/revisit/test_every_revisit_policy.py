@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from focused.revisit.policy import (
-    REVISIT_POLICIES,
     MemoryRecords,
     PolicyInputs,
     RevisitPolicy,
     Visit,
     find_revisit_policy,
+    revisit_policy_names,
 )
 from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
 
 DAY = 86_400.0
 PAGES, SITES = 60, 4
 FAST = range(0, PAGES, 6)
-each_policy = pytest.mark.parametrize("name", REVISIT_POLICIES)
+each_policy = pytest.mark.parametrize("name", revisit_policy_names())
 
 
 def site_of(page: int) -> int:
@@ -61,7 +61,7 @@ def drive(
     return schedule, times
 
 
-@pytest.fixture(params=REVISIT_POLICIES, scope="module")
+@pytest.fixture(params=revisit_policy_names(), scope="module")
 def driven(request: pytest.FixtureRequest) -> tuple[str, RevisitSchedule, dict]:
     schedule, times = drive(request.param, 30)
     return request.param, schedule, times
@@ -203,7 +203,7 @@ def test_a_weight_of_zero_asks_for_no_visit(name: str) -> None:
 
 _LEARNING = [
     name
-    for name in REVISIT_POLICIES
+    for name in revisit_policy_names()
     if name not in ("uniform", "webfountain") and not name.startswith(("sampling", "grouped-by-"))
 ]
 

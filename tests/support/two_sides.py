@@ -13,20 +13,20 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.experiments.analysis.comparison_runs import ExperimentSettings
-from focused.experiments.experiment_plan import (
+from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.topic.topic_file import load_topic
+from focused.web.page import Classification, Page
+from focused_lab.analysis.comparison_runs import ExperimentSettings
+from focused_lab.experiment_plan import (
     ExperimentPlan,
     PreparedTopic,
     RequestedRuns,
     parse_seed_set,
     plan_experiment,
 )
-from focused.experiments.parallel_runs import run_trials
-from focused.experiments.run_measures import RunRecord
-from focused.experiments.web_sources import ExperimentWeb
-from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.topic.topic_file import load_topic
-from focused.web.page import Classification, Page
+from focused_lab.parallel_runs import run_trials
+from focused_lab.run_measures import RunRecord
+from focused_lab.web_sources import ExperimentWeb
 from tests.support.crawling import write_topic
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from focused.recorded_web.living_content import remove_links
 from focused.web import warc_reader
 from focused.web.feeds import FeedEntry, read_entries
 from focused.web.html.dates import find_day
@@ -20,6 +19,7 @@ from focused.web.html.search_forms import SearchForm
 from focused.web.html.text_structure import PARAGRAPH, Block, render_markdown
 from focused.web.page import Fetched, Link
 from focused.web.robots.robots_rules import parse_robots_body
+from focused_lab.living_web.living_content import remove_links
 from tests.support.growth import MOST_EXPONENT, growth_exponent
 
 RESULTS = "https://a.test/s?q=whale"

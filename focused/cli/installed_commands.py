@@ -1,0 +1,51 @@
+"""Commands of installed distributions: entry points of the group ``focused.commands``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from focused.entry_points import INSTALL_LAB, LAB, describe, installed_parts, load_entry_point
+from focused.errors import ConfigurationError, MissingExtraError
+
+ENTRY_POINT_GROUP = "focused.commands"
+
+_LAB_COMMANDS = frozenset({"compare", "compare-revisits", "web.build"})
+
+
+class ExtensibleGroup(click.Group):
+    """A group to which installed distributions add commands.
+
+    An entry point ``NAME`` adds a command to ``focused``; ``GROUP.NAME`` adds one to ``focused
+    GROUP``, whose ``prefix`` is ``GROUP.``.
+    """
+
+    def __init__(self, *arguments: Any, prefix: str = "", **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._prefix = prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands in order."""
+        names = (name.removeprefix(self._prefix) for name in installed_parts(ENTRY_POINT_GROUP)
+                 if name.startswith(self._prefix))  # fmt: skip
+        return sorted({*self.commands, *(name for name in names if "." not in name)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command or None. Raises MissingExtraError for one of the lab."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        name = self._prefix + cmd_name
+        point = installed_parts(ENTRY_POINT_GROUP).get(name)
+        if point is None:
+            if name in _LAB_COMMANDS:
+                shown = name.replace(".", " ")
+                raise MissingExtraError(
+                    f"{shown} needs {LAB}, which is not installed: {INSTALL_LAB}"
+                )
+            return None
+        command = load_entry_point(point)
+        if not isinstance(command, click.Command):
+            raise ConfigurationError(f"{describe(point)}: {point.value} is no click.Command")
+        return command

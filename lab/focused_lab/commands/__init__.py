@@ -1,0 +1,1 @@
+"""The commands of the lab: entry points of the group ``focused.commands``."""

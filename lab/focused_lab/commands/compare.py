@@ -1,0 +1,201 @@
+"""``focused compare``: orderings on recorded webs, in simulated or live crawls."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
+
+
+@click.command()
+@click.option(
+    "--web",
+    "webs",
+    type=ANY_PATH,
+    multiple=True,
+    help="A recorded web's folder, or a WARC file; all WARC files together are one web. "
+    "Repeatable; required.",
+)
+@click.option(
+    "--labels", type=FILE, help="A labels.tsv to use as ground truth instead of the webs' own."
+)
+@click.option(
+    "--topic", "topics", type=FILE, multiple=True, help="A topic file. Repeatable; required."
+)
+@click.option(
+    "--policies",
+    default="focused,best-first,bfs",
+    show_default=True,
+    help="Orderings to compare, separated by commas.",
+)
+@click.option(
+    "--budget",
+    default="1000",
+    show_default=True,
+    help="Pages per run; xF: F times the number of the topic's on-topic pages.",
+)
+@click.option(
+    "--seeds",
+    multiple=True,
+    default=("topic",),
+    show_default=True,
+    help="Seed set: topic, on-topic:5, off-topic:5, or a file of URLs. Repeatable.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Repetitions with other seeds, latencies and tie-breaking.",
+)
+@click.option(
+    "--host-cap",
+    "host_caps",
+    multiple=True,
+    help="Maximum number of pages per host, or none. Default: the topic's. Repeatable.",
+)
+@click.option(
+    "--latency-s", type=SECONDS, callback=finite, default=0.2, show_default=True,
+    help="Mean response time in seconds.",
+)  # fmt: skip
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed for sampling seeds and tie-breaking.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of processes.",
+)
+@click.option("--json", "json_path", type=FILE, help="Also write the document of all runs there.")
+@click.option(
+    "--out",
+    type=FOLDER,
+    default=Path("comparison"),
+    show_default=True,
+    help="Folder of journal, document and report.",
+)
+@click.option("--fresh", is_flag=True, help="Move the journal of --out aside and repeat all runs.")
+@click.option(
+    "--live", is_flag=True, help="Run real crawls over the replayed web instead of simulations."
+)
+@click.option(
+    "--delay-s",
+    type=SECONDS,
+    callback=finite,
+    default=0.02,
+    show_default=True,
+    help="With --live: seconds between two requests to a host.",
+)
+@click.option(
+    "--from", "document", type=FILE, help="Run nothing; report the runs of this comparison.json."
+)
+@click.option(
+    "--workers",
+    help="Simulate clusters of so many workers instead, such as 1,4,16, and compare them with a "
+    "single crawl. The following options are for clusters.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    help="Partitions of each cluster; at least one for each worker, which is the default.",
+)
+@click.option(
+    "--mode",
+    "modes",
+    default="exchange",
+    show_default=True,
+    help="Links of other partitions: exchange, firewall, crossover; separated by commas.",
+)
+@click.option(
+    "--unit",
+    "units",
+    default="domain",
+    show_default=True,
+    help="What a partition is a hash of: domain, host, url; separated by commas.",
+)
+@click.option(
+    "--batch-s",
+    "batches_s",
+    default="1",
+    show_default=True,
+    help="Seconds between two exchanges of links, separated by commas.",
+)
+@click.option(
+    "--replicate",
+    "replicates",
+    default="0",
+    show_default=True,
+    help="URLs with the most in-links that all partitions know and never send, separated by "
+    "commas.",
+)
+@click.option(
+    "--share",
+    "sharings",
+    default="all",
+    show_default=True,
+    help="Besides links: all, no-learning, no-budget, nothing; separated by commas.",
+)
+def compare(
+    webs: tuple[Path, ...],
+    labels: Path | None,
+    topics: tuple[Path, ...],
+    policies: str,
+    budget: str,
+    seeds: tuple[str, ...],
+    repeat: int,
+    host_caps: tuple[str, ...],
+    latency_s: float,
+    seed: int,
+    jobs: int,
+    json_path: Path | None,
+    out: Path,
+    fresh: bool,
+    live: bool,
+    delay_s: float,
+    document: Path | None,
+    workers: str | None,
+    **cluster: Any,
+) -> None:
+    """Simulate crawls of recorded webs and compare orderings by the webs' labels.
+
+    Each ordering crawls for each topic. The same command resumes an interrupted comparison;
+    Ctrl-C ends it with status 130. See docs/how-to/compare.md.
+    """
+    from focused_lab.analysis.comparison_runs import ExperimentSettings
+    from focused_lab.commands.compare_actions import (
+        ClusterOptions,
+        CompareOptions,
+        compare_clusters,
+        compare_policies,
+        show_comparison_file,
+    )
+
+    if document is not None:
+        sys.exit(show_comparison_file(document, out))
+    options = CompareOptions(
+        webs=webs,
+        labels=labels,
+        topics=topics,
+        policies=policies,
+        seeds=seeds,
+        host_caps=host_caps,
+        settings=ExperimentSettings(budget, repeat, latency_s, seed, delay_s if live else None),
+        jobs=jobs,
+        json_path=json_path,
+        folder=out,
+        fresh=fresh,
+    )
+    if workers is not None:
+        compare_clusters(options, ClusterOptions(workers, **cluster))
+        return
+    sys.exit(compare_policies(options))

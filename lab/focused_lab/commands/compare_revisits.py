@@ -1,0 +1,132 @@
+"""``focused compare-revisits``: revisit policies over change histories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from focused.cli.common import FILE, FOLDER
+
+
+@click.command("compare-revisits")
+@click.argument("histories", metavar="[HISTORY]...", type=FILE, nargs=-1)
+@click.option("--poisson", is_flag=True, help="Add eight synthetic sites of Poisson pages.")
+@click.option("--bursty", is_flag=True, help="Add eight synthetic sites that change in bursts.")
+@click.option(
+    "--policies",
+    default="all",
+    show_default=True,
+    help="Revisit policies, separated by commas. See docs/reference/revisit-policies.md.",
+)
+@click.option(
+    "--intervals",
+    default="7,30,90,365",
+    show_default=True,
+    help="Budgets: mean days between two visits of a page, separated by commas.",
+)
+@click.option(
+    "--budget",
+    type=click.Choice(["pooled", "per-site", "both"]),
+    default="pooled",
+    show_default=True,
+    help="One budget for all sites, or one for each.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Repetitions with other pages.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed for drawing pages."
+)
+@click.option(
+    "--years",
+    type=click.FloatRange(min=0, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="Length of the simulation.",
+)
+@click.option(
+    "--warm-up-days",
+    type=click.FloatRange(min=0),
+    default=182.625,
+    show_default=True,
+    help="Days at the start that are not measured.",
+)
+@click.option(
+    "--max-pages",
+    type=click.IntRange(min=1),
+    default=400,
+    show_default=True,
+    help="Maximum number of pages per site.",
+)
+@click.option(
+    "--signals",
+    default="none",
+    show_default=True,
+    help="Sites with sitemaps that state changes: none, half, all, mixed (a third right, a third "
+    "faulty, a third without), lying, or all with one fault: late, missing, rounded, frozen, "
+    "stops, touched, clock, partial.",
+)
+@click.option(
+    "--dates", is_flag=True, help="Let all servers send the time of the last change, Last-Modified."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Number of processes.",
+)
+@click.option(
+    "--out",
+    type=FOLDER,
+    default=Path("revisits"),
+    show_default=True,
+    help="Folder of the report.",
+)
+def compare_revisits(
+    histories: tuple[Path, ...],
+    poisson: bool,
+    bursty: bool,
+    policies: str,
+    intervals: str,
+    budget: str,
+    repeat: int,
+    seed: int,
+    years: float,
+    warm_up_days: float,
+    max_pages: int,
+    signals: str,
+    dates: bool,
+    jobs: int,
+    out: Path,
+) -> None:
+    """Simulate revisits of changing pages and compare policies by freshness and age.
+
+    HISTORY is a change history, NAME.tsv or NAME.tsv.gz, one site each: lines of page, created or
+    changed or deleted, time, lines added, lines deleted. See docs/how-to/compare-revisits.md.
+    """
+    from focused_lab.commands.compare_actions import compare_revisits as run
+    from focused_lab.commands.compare_actions import split_days, split_names
+    from focused_lab.freshness.revisit_comparison import RevisitSettings
+
+    settings = RevisitSettings(
+        histories=tuple(str(path) for path in histories),
+        poisson=poisson,
+        bursty=bursty,
+        policies=split_names(policies, "--policies"),
+        intervals_days=split_days(intervals),
+        budgets=("pooled", "per-site") if budget == "both" else (budget,),
+        repeats=repeat,
+        seed=seed,
+        years=years,
+        warm_up_days=warm_up_days,
+        max_pages=max_pages,
+        dated=dates,
+        signals=signals,
+    )
+    run(settings, jobs, out)

@@ -1,0 +1,1 @@
+"""Recorded webs whose pages change by change histories."""

@@ -1,0 +1,162 @@
+"""Options of a living web: its period, how its hosts answer, and what a replay needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import msgspec
+
+from focused.durations import DAY_S, YEAR_S
+from focused.errors import ConfigurationError
+from focused.recorded_web.replay_clock import ReplayClock
+from focused.text.hash_sampling import hash_fraction
+from focused_lab.living_web.living_changes import ReplayPeriod
+
+if TYPE_CHECKING:
+    from focused.recorded_web.recorded_web import RecordedWeb, WebSource
+
+DEFAULT_START = 1_704_067_200.0
+"""2024-01-01T00:00:00Z."""
+
+MAX_YEARS = 100
+
+HostValidators = Literal["strong", "weak", "date", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class LivingOptions:
+    """How a living web behaves; all numbers but the first three are shares in [0, 1].
+
+    ``start`` is in seconds since the epoch; the histories end ``years`` later. ``sitemaps`` and
+    ``feeds`` are shares of hosts. Half of these hosts announce all their changes, the others
+    ``announced`` of them. ``noise`` is the share of hosts whose pages contain the date, a counter
+    and a rotating navigation.
+    """
+
+    seed: int = 0
+    start: float = DEFAULT_START
+    years: float = 1.0
+    sitemaps: float = 0.5
+    feeds: float = 0.25
+    announced: float = 0.5
+    noise: float = 0.25
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError for a value that is out of range."""
+        shares = (self.sitemaps, self.feeds, self.announced, self.noise)
+        if not all(0 <= share <= 1 for share in shares):
+            raise ConfigurationError(f"shares must be between 0 and 1: {self}")
+        if not 0 < self.years <= MAX_YEARS:
+            raise ConfigurationError(f"years must be above 0 and at most {MAX_YEARS}: {self.years}")
+
+    @property
+    def period(self) -> ReplayPeriod:
+        """The time from the start to the end of the histories."""
+        return ReplayPeriod(self.start, self.start + self.years * YEAR_S)
+
+
+@dataclass(frozen=True, slots=True)
+class HostBehaviour:
+    """How one host answers.
+
+    ``validators``: a strong or weak ETag with Last-Modified, Last-Modified alone (``date``), or
+    none. ``announced`` is the share of changes in sitemap and feed.
+    """
+
+    validators: HostValidators
+    gone_status: int
+    has_sitemap: bool
+    has_feed: bool
+    announced: float
+    has_noise: bool
+
+
+def host_behaviour(host: str, options: LivingOptions) -> HostBehaviour:
+    """Draw how a host answers; depends only on the host and the options."""
+
+    def draw(what: str) -> float:
+        return hash_fraction(f"{host} {what}", options.seed)
+
+    has_noise = draw("noise") < options.noise
+    kinds: Sequence[HostValidators] = ("strong", "strong", "weak", "date", "none")
+    if has_noise:
+        # The bytes of the pages differ each time.
+        kinds = ("weak", "none")
+    return HostBehaviour(
+        validators=kinds[int(draw("validators") * len(kinds))],
+        gone_status=404 if draw("gone") < 0.5 else 410,
+        has_sitemap=draw("sitemap") < options.sitemaps,
+        has_feed=draw("feed") < options.feeds,
+        announced=1.0 if draw("announced") < 0.5 else options.announced,
+        has_noise=has_noise,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LivingReplay:
+    """How a replay server serves a recorded web as a living one.
+
+    ``changes`` are files of change histories. The clock begins ``day`` days after the start of the
+    histories and runs ``speed`` times as fast as real time. ``truth`` is a folder for the true
+    histories (:func:`write_truth`).
+    """
+
+    changes: tuple[Path, ...]
+    options: LivingOptions = LivingOptions()
+    speed: float = 1.0
+    day: float = 0.0
+    truth: Path | None = None
+
+    @classmethod
+    def from_options(
+        cls,
+        changes: Sequence[Path],
+        speed: float,
+        *,
+        day: float = 0.0,
+        last_at: float = 0.0,
+        truth: Path | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make one from the options of a command; see ``focused.recorded_web.changing_web``."""
+        chosen = LivingOptions(**options)
+        return cls(tuple(changes), chosen, speed, max(day, (last_at - chosen.start) / DAY_S), truth)
+
+    def open(
+        self, web: RecordedWeb, real_time: Callable[[], float]
+    ) -> tuple[WebSource, ReplayClock]:
+        """Open the living web and write its truth; the clock begins when this is done.
+
+        Raises ConfigurationError if a change history cannot be read or the truth not be written.
+        """
+        from focused_lab.living_web.living_web import LivingSource, open_living_web
+
+        living = open_living_web(web, self)
+        clock = self.clock(real_time())
+        return LivingSource(living, clock), clock
+
+    def clock(self, real_start: float) -> ReplayClock:
+        """Return the clock that begins at ``real_start``, in seconds since the epoch."""
+        return ReplayClock(self.options.start + self.day * DAY_S, real_start, self.speed)
+
+    def to_json(self) -> str:
+        """Return the text that :meth:`from_json` reads."""
+        return msgspec.json.encode(self, enc_hook=_encode_path).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read the text of :meth:`to_json`."""
+        return msgspec.json.decode(text, type=cls, dec_hook=_decode_path)
+
+
+def _encode_path(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value.absolute())
+    raise NotImplementedError
+
+
+def _decode_path(kind: type, value: object) -> object:
+    return kind(value)

@@ -1,0 +1,279 @@
+"""The simulator: drives the crawl loop over a recorded web with a clock of its own.
+
+Only the driver differs from a live crawl: the same :class:`focused.crawl.loop.Crawl`, storage,
+classifier and politeness. A :class:`Network` answers as the replay server does: an unknown host
+does not exist, an unknown URL is a 404.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from focused.archive.archive import PAGE_COLUMNS, page_values
+from focused.archive.parquet import PAGES_SCHEMA
+from focused.classifier.topic_classifier import TopicClassifier
+from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait, build_crawl
+from focused.crawl.policy import Policy
+from focused.crawl.traps.trap_filter import TrapCount
+from focused.errors import RecordedWebError
+from focused.recorded_web.recorded_web import WebSource
+from focused.recorded_web.replay_faults import answers_not_modified
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.text.hash_sampling import hash_fraction
+from focused.topic import Topic, adapt_to_recorded_web
+from focused.web.html.parse import parse_page
+from focused.web.http_response import headers_of_not_modified, outcome_from_response
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
+from focused.web.urls import host_of
+from focused_lab.living_web.living_web import LivingSource, LivingWeb
+
+Latency = Callable[[str], float]
+"""Seconds from request to last byte, by URL."""
+
+
+class Network(Protocol):
+    """Answers requests and parses the answers."""
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """Answer a request for ``url``; ``now`` dates a Retry-After."""
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """Parse an answer of :meth:`answer`; see :func:`parse_page`."""
+
+
+class RecordedNetwork:
+    """Answers from a recorded web without a cache."""
+
+    def __init__(self, web: WebSource) -> None:
+        self._web = web
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """Answer a request for ``url``."""
+        try:
+            response = self._web.get(url)
+        except RecordedWebError:  # a damaged record answers as when replayed
+            return outcome_from_response(500, {}, url, b"", elapsed_s, now)
+        if response is not None:
+            return outcome_from_response(
+                response.status, response.headers, url, response.body, elapsed_s, now
+            )
+        if host_of(url) not in self._web.hosts:
+            return Failed(url, FailureKind.NO_HOST, detail="not in the recorded web")
+        return outcome_from_response(404, {}, url, b"", elapsed_s, now)
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """Parse the answer."""
+        return parse_page(fetched)
+
+
+class LivingNetwork:
+    """Answers from a living web; second 0 of the simulation is ``start``, seconds since the epoch.
+
+    The answers equal those of a replay server at the same time.
+    """
+
+    def __init__(self, web: LivingWeb, start: float) -> None:
+        self._web = web
+        self._start = start
+        self._time = start
+        self._network = RecordedNetwork(LivingSource(web, lambda: self._time))
+
+    def answer(
+        self,
+        url: str,
+        now: float,
+        elapsed_s: float,
+        conditional_headers: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Answer a request for ``url``, with the lower-case headers of a conditional request."""
+        self._time = self._start + now
+        if conditional_headers:
+            response = self._web.response_at(url, self._time)
+            if response is not None and answers_not_modified(conditional_headers, response, None):
+                headers = headers_of_not_modified(response.headers)
+                return outcome_from_response(
+                    304, headers, url, b"", elapsed_s, now, conditional=True
+                )
+        return self._network.answer(url, now, elapsed_s)
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """Parse the answer."""
+        return parse_page(fetched)
+
+
+def constant_latency(latency_s: float) -> Latency:
+    """Every answer takes ``latency_s`` seconds."""
+    return lambda url: latency_s
+
+
+def hashed_latency(mean_s: float, seed: int) -> Latency:
+    """Half to one and a half of ``mean_s`` seconds, by a hash of URL and seed."""
+
+    def latency_s(url: str) -> float:
+        return mean_s * (0.5 + hash_fraction(url, seed))
+
+    return latency_s
+
+
+_MAX_IDLE_STEPS = 10_000
+_SETTLES_PER_COMMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """The result of a simulated crawl.
+
+    ``asked`` are the requested URLs in order, without robots.txt. ``pages`` has the columns of
+    :data:`focused.archive.parquet.PAGES_SCHEMA` except the features, in the order they were
+    settled. ``mirrors`` maps a prefix to the preferred one. ``simulated_s`` passed on the simulated
+    clock, ``cpu_s`` on this process's. ``traps`` are the lines of the trap statistics.
+    """
+
+    asked: Sequence[str]
+    pages: pd.DataFrame
+    end_reason: str
+    simulated_s: float
+    cpu_s: float
+    mirrors: Mapping[str, str] = field(default_factory=dict)
+    traps: Sequence[TrapCount] = ()
+
+
+def simulate(
+    topic: Topic,
+    classifier: TopicClassifier,
+    network: Network,
+    policy: Policy,
+    *,
+    latency: Latency,
+    training_urls: frozenset[str] = frozenset(),
+    seeds: Sequence[str] | None = None,
+    pages: int | None = None,
+    watch: Callable[[SettledFetch], object] | None = None,
+) -> SimulatedRun:
+    """Crawl ``network`` until the frontier is empty, a budget is spent, or ``pages`` are
+    classified.
+
+    ``pages`` does not count training samples and feeds. ``seeds`` replace the topic's own; scope,
+    budget, delays, concurrency and patience are the topic's. ``watch`` receives each settled fetch.
+    The clock starts at 0 s.
+    """
+    began_s = time.process_time()
+    with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
+        topic = _without_output(topic, Path(folder))
+        store = StateStore.open(
+            Path(folder) / "state",
+            {"simulation": policy.name},
+            commit_every=_SETTLES_PER_COMMIT,  # nothing needs to survive this process
+        )
+        try:
+            crawl = build_crawl(
+                topic,
+                classifier,
+                policy,
+                store,
+                training_urls=training_urls,
+                parse=network.parse,
+                keep_links=False,
+            )
+            crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
+            driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
+            ended = driver.run(pages)
+            rows = pages_frame(store.tables)
+            mirrors, traps = dict(crawl.mirrors), crawl.traps.stats.lines()
+        finally:
+            store.close()
+    cpu_s = time.process_time() - began_s
+    return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors, traps)
+
+
+def _without_output(topic: Topic, folder: Path) -> Topic:
+    output = replace(topic.output, folder=folder, warc="off", parquet=False)
+    return replace(adapt_to_recorded_web(topic), output=output)
+
+
+def pages_frame(tables: Tables) -> pd.DataFrame:
+    """Return the archived pages, in the order they were settled, without their features."""
+    columns = [name for name in PAGES_SCHEMA.names if name != "features"]
+    values = zip(*page_values(tables), strict=True)
+    by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled
+    return pd.DataFrame(by_name, columns=columns)
+
+
+class _Driver:
+    """Sends requests, advances the clock and settles answers, as Scrapy's engine does in a live
+    crawl.
+    """
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        network: Network,
+        latency: Latency,
+        concurrency: int,
+        watch: Callable[[SettledFetch], object] | None,
+    ) -> None:
+        self.now = 0.0
+        self.asked: list[str] = []
+        self._crawl = crawl
+        self._network = network
+        self._latency = latency
+        self._concurrency = concurrency
+        self._watch = watch
+        self._under_way: list[tuple[float, int, Outcome]] = []
+
+    def run(self, pages: int | None) -> str:
+        """Drive the crawl to its end; return why it ended."""
+        idle = 0
+        while pages is None or self._crawl.counters.classified < pages:
+            step = self._ask()
+            if isinstance(step, Done):
+                return step.reason
+            before = self.now
+            self._let_time_pass(step.until)
+            # next() excludes links in batches and then asks to be called again at once.
+            idle = idle + 1 if self.now == before and not self._under_way else 0
+            if idle > _MAX_IDLE_STEPS:
+                raise AssertionError("the crawl waits for a time that has passed")
+        return "page budget spent"
+
+    def _ask(self) -> Wait | Done:
+        """Send all requests that are ready."""
+        while len(self._under_way) < self._concurrency:
+            step = self._crawl.next(self.now)
+            if isinstance(step, Wait | Done):
+                return step
+            assert isinstance(step, Fetch), "no driver's own requests are queued here"
+            self._send(step)
+        return Wait(None)
+
+    def _send(self, fetch: Fetch) -> None:
+        if fetch.is_page:
+            self.asked.append(fetch.url)
+        elapsed_s = self._latency(fetch.url)
+        outcome = self._network.answer(fetch.url, self.now, elapsed_s)
+        # Leases count up: of simultaneous answers the first requested is settled first.
+        heapq.heappush(self._under_way, (self.now + elapsed_s, fetch.lease, outcome))
+
+    def _let_time_pass(self, until: float | None) -> None:
+        """Advance to the next event; settle at most one answer."""
+        if not self._under_way:
+            if until is None:
+                raise AssertionError("the crawl waits for a fetch, but none is in flight")
+            self.now = max(self.now, until)
+            return
+        if until is not None and until < self._under_way[0][0]:
+            self.now = max(self.now, until)
+            return
+        self.now, lease, outcome = heapq.heappop(self._under_way)
+        settled = self._crawl.settle(lease, outcome, self.now)
+        if self._watch is not None and settled is not None:
+            self._watch(settled)

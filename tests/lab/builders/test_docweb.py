@@ -1,0 +1,161 @@
+"""Building the documentation web, with stand-ins for Debian's tools."""
+
+from pathlib import Path
+
+import pytest
+
+from focused.errors import RecordedWebError
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused_lab.builders.debian_packages import fetch_packages, parse_packages, unpack
+from focused_lab.builders.docweb import build_docweb
+from tests.support.fake_debian import FakeDebian
+
+OS = "/usr/share/doc/python3.11/html/library/os.html"
+HOME = "/usr/share/doc/python3.11/html/index.html"
+FLASK = "/usr/share/doc/python-flask-doc/html/index.html"
+
+
+@pytest.fixture
+def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDebian:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    return FakeDebian(tmp_path / "debian", monkeypatch)
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    return []
+
+
+def test_a_tier_is_built_from_the_packages_there_are(
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home", OS: b"os"})
+    debian.add("python-flask-doc", {FLASK: b'<a href="http://docs.python.org/library/os">os</a>'})
+    built = build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    assert (built.fresh, built.pages, built.redirects, built.hosts) == (True, 3, 1, 2)
+    with RecordedWeb.open(tmp_path / "web") as web:
+        assert web.details["tier"] == "small"
+        assert web.status("http://docs.python.org/library/os") == 301
+    assert any("python3.11-doc: 2 pages" in line for line in lines)
+    assert any("left out" in line and "slurm-wlm-doc" in line for line in lines)
+
+
+def test_the_same_packages_make_the_same_file(
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    debian.add("python-flask-doc", {FLASK.replace("index", "guide"): b"no index page"})
+    for name in ("one", "two"):
+        build_docweb(tmp_path / name, "small", tmp_path / f"{name}-cache", lines.append)
+    one, two = (tmp_path / name / "pages.warc.gz" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_second_build_touches_nothing(
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    first = build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    before = (tmp_path / "web/pages.warc.gz").stat()
+    calls = debian.calls("apt-cache")
+    second = build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    assert not second.fresh
+    assert (second.pages, second.hosts) == (first.pages, first.hosts)
+    assert (tmp_path / "web/pages.warc.gz").stat() == before
+    assert debian.calls("apt-cache") == calls
+
+
+def test_another_tier_is_built_anew(debian: FakeDebian, tmp_path: Path, lines: list[str]) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    assert build_docweb(tmp_path / "web", "full", tmp_path / "cache", lines.append).fresh
+
+
+def test_packages_are_downloaded_once(debian: FakeDebian, tmp_path: Path, lines: list[str]) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    build_docweb(tmp_path / "one", "small", tmp_path / "cache", lines.append)
+    build_docweb(tmp_path / "two", "small", tmp_path / "cache", lines.append)
+    assert len(debian.calls("apt-get")) == 1
+
+
+def test_a_download_that_was_cut_is_made_again(
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    deb = fetch_packages(["python3.11-doc"], tmp_path, lines.append)["python3.11-doc"]
+    whole = deb.read_bytes()
+    deb.write_bytes(whole[:-1])
+    fetch_packages(["python3.11-doc"], tmp_path, lines.append)
+    assert deb.read_bytes() == whole
+
+
+def test_nothing_unpacked_is_left_in_the_cache(
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    assert not list(tmp_path.glob("cache/unpacked/*"))
+
+
+def test_an_unknown_tier_is_an_error_that_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(RecordedWebError, match=r"'huge'.*small, medium, full"):
+        build_docweb(tmp_path / "web", "huge", tmp_path / "cache", print)
+
+
+def test_without_apt_the_error_says_what_to_do_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RecordedWebError, match=r"apt-get.*focused web import"):
+        build_docweb(tmp_path / "web", "small", tmp_path / "cache", print)
+    assert not (tmp_path / "web").exists()
+
+
+def test_without_package_lists_the_error_says_to_update(debian: FakeDebian, tmp_path: Path) -> None:
+    with pytest.raises(RecordedWebError, match="apt-get update"):
+        build_docweb(tmp_path / "web", "small", tmp_path / "cache", print)
+    assert debian.calls("apt-get") == []
+
+
+def test_root_updates_the_package_lists_by_itself(
+    debian: FakeDebian, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    debian.add("python3.11-doc", {HOME: b"home"}, lists="Packages.new")
+    assert fetch_packages(["python3.11-doc"], tmp_path, lines.append)
+    assert debian.calls("apt-get")[0] == "-q update"
+
+
+def test_a_failed_download_is_an_error_with_apts_last_words(
+    debian: FakeDebian, tmp_path: Path
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    (debian.archive / "python3.11-doc.deb").unlink()
+    with pytest.raises(RecordedWebError, match=r"apt-get download failed .*FileNotFoundError"):
+        fetch_packages(["python3.11-doc"], tmp_path, print)
+
+
+def test_a_download_that_is_not_what_was_announced_is_an_error(
+    debian: FakeDebian, tmp_path: Path
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    (debian.archive / "python3.11-doc.deb").write_bytes(b"something else")
+    with pytest.raises(RecordedWebError, match=r"no intact python3\.11-doc_"):
+        fetch_packages(["python3.11-doc"], tmp_path, print)
+
+
+def test_a_damaged_package_is_an_error_that_names_it(debian: FakeDebian, tmp_path: Path) -> None:
+    deb = debian.archive / "broken.deb"
+    deb.write_bytes(b"no archive")
+    with pytest.raises(RecordedWebError, match=r"broken\.deb cannot be unpacked"):
+        unpack(deb, tmp_path / "unpacked")
+
+
+def test_of_several_versions_the_first_counts() -> None:
+    stanza = "Package: a\nVersion: {}\nSize: 5\nSHA256: 00\n\n"
+    packages = parse_packages(stanza.format("2") + stanza.format("1"))
+    assert packages["a"].version == "2"
+
+
+def test_a_stanza_without_a_file_is_not_a_package() -> None:
+    assert parse_packages("Package: virtual\nVersion: 1\n") == {}

@@ -1,0 +1,162 @@
+"""The link graph of a recorded web, as a crawl may follow it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.simulation.link_graph import GRAPH_FILE, LinkGraph, open_link_graph
+from focused_lab.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
+from tests.support.recorded_web import html
+
+A = "http://a.test"
+B = "http://b.test"
+HTML = {"content-type": "text/html; charset=utf-8"}
+LINKS = """<title>Start</title><a href="/near">near</a><a href="/near#again">near</a>
+<a href="/old">moved</a><a href="https://b.test/far">far</a><a href="/secret/x">secret</a>
+<a href="/shy" rel="nofollow">shy</a><a href="/missing">missing</a><a href="/circle">circle</a>
+<a href="http://gone.test/">gone</a><a href="/">self</a>"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    writer = RecordedWebWriter(tmp_path / "web", "tiny", "test")
+    pages = {
+        f"{A}/": LINKS.encode(),
+        f"{A}/near": b'<title>Near</title><meta name="robots" content="nofollow"><a href="/shy">x',
+        f"{A}/shy": html("Shy", f"{B}/far", "/near"),
+        f"{A}/new": b'<meta http-equiv="refresh" content="0; url=/shy">',
+        f"{A}/secret/x": html("Secret", "/shy"),
+        f"{A}/void": b"<html></html>",
+        f"{B}/far": html("Far", f"{A}/old", f"{A}/void"),
+    }
+    for url, body in pages.items():
+        writer.add(url, 200, HTML, body)
+    writer.add(f"{A}/robots.txt", 200, HTML, b"User-agent: *\nDisallow: /secret/\n")
+    writer.add(f"{A}/old", 301, {"location": "/older"}, b"")
+    writer.add(f"{A}/older", 301, {"location": "/new"}, b"")
+    writer.add(f"{A}/circle", 301, {"location": "/circle-2"}, b"")
+    writer.add(f"{A}/circle-2", 301, {"location": "/circle"}, b"")
+    writer.finish()
+    return tmp_path / "web"
+
+
+@pytest.fixture
+def graph(folder: Path) -> LinkGraph:
+    return opened(folder)
+
+
+def opened(folder: Path, progress: list[tuple[int, int]] | None = None) -> LinkGraph:
+    with ParsedWeb(RecordedWeb.open(folder)) as web:
+        tell = None if progress is None else lambda done, total: progress.append((done, total))
+        return open_link_graph(web, tell)
+
+
+def targets(graph: LinkGraph, url: str) -> set[str]:
+    row = graph.links[[graph.index[url]]]
+    return {graph.urls[place] for place in row.indices}
+
+
+def marked(graph: LinkGraph, *urls: str) -> np.ndarray:
+    return np.isin(np.array(graph.urls), urls)
+
+
+def away(graph: LinkGraph, distances: np.ndarray) -> dict[str, int]:
+    return {url.split("/", 3)[3]: int(n) for url, n in zip(graph.urls, distances, strict=True)}
+
+
+def test_duplicates_refer_to_the_first_page(tmp_path: Path) -> None:
+    writer = RecordedWebWriter(tmp_path / "web", "alike", "test")
+    for name, text in {"a": "one", "b": "two", "c": "one", "d": "three"}.items():
+        writer.add(f"{A}/{name}", 200, HTML, html("Page", text=text))
+    writer.finish()
+    for graph in (opened(tmp_path / "web"), opened(tmp_path / "web")):  # built, then read
+        assert [graph.urls[place] for place in graph.first_duplicate] == [
+            f"{A}/{name}" for name in "abad"
+        ]
+
+
+def test_pages_are_what_answers_with_200_robots_left_out(graph: LinkGraph) -> None:
+    paths = {"/", "/near", "/shy", "/new", "/secret/x", "/void"}
+    assert set(graph.urls) == {f"{A}{path}" for path in paths} | {f"{B}/far"}
+
+
+def test_a_page_links_to_where_its_links_end_once_and_never_to_itself(graph: LinkGraph) -> None:
+    found = {f"{A}/near", f"{A}/new", f"{B}/far", f"{A}/secret/x"}
+    assert targets(graph, f"{A}/") == found
+    assert (graph.links.data == 1).all()
+
+
+def test_nofollow_pages_lead_nowhere(graph: LinkGraph) -> None:
+    assert targets(graph, f"{A}/near") == set()
+
+
+def test_a_refresh_leads_on_like_a_link(graph: LinkGraph) -> None:
+    assert targets(graph, f"{A}/new") == {f"{A}/shy"}
+
+
+def test_in_degrees_count_linking_pages(graph: LinkGraph) -> None:
+    counts = {url: int(n) for url, n in zip(graph.urls, graph.in_degrees, strict=True)}
+    assert counts[f"{A}/new"] == 2
+    assert counts[f"{A}/shy"] == 2
+    assert counts[f"{A}/"] == 0
+
+
+def test_what_robots_txt_forbids_or_cannot_be_parsed_is_not_fetchable(graph: LinkGraph) -> None:
+    kept = {url for url, can in zip(graph.urls, graph.fetchable, strict=True) if not can}
+    assert kept == {f"{A}/secret/x", f"{A}/void"}
+
+
+def test_distances_are_clicks_along_the_links(graph: LinkGraph) -> None:
+    clicks = away(graph, graph.distances(marked(graph, f"{A}/shy")))
+    assert clicks == {
+        "": 2, "near": -1, "shy": 0, "new": 1, "secret/x": -1, "void": -1, "far": 2,
+    }  # fmt: skip
+
+
+def test_a_page_that_may_not_be_passed_closes_the_ways_through_it(graph: LinkGraph) -> None:
+    open_pages = graph.fetchable & ~marked(graph, f"{A}/new")
+    clicks = away(graph, graph.distances(marked(graph, f"{A}/shy"), open_pages))
+    assert {path for path, n in clicks.items() if n >= 0} == {"shy"}
+
+
+def test_depths_are_clicks_from_the_nearest_seed(graph: LinkGraph) -> None:
+    clicks = away(graph, graph.depths(marked(graph, f"{A}/")))
+    assert clicks == {
+        "": 0, "near": 1, "shy": 2, "new": 1, "secret/x": -1, "void": -1, "far": 1,
+    }  # fmt: skip
+
+
+def test_without_targets_every_page_is_unreachable(graph: LinkGraph) -> None:
+    assert (graph.distances(marked(graph)) == -1).all()
+
+
+def same(one: LinkGraph, other: LinkGraph) -> bool:
+    matrices = (one.links != other.links).nnz == 0
+    return matrices and one.urls == other.urls and bool((one.fetchable == other.fetchable).all())
+
+
+def test_the_second_opening_reads_what_the_first_made(folder: Path) -> None:
+    progress: list[tuple[int, int]] = []
+    made, read = opened(folder, progress), opened(folder, progress)
+    assert progress == [(7, 7)]
+    assert same(made, read)
+
+
+def test_a_damaged_file_is_made_anew(folder: Path) -> None:
+    made = opened(folder)
+    path = folder / CACHE_FOLDER / GRAPH_FILE
+    path.write_bytes(path.read_bytes()[:200])
+    assert same(opened(folder), made)
+
+
+def test_a_web_recorded_anew_has_a_graph_of_its_own(folder: Path) -> None:
+    opened(folder)
+    warc = next(folder.glob("*.warc.gz"))
+    warc.write_bytes(warc.read_bytes() * 2)
+    progress: list[tuple[int, int]] = []
+    opened(folder, progress)
+    assert progress
