@@ -63,6 +63,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests that take minutes take many on a busy machine before they count as hanging."""
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(1_200))
+
+
 @pytest.fixture(scope="session")
 def living_crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a continuous crawl over pages that change; don't write to it."""
