@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from focused.recorded_web.change_history import CollectionEvent as HistoryKind
-from focused.recorded_web.change_history import read_change_history
+from focused.recorded_web.change_history import ChangeKind, read_change_history
 from focused.reports.collection_changes import (
     CollectionEvent,
     PageChange,
@@ -181,7 +180,7 @@ def test_a_change_lies_in_the_middle_between_two_visits(living_crawl: Path, tmp_
     pages = {page.page: page.changes for page in read_change_history(tmp_path / "all.tsv").pages}
     (seen,) = [each for each in read_changes(living_crawl, HARVESTED) if each.url == SHIPS]
     assert seen.previous_at is not None
-    (found,) = [each for each in pages[SHIPS] if each.kind is HistoryKind.CHANGED]
+    (found,) = [each for each in pages[SHIPS] if each.kind is ChangeKind.CHANGED]
     assert found.at == pytest.approx((seen.previous_at + seen.at) / 2)
 
 
