@@ -485,7 +485,7 @@ def _read_warc(text: str) -> None:
     exchange = page.HttpExchange(b"GET / HTTP/1.1\r\n" + raw, head)
     builder = warc_writer.WarcRecordBuilder()
     builder.capture_exchange(URL, exchange, raw, NOW, "")
-    builder.metadata(builder.capture(Fetched(URL, 200, {"a": text}, raw)), {"a": text})
+    builder.capture(Fetched(URL, 200, {"a": text}, raw))
     exchange.response_values("a")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.warc"
@@ -902,7 +902,6 @@ READERS: tuple[Reader, ...] = (
             warc_writer.response_record,
             warc_writer.WarcRecordBuilder.capture_exchange,
             warc_writer.WarcRecordBuilder.capture,
-            warc_writer.WarcRecordBuilder.metadata,
             warc_writer.format_http_head,
             page.HttpExchange.response_values,
         ),

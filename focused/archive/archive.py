@@ -159,7 +159,7 @@ class Archive:
         """Write the WARC records of an outcome without a row."""
         capture = self.capture(outcome, now)
         if self._warc is not None and capture is not None:
-            self._warc.append(capture, {})
+            self._warc.append(capture)
 
     def record_unchanged(
         self, outcome: Outcome, capture: WarcCapture | None, row: PageRow, now: float
@@ -174,7 +174,7 @@ class Archive:
         version = None
         if isinstance(outcome, NotModified) and row.warc_file and row.warc_offset is not None:
             version = WarcPosition(row.warc_file, row.warc_offset)
-        return self._warc.append(capture, {}, version)
+        return self._warc.append(capture, version)
 
     def replace(
         self, row: PageRow, links: Sequence[LinkRow], capture: WarcCapture | None
@@ -196,7 +196,7 @@ class Archive:
         self, row: PageRow, links: Sequence[LinkRow], capture: WarcCapture | None
     ) -> PageRow:
         if self._warc is not None and capture is not None:
-            position = self._warc.append(capture, _warc_metadata(row))
+            position = self._warc.append(capture)
             row = msgspec.structs.replace(row, warc_file=position.file, warc_offset=position.offset)
         key = row.seq.to_bytes(8, "big")
         self._tables.put("pages", key, pack(row))
@@ -208,25 +208,6 @@ class Archive:
         """Sync and close the WARC."""
         if self._warc is not None:
             self._warc.close()
-
-
-def _warc_metadata(row: PageRow) -> Mapping[str, str]:
-    """Fields of the WARC ``metadata`` record: how the page was found and classified."""
-    about = {
-        "via": row.parent or "",
-        "fetchTimeMs": str(round(row.elapsed_s * 1000)) if row.elapsed_s else "",
-        "outcome": row.failure or row.outcome,
-        "depth": str(row.depth),
-        "score": f"{row.score:.6g}",
-    }
-    if row.relevance is not None:
-        about["relevance"] = f"{row.relevance:.6g}"
-        about["on-topic"] = "yes" if row.on_topic else "no"
-        about["model"] = row.model
-        about["language"] = row.language
-    if row.duplicate_of is not None:
-        about["duplicate-of"] = row.duplicate_of
-    return about
 
 
 def added_columns(tables: Tables) -> Mapping[str, str]:

@@ -109,13 +109,8 @@ class WarcFiles:
         self.writer = self._new_writer()
         """Builds the records for the current file."""
 
-    def append(
-        self,
-        capture: WarcCapture,
-        about: Mapping[str, str],
-        version: WarcPosition | None = None,
-    ) -> WarcPosition:
-        """Write a response's records with ``about`` as metadata; return the response's position.
+    def append(self, capture: WarcCapture, version: WarcPosition | None = None) -> WarcPosition:
+        """Write a response's records; return the response's position.
 
         ``version`` is the record of the page that a response with status 304 confirms.
         """
@@ -138,8 +133,6 @@ class WarcFiles:
         members.append(capture.conversion)
         if self.is_full:
             members.append(capture.request)
-            if about:
-                members.append(self.writer.metadata(capture, about))
         self._write(b"".join(members))
         if self._bytes >= self._max_bytes:
             self._next_file()

@@ -483,7 +483,7 @@ OUTPUT_KEYS = (
         "warc",
         TEXT,
         '"full"',
-        'What the WARC holds. `"full"`: all responses, requests and metadata; `"responses"`: the '
+        'What the WARC holds. `"full"`: all responses and requests; `"responses"`: the '
         'responses of fetched pages; `"off"`: no WARC. `true` means `"full"`, `false` means '
         '`"off"`. See docs/reference/crawl-folder.md#the-warc.',
     ),

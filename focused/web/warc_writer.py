@@ -163,20 +163,6 @@ class WarcRecordBuilder:
             capture.digest if profile == IDENTICAL_PAYLOAD else None,
         )
 
-    def metadata(self, capture: WarcCapture, about: Mapping[str, str]) -> bytes:
-        """Return a ``metadata`` record about the captured response."""
-        fields = {
-            "WARC-Target-URI": capture.url,
-            "WARC-Warcinfo-ID": _bracketed(self.warcinfo_id),
-            "WARC-Concurrent-To": _bracketed(capture.record_id),
-            "WARC-Refers-To": _bracketed(capture.record_id),
-            "Content-Type": _FIELDS,
-        }
-        record_id = _urn(f"{capture.record_id} metadata")
-        return _record(
-            WarcRecordType.metadata, record_id, capture.date, fields, _warc_fields(about)
-        )
-
     def _conversion(self, capture: WarcCapture, html: bytes) -> bytes:
         """Return the record of a page as a browser rendered it (WARC 1.1, 6.9)."""
         fields = {

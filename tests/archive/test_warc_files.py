@@ -143,7 +143,7 @@ def out(done: Simulation) -> Path:
     return done.topic.output.folder
 
 
-def test_every_response_is_there_with_its_request_and_pages_with_metadata(full) -> None:
+def test_every_response_is_there_with_its_request(full) -> None:
     found = records(out(full))
     assert [each.kind for each in found[:2]] == ["warcinfo", "response"]
     assert Counter(each.kind for each in found) == {
@@ -151,7 +151,6 @@ def test_every_response_is_there_with_its_request_and_pages_with_metadata(full) 
         "response": 6,
         "revisit": 1,
         "request": 7,
-        "metadata": 6,
     }
     answered = {each.url for each in found if each.kind in ("response", "revisit")}
     assert answered == {*PAGES, A + "robots.txt", A + "moved", A + "gone"}
@@ -209,20 +208,6 @@ def test_a_request_stands_beside_its_response(full) -> None:
     assert request.block == format_http_head("GET /gone HTTP/1.1", AGENT)
     assert response.block.startswith(b"HTTP/1.1 404 Fine\r\n")
     assert response.block.endswith(b"\r\n\r\n<p>no such page")
-
-
-def test_metadata_tells_how_a_page_was_found_and_classified(full) -> None:
-    (about,) = [each for each in of_kind(out(full), "metadata") if each.url == A + "whales"]
-    (page,) = [each for each in of_kind(out(full), "response") if each.url == A + "whales"]
-    row = full.rows[A + "whales"]
-    header_fields = dict(line.split(": ", 1) for line in about.block.decode().splitlines())
-    assert header_fields["via"] == A
-    assert float(header_fields["relevance"]) == pytest.approx(row["relevance"], rel=1e-5)
-    assert float(header_fields["score"]) == pytest.approx(row["score"], rel=1e-5)
-    assert (header_fields["outcome"], header_fields["depth"]) == ("fetched", "1")
-    assert about.fields["WARC-Concurrent-To"] == page.fields["WARC-Record-ID"]
-    assert about.fields["WARC-Refers-To"] == page.fields["WARC-Record-ID"]
-    assert about.fields["Content-Type"] == "application/warc-fields"
 
 
 def test_the_address_that_answered_is_there_where_it_is_known(full) -> None:

@@ -58,7 +58,7 @@ def test_a_sound_crawl_is_reported_to_be_sound_by_folder_and_by_topic(
         assert checked.exit_code == 0, checked.output
         found = re.search(r"([\d,]+) records of the WARC and 5 files beside it", checked.output)
         assert found is not None, checked.output
-        assert int(found[1].replace(",", "")) > PAGES  # requests and metadata are records, too
+        assert int(found[1].replace(",", "")) > PAGES  # requests are records, too
         assert "no damage was found" in checked.output
 
 
