@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import heapq
 import shutil
 import sys
 import time
@@ -28,15 +27,14 @@ from focused.cluster import replication
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.replication import Replica, decode_segment, restore
 from focused.cluster.storage import SharedStorage
-from focused.crawl import Crawl, Done, Fetch, Wait, build_crawl
+from focused.crawl import Crawl, build_crawl
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, adapt_to_recorded_web
 from focused.topic.topic_file import load_topic
-from focused.web.page import Outcome
-from focused_lab.simulation.simulator import RecordedNetwork, hashed_latency
+from focused_lab.simulation.simulator import CrawlDriver, RecordedNetwork, hashed_latency
 
 _LATENCY_S = 0.2
 _PARTITION = 0
@@ -78,60 +76,36 @@ class CountingStorage(SharedStorage):
 
 
 class FlushedCrawl:
-    """The driver: sends requests, advances the clock, settles, and flushes."""
+    """A crawl that is flushed as a worker does once a second."""
 
     def __init__(self, crawl: Crawl, network: RecordedNetwork, replica: Replica) -> None:
-        self.now = 0.0
         self.crawl_s = self.flush_s = 0.0
         self.flushes = 0
         self._crawl = crawl
         self._network = network
         self._replica = replica
-        self._latency_s = hashed_latency(_LATENCY_S, 0)
-        self._under_way: list[tuple[float, int, Outcome]] = []
 
     def run(self, pages: int, pages_per_flush: int, concurrency: int) -> None:
         """Crawl until the number of pages is reached, or no link is left."""
-        flush_at = pages_per_flush
-        while self._crawl.counters.fetched < pages:
+        driver = CrawlDriver(self._crawl, self._network, hashed_latency(_LATENCY_S, 0), concurrency)
+        flush_at, done = pages_per_flush, None
+        while self._crawl.counters.fetched < pages and done is None:
             began_s = time.process_time()
-            step = self._ask(concurrency)
-            if isinstance(step, Done):
-                break
-            self._let_time_pass(step.until)
+            done = driver.step()
             self.crawl_s += time.process_time() - began_s
             if self._crawl.counters.fetched >= flush_at:
-                self.flush()
+                self._flush(driver.now)
                 flush_at = self._crawl.counters.fetched + pages_per_flush
+        self._flush(driver.now)
 
-    def flush(self) -> None:
-        """Flush as a worker does once a second; only the replica's part is counted."""
-        self._crawl.commit(self.now)
+    def _flush(self, now: float) -> None:
+        """Commit, sync and flush; only the replica's part is counted."""
+        self._crawl.commit(now)
         self._crawl.sync()
         began_s = time.process_time()
         self._replica.flush()
         self.flush_s += time.process_time() - began_s
         self.flushes += 1
-
-    def _ask(self, concurrency: int) -> Wait | Done:
-        while len(self._under_way) < concurrency:
-            step = self._crawl.next(self.now)
-            if isinstance(step, Wait | Done):
-                return step
-            assert isinstance(step, Fetch), "no driver's own requests are queued here"
-            elapsed_s = self._latency_s(step.url)
-            outcome = self._network.answer(step.url, self.now, elapsed_s)
-            heapq.heappush(self._under_way, (self.now + elapsed_s, step.lease, outcome))
-        return Wait(None)
-
-    def _let_time_pass(self, until: float | None) -> None:
-        first = self._under_way[0][0] if self._under_way else None
-        if first is None or (until is not None and until < first):
-            assert until is not None, "the crawl waits for a fetch, but none is under way"
-            self.now = max(self.now, until)
-            return
-        self.now, lease, outcome = heapq.heappop(self._under_way)
-        self._crawl.settle(lease, outcome, self.now)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -159,7 +133,6 @@ def main(arguments: Sequence[str]) -> None:
         crawl.seed(topic.seeds.urls, 0.0)
         driver = FlushedCrawl(crawl, RecordedNetwork(web), replica)
         driver.run(options.pages, options.pages_per_flush, topic.politeness.concurrency)
-        driver.flush()
     pages, links = crawl.counters.fetched, len(crawl.frontier)
     state_bytes = sum(path.stat().st_size for path in (local / "state").iterdir())
     crawl.abandon()

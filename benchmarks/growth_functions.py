@@ -296,6 +296,7 @@ def _read_url(text: str) -> None:
 
 def _read_normalised_url(url: str) -> None:
     urls.host_of(url)
+    host_names.site_key(url)
     urls.path_depth(url)
     urls.directory_of(url)
     urls.robots_url(url)
@@ -662,6 +663,7 @@ READERS: tuple[Reader, ...] = (
             host_names.is_loopback_name,
             host_names.is_local_name,
             host_names.registered_domain,
+            host_names.site_key,
             host_names.canonical_address,
             host_names.parse_ip_address,
             tokens.url_words,

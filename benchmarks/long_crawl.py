@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import heapq
 import shutil
 import sys
 import time
@@ -29,7 +28,7 @@ from long_web import LongWeb
 
 from focused.atomic_file import write_json_atomically
 from focused.classifier.topic_classifier import LinearTopicClassifier
-from focused.crawl import Crawl, Done, Fetch, Wait, build_crawl
+from focused.crawl import Crawl, SettledFetch, Step, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
@@ -38,7 +37,7 @@ from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Outcome
 from focused_lab.run_measures import reset_peak
-from focused_lab.simulation.simulator import hashed_latency
+from focused_lab.simulation.simulator import CrawlDriver, hashed_latency
 
 _TOLD = ("pages", "warm_up", "policy", "hosts", "web_pages", "concurrency", "warc")
 _LATENCY_S = 0.2
@@ -46,57 +45,46 @@ _PAGES_PER_SYNC = 500
 _SEEDS = 20
 
 
-class LongCrawl:
-    """The driver: sends requests, advances the clock, settles; each step timed by stage."""
+class MeteredCrawl:
+    """A crawl whose steps are timed by stage."""
 
-    def __init__(self, crawl: Crawl, web: LongWeb, concurrency: int, meter: Meter) -> None:
-        self.now = 0.0
+    def __init__(self, crawl: Crawl, meter: Meter) -> None:
+        self.settled = 0
         self._crawl = crawl
-        self._web = web
-        self._concurrency = concurrency
         self._meter = meter
-        self._latency_s = hashed_latency(_LATENCY_S, 0)
-        self._under_way: list[tuple[float, int, Outcome]] = []
-        self._since_sync = 0
 
-    def run(self, pages: int, watch: Callable[[Window], object]) -> str:
-        """Crawl until the number of pages is reached; return why it ended."""
-        while self._crawl.counters.fetched < pages:
-            step = self._ask()
-            if isinstance(step, Done):
-                return step.reason
-            self._let_time_pass(step.until)
-            if self._since_sync >= _PAGES_PER_SYNC:
-                self._meter.synced(self._crawl.sync)
-                self._since_sync = 0
-            window = self._meter.look()
-            if window is not None:
-                watch(window)
-        return "as many pages as were asked for"
+    def next(self, now: float) -> Step:
+        """Return what to do next."""
+        return self._meter.spent(partial(self._crawl.next, now))
 
-    def _ask(self) -> Wait | Done:
-        while len(self._under_way) < self._concurrency:
-            step = self._meter.spent(partial(self._crawl.next, self.now))
-            if isinstance(step, Wait | Done):
-                return step
-            assert isinstance(step, Fetch), "no driver's own requests are queued here"
-            elapsed_s = self._latency_s(step.url)
-            outcome = self._web.answer(step.url, self.now, elapsed_s)
-            if isinstance(outcome, Fetched):
-                outcome = replace(outcome, received_at=self.now + elapsed_s)
-            heapq.heappush(self._under_way, (self.now + elapsed_s, step.lease, outcome))
-        return Wait(None)
+    def settle(self, lease_id: int, outcome: Outcome, now: float) -> SettledFetch | None:
+        """Settle a fetch."""
+        self.settled += 1
+        if isinstance(outcome, Fetched):
+            outcome = replace(outcome, received_at=now)
+        return self._meter.spent(partial(self._crawl.settle, lease_id, outcome, now))
 
-    def _let_time_pass(self, until: float | None) -> None:
-        first = self._under_way[0][0] if self._under_way else None
-        if first is None or (until is not None and until < first):
-            assert until is not None, "the crawl waits for a fetch, but none is under way"
-            self.now = max(self.now, until)
-            return
-        self.now, lease, outcome = heapq.heappop(self._under_way)
-        settle = partial(self._crawl.settle, lease, outcome, self.now)
-        self._meter.spent(settle)
-        self._since_sync += 1
+
+def drive(
+    crawl: Crawl,
+    web: LongWeb,
+    concurrency: int,
+    meter: Meter,
+    pages: int,
+    watch: Callable[[Window], object],
+) -> tuple[str, float]:
+    """Crawl until the number of pages is reached; return why it ended, and the time."""
+    metered = MeteredCrawl(crawl, meter)
+    driver = CrawlDriver(metered, web, hashed_latency(_LATENCY_S, 0), concurrency)
+    while crawl.counters.fetched < pages:
+        if (done := driver.step()) is not None:
+            return done.reason, driver.now
+        if metered.settled >= _PAGES_PER_SYNC:
+            meter.synced(crawl.sync)
+            metered.settled = 0
+        if (window := meter.look()) is not None:
+            watch(window)
+    return "as many pages as were asked for", driver.now
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -158,10 +146,9 @@ def _crawl(
     assert isinstance(page, Fetched)
     print(HEAD)
     with Meter(crawl, stages, options.folder, options.window, page) as meter:
-        driver = LongCrawl(crawl, web, options.concurrency, meter)
         crawl.seed(seeds, 0.0)
-        ended = driver.run(options.pages, watch)
-    crawl.close(driver.now)
+        ended, now = drive(crawl, web, options.concurrency, meter, options.pages, watch)
+    crawl.close(now)
     return ended
 
 

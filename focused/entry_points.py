@@ -8,10 +8,12 @@ of their own. What a name of a group stands for is imported when it is asked for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from focused.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint  # slow to import
 
 LAB = "focused_lab"
 """The package of the extra ``experiments``."""
@@ -21,6 +23,8 @@ INSTALL_LAB = "pip install 'focused-crawler[experiments]'"
 
 def installed_parts(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by name, in the order of their names."""
+    from importlib.metadata import entry_points
+
     points = sorted(entry_points(group=group), key=lambda each: each.name)
     return {point.name: point for point in points}
 
@@ -53,6 +57,8 @@ _KINDS = {
 
 def more_from_lab() -> str:
     """Return where to get more names of a group; empty if the lab is installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         distribution("focused-lab")
     except PackageNotFoundError:

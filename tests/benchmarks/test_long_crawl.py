@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from long_crawl import LongCrawl
+from long_crawl import drive
 from long_meter import STAGES, Meter, Window, mean_us
 from long_report import flatness
 from long_web import LongWeb
@@ -80,7 +80,7 @@ def test_a_crawl_is_measured_window_by_window(web, model, tmp_path):
     assert isinstance(yardstick, Fetched)
     shown = []
     with Meter(crawl, stages, subject.output.folder, 20, yardstick) as meter:
-        ended = LongCrawl(crawl, web, 4, meter).run(60, shown.append)
+        ended, _ = drive(crawl, web, 4, meter, 60, shown.append)
     crawl.close(1_000.0)
     assert ended == "as many pages as were asked for"
     assert shown == meter.windows and [each.fetched for each in shown] == [20, 20, 20]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -215,7 +216,8 @@ print(*[name for name in names if any(part in name for part in parts)])
 def test_what_is_off_is_not_imported(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", OFF, str(tmp_path)],
-        cwd=ROOT,
+        # Others of this process may have set PYTHONSAFEPATH, which leaves out the working folder.
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,

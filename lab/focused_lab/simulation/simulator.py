@@ -20,7 +20,7 @@ import pandas as pd
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.parquet import PAGES_SCHEMA
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait, build_crawl
+from focused.crawl import Done, Fetch, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.crawl.traps.trap_filter import TrapCount
 from focused.errors import RecordedWebError
@@ -185,8 +185,12 @@ def simulate(
                 keep_links=False,
             )
             crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
-            driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
-            ended = driver.run(pages)
+            driver = CrawlDriver(crawl, network, latency, topic.politeness.concurrency, watch)
+            ended = "page budget spent"
+            while pages is None or crawl.counters.classified < pages:
+                if (done := driver.step()) is not None:
+                    ended = done.reason
+                    break
             rows = pages_frame(store.tables)
             mirrors, traps = dict(crawl.mirrors), crawl.traps.stats.lines()
         finally:
@@ -208,18 +212,35 @@ def pages_frame(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame(by_name, columns=columns)
 
 
-class _Driver:
+class SteppedCrawl(Protocol):
+    """The part of a :class:`focused.crawl.Crawl` that a driver calls."""
+
+    def next(self, now: float) -> Step:
+        """Return what to do next."""
+
+    def settle(self, lease_id: int, outcome: Outcome, now: float) -> SettledFetch | None:
+        """Settle a fetch."""
+
+
+class AnsweringNetwork(Protocol):
+    """The part of a :class:`Network` that a driver calls."""
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """Answer a request."""
+
+
+class CrawlDriver:
     """Sends requests, advances the clock and settles answers, as Scrapy's engine does in a live
     crawl.
     """
 
     def __init__(
         self,
-        crawl: Crawl,
-        network: Network,
+        crawl: SteppedCrawl,
+        network: AnsweringNetwork,
         latency: Latency,
         concurrency: int,
-        watch: Callable[[SettledFetch], object] | None,
+        watch: Callable[[SettledFetch], object] | None = None,
     ) -> None:
         self.now = 0.0
         self.asked: list[str] = []
@@ -229,21 +250,20 @@ class _Driver:
         self._concurrency = concurrency
         self._watch = watch
         self._under_way: list[tuple[float, int, Outcome]] = []
+        self._idle = 0
 
-    def run(self, pages: int | None) -> str:
-        """Drive the crawl to its end; return why it ended."""
-        idle = 0
-        while pages is None or self._crawl.counters.classified < pages:
-            step = self._ask()
-            if isinstance(step, Done):
-                return step.reason
-            before = self.now
-            self._let_time_pass(step.until)
-            # next() excludes links in batches and then asks to be called again at once.
-            idle = idle + 1 if self.now == before and not self._under_way else 0
-            if idle > _MAX_IDLE_STEPS:
-                raise AssertionError("the crawl waits for a time that has passed")
-        return "page budget spent"
+    def step(self) -> Done | None:
+        """Send what is ready and advance to the next event; return the end when it is reached."""
+        step = self._ask()
+        if isinstance(step, Done):
+            return step
+        before = self.now
+        self._let_time_pass(step.until)
+        # next() excludes links in batches and then asks to be called again at once.
+        self._idle = self._idle + 1 if self.now == before and not self._under_way else 0
+        if self._idle > _MAX_IDLE_STEPS:
+            raise AssertionError("the crawl waits for a time that has passed")
+        return None
 
     def _ask(self) -> Wait | Done:
         """Send all requests that are ready."""

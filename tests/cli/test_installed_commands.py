@@ -1,0 +1,89 @@
+"""Commands of other packages: entry points of the group ``focused.commands``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.cli import main
+
+COMMANDS = """
+import click
+
+@click.command()
+def greet():
+    "Greet the crawler."
+    click.echo("hello")
+
+@click.command()
+def count():
+    "Count the pages of a web."
+    click.echo("42")
+
+@click.command()
+def crawl():
+    "Replace the crawler's own."
+    click.echo("replaced")
+"""
+ENTRY_POINTS = """
+[focused.commands]
+greet = commands_of_others:greet
+web.count = commands_of_others:count
+crawl = commands_of_others:crawl
+broken = commands_of_others:missing
+number = commands_of_others:COMMAND_COUNT
+"""
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that adds commands, installed as pip does."""
+    (tmp_path / "commands_of_others.py").write_text(f"{COMMANDS}\nCOMMAND_COUNT = 3\n")
+    details = tmp_path / "commands_of_others-1.0.dist-info"
+    details.mkdir()
+    (details / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    (details / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def focused(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+def test_a_package_adds_a_command() -> None:
+    assert focused("greet").output == "hello\n"
+
+
+def test_a_package_adds_a_command_to_a_group() -> None:
+    assert focused("web", "count").output == "42\n"
+    assert "count" in focused("web", "--help").output
+
+
+def test_a_command_of_a_group_is_no_command_of_its_own() -> None:
+    assert focused("count").exit_code == 2
+    assert focused("web.count").exit_code == 2
+
+
+def test_a_command_of_the_crawler_cannot_be_replaced() -> None:
+    assert "replaced" not in focused("crawl", "--help").output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("broken", "the command broken of others cannot be imported"),
+        ("number", "the command number of others: commands_of_others:COMMAND_COUNT is no click"),
+    ],
+)
+def test_what_is_no_command_is_named_with_its_package(name: str, message: str) -> None:
+    result = focused(name)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    result = focused("comparisons")
+    assert result.exit_code == 2
+    assert "No such command" in result.output
