@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
-from focused.cluster.coordinator import Lease, PartitionStatus, WorkerStatus
+from focused.cluster.coordinator import PartitionLease, PartitionStatus, WorkerStatus
 from focused.cluster.exchange import BEGINNING, MAX_BATCH_BYTES
 from focused.cluster.leadership import MAX_REPORTED_PRIORITIES, Leadership
 from focused.cluster.local_redis import LocalRedis
@@ -69,7 +69,7 @@ class NoReplicas:
         """Return that of an empty storage."""
         return 0
 
-    def restore(self, lease: Lease) -> None:
+    def restore(self, lease: PartitionLease) -> None:
         """Do nothing."""
 
 
@@ -91,7 +91,7 @@ class BenchmarkWorker:
         )
         self.own_s = 0.0
         """CPU time of making up pages, links and statuses."""
-        self._leases: dict[int, Lease] = {}
+        self._leases: dict[int, PartitionLease] = {}
         self._leaving: frozenset[int] = frozenset()
         self._positions: dict[int, str] = {}
         self._fetched = 0
@@ -126,7 +126,7 @@ class BenchmarkWorker:
             elif own.entries:
                 self._positions[number] = own.entries[-1].position
 
-    def _plan(self, lease: Lease, links: int) -> PartitionPlan:
+    def _plan(self, lease: PartitionLease, links: int) -> PartitionPlan:
         began = process_time()
         status = self._status(lease)
         to_each: dict[int, list[tuple[int, LinkMessage]]] = {}
@@ -145,7 +145,7 @@ class BenchmarkWorker:
             lease, status, lambda: None, Outgoing(batches), position, leaves=leaves
         )
 
-    def _status(self, lease: Lease) -> PartitionStatus:
+    def _status(self, lease: PartitionLease) -> PartitionStatus:
         best = sorted((self._rng.random() for _ in range(MAX_REPORTED_PRIORITIES)), reverse=True)
         return PartitionStatus(
             lease.partition,

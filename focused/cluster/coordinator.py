@@ -23,7 +23,7 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class PartitionLease:
     """The right to crawl a partition, until it expires; ``token`` grows with each owner."""
 
     partition: int
@@ -92,7 +92,7 @@ class ClusterState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class WorkerCommand:
     """The state of the cluster; ``reason`` is why it ended or who stopped it.
 
     ``generation`` grows with each rebalance, which asks workers to assign partitions again.
@@ -127,20 +127,20 @@ class Coordinator(Protocol):
     def is_draining(self, worker: str) -> bool:
         """Whether :meth:`drain` was called for a member."""
 
-    def claim(self, partition: int, worker: str, *, min_token: int = 0) -> Lease | None:
+    def claim(self, partition: int, worker: str, *, min_token: int = 0) -> PartitionLease | None:
         """Take a lease that nobody holds, with a token above all earlier ones and ``min_token``.
 
         Return None if another worker holds it. A worker that claims its own lease again, because
         the answer was lost, gets a new token, and its earlier lease ends.
         """
 
-    def renew(self, leases: Iterable[Lease]) -> frozenset[int]:
+    def renew(self, leases: Iterable[PartitionLease]) -> frozenset[int]:
         """Renew leases; return the partitions that are still held."""
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: PartitionLease) -> None:
         """End a lease, if it is still held."""
 
-    def owners(self) -> Mapping[int, Lease]:
+    def owners(self) -> Mapping[int, PartitionLease]:
         """Return the leases that are held, by partition."""
 
     def report(self, statuses: Sequence[PartitionStatus]) -> None:
@@ -163,10 +163,10 @@ class Coordinator(Protocol):
     def granted(self) -> Mapping[int, int]:
         """Return the pages granted to each partition so far."""
 
-    def give_back(self, lease: Lease, fetched: int) -> None:
+    def give_back(self, lease: PartitionLease, fetched: int) -> None:
         """Reduce a partition's grant to the pages that it fetched, if the lease is still held."""
 
-    def command(self) -> Command:
+    def command(self) -> WorkerCommand:
         """Return what all workers are to do."""
 
     def set_state(self, state: ClusterState, reason: str = "") -> None:

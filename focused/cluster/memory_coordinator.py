@@ -17,9 +17,9 @@ from focused.cluster.coordinator import (
     ASK_AGAIN_S,
     LEASE_S,
     ClusterState,
-    Command,
-    Lease,
+    PartitionLease,
     PartitionStatus,
+    WorkerCommand,
     WorkerStatus,
 )
 
@@ -35,12 +35,12 @@ class MemoryCoordinator:
         self.lease_s = lease_s
         self._workers: TTLCache[str, WorkerStatus] = TTLCache(math.inf, lease_s, clock)
         self._draining: TTLCache[str, bool] = TTLCache(math.inf, lease_s, clock)
-        self._leases: TTLCache[int, Lease] = TTLCache(math.inf, lease_s, clock)
+        self._leases: TTLCache[int, PartitionLease] = TTLCache(math.inf, lease_s, clock)
         self._leader: TTLCache[str, str] = TTLCache(math.inf, lease_s, clock)
         self._tokens: Counter[int] = Counter()
         self._statuses: dict[int, PartitionStatus] = {}
         self._granted: Counter[int] = Counter()
-        self._command = Command()
+        self._command = WorkerCommand()
 
     def heartbeat(self, status: WorkerStatus) -> None:
         """Join, or renew the membership."""
@@ -68,28 +68,28 @@ class MemoryCoordinator:
         """Whether :meth:`drain` was called for a member."""
         return worker in self._draining
 
-    def claim(self, partition: int, worker: str, *, min_token: int = 0) -> Lease | None:
+    def claim(self, partition: int, worker: str, *, min_token: int = 0) -> PartitionLease | None:
         """Take a lease that no other worker holds; None if one does."""
         held = self._leases.get(partition)
         if held is not None and held.worker != worker:
             return None
         token = self._tokens[partition] = max(self._tokens[partition], min_token) + 1
-        lease = self._leases[partition] = Lease(partition, token, worker)
+        lease = self._leases[partition] = PartitionLease(partition, token, worker)
         return lease
 
-    def renew(self, leases: Iterable[Lease]) -> frozenset[int]:
+    def renew(self, leases: Iterable[PartitionLease]) -> frozenset[int]:
         """Renew leases; return the partitions that are still held."""
         held = [lease for lease in leases if self._leases.get(lease.partition) == lease]
         for lease in held:
             self._leases[lease.partition] = lease
         return frozenset(lease.partition for lease in held)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: PartitionLease) -> None:
         """End a lease, if it is still held."""
         if self._leases.get(lease.partition) == lease:
             del self._leases[lease.partition]
 
-    def owners(self) -> Mapping[int, Lease]:
+    def owners(self) -> Mapping[int, PartitionLease]:
         """Return the leases that are held, by partition."""
         return _items(self._leases)
 
@@ -125,12 +125,12 @@ class MemoryCoordinator:
         """Return the pages granted to each partition so far."""
         return dict(self._granted)
 
-    def give_back(self, lease: Lease, fetched: int) -> None:
+    def give_back(self, lease: PartitionLease, fetched: int) -> None:
         """Reduce a partition's grant to the pages that it fetched, if the lease is still held."""
         if self._leases.get(lease.partition) == lease and lease.partition in self._granted:
             self._granted[lease.partition] = min(self._granted[lease.partition], fetched)
 
-    def command(self) -> Command:
+    def command(self) -> WorkerCommand:
         """Return what all workers are to do."""
         return self._command
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import PartitionMap
-from focused.cluster.coordinator import Lease
+from focused.cluster.coordinator import PartitionLease
 from focused.cluster.partition import Partition, build_partition
 from focused.cluster.replication import Replica, newest_token, restore
 from focused.cluster.shared_contents import ContentStore
@@ -68,11 +68,11 @@ class PartitionStates:
         """Return the highest fencing token in storage; 0 without any."""
         return newest_token(self._storage, partition)
 
-    def restore(self, lease: Lease) -> None:
+    def restore(self, lease: PartitionLease) -> None:
         """Restore a partition's state into its local folder, for the owner of ``lease``."""
         restore(self._storage, lease.partition, self._folder_of(lease.partition), lease.token)
 
-    def open(self, lease: Lease, now: float) -> tuple[Partition, OpenReplica]:
+    def open(self, lease: PartitionLease, now: float) -> tuple[Partition, OpenReplica]:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
         models, number, folder = self._models, lease.partition, self._folder_of(lease.partition)
         # The leading worker keeps to the budgets of pages and bytes.

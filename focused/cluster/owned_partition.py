@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from focused.cluster.coordinator import Lease, PartitionStatus
+from focused.cluster.coordinator import PartitionLease, PartitionStatus
 from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 from focused.cluster.partition import Outgoing, Partition
 from focused.cluster.worker_round import PartitionPlan
@@ -35,7 +35,7 @@ class OwnedPartition:
 
     partition: Partition
     replica: PartitionReplica
-    lease: Lease
+    lease: PartitionLease
     may_fetch_until: float
     ask_at: float = 0.0
     """When to ask for the next fetch; infinite: when something happens."""

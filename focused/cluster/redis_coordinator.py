@@ -18,9 +18,9 @@ from focused.cluster.coordinator import (
     ASK_AGAIN_S,
     LEASE_S,
     ClusterState,
-    Command,
-    Lease,
+    PartitionLease,
     PartitionStatus,
+    WorkerCommand,
     WorkerStatus,
 )
 from focused.cluster.redis_connection import (
@@ -222,15 +222,15 @@ class RedisCoordinator:
         """Whether :meth:`drain` was called for a member."""
         return bool(self._redis.execute("EXISTS", self._draining(worker)))
 
-    def claim(self, partition: int, worker: str, *, min_token: int = 0) -> Lease | None:
+    def claim(self, partition: int, worker: str, *, min_token: int = 0) -> PartitionLease | None:
         """Take a lease that no other worker holds; None if one does."""
         keys = [self._lease(partition), self._key("tokens")]
         token = self._redis.evaluate(
             _CLAIM, keys, [partition, worker, min_token, self._lease_ms], replicated=True
         )
-        return None if token is None else Lease(partition, int(token), worker)
+        return None if token is None else PartitionLease(partition, int(token), worker)
 
-    def renew(self, leases: Iterable[Lease]) -> frozenset[int]:
+    def renew(self, leases: Iterable[PartitionLease]) -> frozenset[int]:
         """Renew leases; return the partitions that are still held."""
         if not (leases := list(leases)):
             return frozenset()
@@ -238,11 +238,11 @@ class RedisCoordinator:
         held = self._redis.evaluate(_RENEW, keys, [self._lease_ms, *map(_held_by, leases)])
         return frozenset(leases[n - 1].partition for n in held)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: PartitionLease) -> None:
         """End a lease, if it is still held."""
         self._redis.evaluate(_RELEASE, [self._lease(lease.partition)], [_held_by(lease)])
 
-    def owners(self) -> Mapping[int, Lease]:
+    def owners(self) -> Mapping[int, PartitionLease]:
         """Return the leases that are held, by partition."""
         fields = self._redis.execute("HKEYS", self._key("tokens"))
         partitions = sorted(n for n in map(_number, fields) if n is not None)
@@ -290,12 +290,12 @@ class RedisCoordinator:
                 granted[partition] = pages
         return granted
 
-    def give_back(self, lease: Lease, fetched: int) -> None:
+    def give_back(self, lease: PartitionLease, fetched: int) -> None:
         """Reduce a partition's grant to the pages that it fetched, if the lease is still held."""
         keys = [self._lease(lease.partition), self._key("granted")]
         self._redis.evaluate(_GIVE_BACK, keys, [_held_by(lease), lease.partition, fetched])
 
-    def command(self) -> Command:
+    def command(self) -> WorkerCommand:
         """Return what all workers are to do."""
         fields = ["state", "reason", "generation"]
         state, reason, generation = self._redis.execute("HMGET", self._key("command"), *fields)
@@ -304,7 +304,9 @@ class RedisCoordinator:
         elif _text(state) not in {each.value for each in ClusterState}:
             self._skip("state", state)
             state, reason = ClusterState.RUNNING.value.encode(), b""
-        return Command(ClusterState(_text(state)), _text(reason or b""), _number(generation) or 0)
+        return WorkerCommand(
+            ClusterState(_text(state)), _text(reason or b""), _number(generation) or 0
+        )
 
     def set_state(self, state: ClusterState, reason: str = "") -> None:
         """Tell all workers what to do. An ended crawl can only be set running again."""
@@ -325,7 +327,7 @@ class RedisCoordinator:
             return None
         return status
 
-    def _lease_of(self, partition: int, value: bytes | None) -> Lease | None:
+    def _lease_of(self, partition: int, value: bytes | None) -> PartitionLease | None:
         if value is None:
             return None
         token, _, worker = value.partition(b" ")
@@ -333,7 +335,7 @@ class RedisCoordinator:
         if number is None or not worker:
             self._skip("lease", value)
             return None
-        return Lease(partition, number, _text(worker))
+        return PartitionLease(partition, number, _text(worker))
 
     def _status_of(self, field: bytes, value: bytes) -> PartitionStatus | None:
         token, _, data = value.partition(b" ")
@@ -434,7 +436,7 @@ def decode_status(data: bytes) -> PartitionStatus | None:
     return status if all(map(math.isfinite, numbers)) else None
 
 
-def _held_by(lease: Lease) -> str:
+def _held_by(lease: PartitionLease) -> str:
     return f"{lease.token} {lease.worker}"
 
 

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from focused.cluster.budget import priority_floors
 from focused.cluster.coordinator import (
     ClusterState,
-    Command,
-    Lease,
     PaceLeases,
+    PartitionLease,
     PartitionStatus,
+    WorkerCommand,
     WorkerState,
     WorkerStatus,
 )
@@ -64,13 +64,13 @@ class RunInBackground(Protocol):
 class PartitionOpener(Protocol):
     """Restores and opens partitions."""
 
-    def restore(self, lease: Lease) -> None:
+    def restore(self, lease: PartitionLease) -> None:
         """Restore a partition's state into its local folder, for the owner of ``lease``.
 
         It may run in another thread. Raises StorageError.
         """
 
-    def open(self, lease: Lease, now: float) -> tuple[Partition, PartitionReplica]:
+    def open(self, lease: PartitionLease, now: float) -> tuple[Partition, PartitionReplica]:
         """Open the partition whose state was restored for ``lease``, and queue its seeds."""
 
     def finish(self, reason: str, now: float) -> None:
@@ -81,7 +81,7 @@ class PartitionOpener(Protocol):
 class _Restore:
     """A claimed partition whose state is being restored; ``renewed_at`` tells of its lease."""
 
-    lease: Lease
+    lease: PartitionLease
     renewed_at: float
     result: Future[None]
     is_lost: bool = False
@@ -124,7 +124,7 @@ class ClusterWorker:
         self._finished: list[Counters] = []
         self._finish_at = 0.0
         self._running: Future[RoundResult] | None = None
-        self._command = Command()
+        self._command = WorkerCommand()
         self._is_draining = False
         self._leads = False
         self._all_finished = False
@@ -421,7 +421,7 @@ class ClusterWorker:
             if owned.partition.examples is not None:
                 owned.partition.examples.probability = probability
 
-    def _begin_restore(self, lease: Lease, claimed_at: float) -> None:
+    def _begin_restore(self, lease: PartitionLease, claimed_at: float) -> None:
         if lease.partition in self._restoring:  # a lost one that still runs
             self._rounds.release(lease)
             return
@@ -443,7 +443,7 @@ class ClusterWorker:
                 if not restore.is_lost:
                     self._open(restore, now)
 
-    def _note_command(self, command: Command) -> None:
+    def _note_command(self, command: WorkerCommand) -> None:
         if command.state is not self._command.state:
             logger.info("the cluster is %s %s", command.state, command.reason)
         self._command = command

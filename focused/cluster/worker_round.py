@@ -16,10 +16,10 @@ from typing import Protocol
 from focused.cluster.assignment import assign_partitions
 from focused.cluster.coordinator import (
     ClusterState,
-    Command,
     Coordinator,
-    Lease,
+    PartitionLease,
     PartitionStatus,
+    WorkerCommand,
     WorkerState,
     WorkerStatus,
 )
@@ -47,7 +47,7 @@ class PartitionPlan:
     succeeded.
     """
 
-    lease: Lease
+    lease: PartitionLease
     status: PartitionStatus
     upload: Callable[[], object]
     outgoing: Outgoing
@@ -69,7 +69,7 @@ class RoundPlan:
     worker: WorkerStatus
     statuses: Sequence[PartitionStatus] = ()
     partitions: Sequence[PartitionPlan] = ()
-    others: Sequence[Lease] = ()
+    others: Sequence[PartitionLease] = ()
     is_short: bool = False
     claims: bool = True
     store_snapshot: Callable[[], object] | None = None
@@ -97,11 +97,11 @@ class RoundResult:
 
     started_at: float
     partitions: dict[int, PartitionResult] = field(default_factory=dict)
-    command: Command | None = None
+    command: WorkerCommand | None = None
     is_draining: bool = False
     leads: bool = False
     pages_per_s: float | None = None
-    claimed: list[Lease] = field(default_factory=list)
+    claimed: list[PartitionLease] = field(default_factory=list)
     unwanted: frozenset[int] = frozenset()
     granted: Mapping[int, int] = field(default_factory=dict)
     statuses: Mapping[int, PartitionStatus] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class WorkerRounds:
                 result.problems.append(str(error))
         return result
 
-    def finish(self, lease: Lease, status: PartitionStatus) -> None:
+    def finish(self, lease: PartitionLease, status: PartitionStatus) -> None:
         """Report that a partition's results are stored, and release it.
 
         Raises CoordinationError.
@@ -170,7 +170,7 @@ class WorkerRounds:
         self._coordinator.report([status])
         self._coordinator.release(lease)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, lease: PartitionLease) -> None:
         """Release a partition that was not opened; a lease that cannot be, runs out."""
         with contextlib.suppress(CoordinationError):
             self._coordinator.release(lease)

@@ -6,10 +6,10 @@ import pytest
 
 from focused.cluster.coordinator import (
     ClusterState,
-    Command,
     Coordinator,
-    Lease,
+    PartitionLease,
     PartitionStatus,
+    WorkerCommand,
     WorkerState,
     WorkerStatus,
 )
@@ -27,7 +27,7 @@ def worker(name: str, *, pages_per_s: float = 0.0) -> WorkerStatus:
     return WorkerStatus(name, "host.example", 42, 100.5, WorkerState.ACTIVE, pages_per_s)
 
 
-def claimed(coordinator: Coordinator, partition: int = 7, name: str = "ann") -> Lease:
+def claimed(coordinator: Coordinator, partition: int = 7, name: str = "ann") -> PartitionLease:
     lease = coordinator.claim(partition, name)
     assert lease is not None
     return lease
@@ -116,8 +116,8 @@ def test_who_is_no_member_is_not_drained(coordinator: Coordinator) -> None:
 
 
 def test_a_free_partition_can_be_claimed(coordinator: Coordinator) -> None:
-    assert coordinator.claim(7, "ann") == Lease(7, 1, "ann")
-    assert coordinator.owners() == {7: Lease(7, 1, "ann")}
+    assert coordinator.claim(7, "ann") == PartitionLease(7, 1, "ann")
+    assert coordinator.owners() == {7: PartitionLease(7, 1, "ann")}
 
 
 def test_a_partition_has_one_owner(engine: Engine, coordinator: Coordinator) -> None:
@@ -135,7 +135,7 @@ def test_a_lease_expires(engine: Engine, coordinator: Coordinator) -> None:
     claimed(coordinator)
     engine.advance(LEASE_S)
     assert coordinator.owners() == {}
-    assert coordinator.claim(7, "bob") == Lease(7, 2, "bob")
+    assert coordinator.claim(7, "bob") == PartitionLease(7, 2, "bob")
 
 
 def test_a_renewed_lease_lasts(engine: Engine, coordinator: Coordinator) -> None:
@@ -168,7 +168,7 @@ def test_a_replaced_owner_cannot_renew(engine: Engine, coordinator: Coordinator)
 def test_a_released_partition_is_free(coordinator: Coordinator) -> None:
     coordinator.release(claimed(coordinator))
     assert coordinator.owners() == {}
-    assert coordinator.claim(7, "bob") == Lease(7, 2, "bob")
+    assert coordinator.claim(7, "bob") == PartitionLease(7, 2, "bob")
 
 
 def test_a_replaced_owner_cannot_release(engine: Engine, coordinator: Coordinator) -> None:
@@ -181,9 +181,9 @@ def test_a_replaced_owner_cannot_release(engine: Engine, coordinator: Coordinato
 
 def test_the_token_grows_past_what_storage_knows(coordinator: Coordinator) -> None:
     lease = coordinator.claim(7, "ann", min_token=41)
-    assert lease == Lease(7, 42, "ann")
+    assert lease == PartitionLease(7, 42, "ann")
     coordinator.release(lease)
-    assert coordinator.claim(7, "bob", min_token=3) == Lease(7, 43, "bob")
+    assert coordinator.claim(7, "bob", min_token=3) == PartitionLease(7, 43, "bob")
 
 
 def test_a_refused_claim_keeps_the_token(coordinator: Coordinator) -> None:
@@ -194,7 +194,7 @@ def test_a_refused_claim_keeps_the_token(coordinator: Coordinator) -> None:
 
 def test_a_repeated_claim_replaces_the_lease(coordinator: Coordinator) -> None:
     lost = claimed(coordinator)
-    assert coordinator.claim(7, "ann") == Lease(7, 2, "ann")
+    assert coordinator.claim(7, "ann") == PartitionLease(7, 2, "ann")
     assert coordinator.renew([lost]) == frozenset()
 
 
@@ -304,28 +304,28 @@ def test_a_replaced_owner_gives_nothing_back(engine: Engine, coordinator: Coordi
 
 
 def test_a_new_cluster_runs(coordinator: Coordinator) -> None:
-    assert coordinator.command() == Command(ClusterState.RUNNING, "", 0)
+    assert coordinator.command() == WorkerCommand(ClusterState.RUNNING, "", 0)
 
 
 def test_commands_reach_all_workers(engine: Engine, coordinator: Coordinator) -> None:
     coordinator.set_state(ClusterState.PAUSED, "by ünïcode")
-    assert engine.coordinator().command() == Command(ClusterState.PAUSED, "by ünïcode")
+    assert engine.coordinator().command() == WorkerCommand(ClusterState.PAUSED, "by ünïcode")
     coordinator.set_state(ClusterState.RUNNING)
-    assert engine.coordinator().command() == Command()
+    assert engine.coordinator().command() == WorkerCommand()
 
 
 def test_an_ended_crawl_stays_ended_until_it_is_resumed(coordinator: Coordinator) -> None:
     coordinator.set_state(ClusterState.ENDED, "1,000 pages")
     coordinator.set_state(ClusterState.STOPPING, "by hand")
-    assert coordinator.command() == Command(ClusterState.ENDED, "1,000 pages")
+    assert coordinator.command() == WorkerCommand(ClusterState.ENDED, "1,000 pages")
     coordinator.set_state(ClusterState.RUNNING)
-    assert coordinator.command() == Command()
+    assert coordinator.command() == WorkerCommand()
 
 
 def test_a_rebalance_is_a_new_generation(coordinator: Coordinator) -> None:
     coordinator.set_state(ClusterState.PAUSED, "maintenance")
     coordinator.rebalance()
     coordinator.rebalance()
-    assert coordinator.command() == Command(ClusterState.PAUSED, "maintenance", 2)
+    assert coordinator.command() == WorkerCommand(ClusterState.PAUSED, "maintenance", 2)
     coordinator.set_state(ClusterState.RUNNING)
-    assert coordinator.command() == Command(ClusterState.RUNNING, "", 2)
+    assert coordinator.command() == WorkerCommand(ClusterState.RUNNING, "", 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.coordinator import Lease
+from focused.cluster.coordinator import PartitionLease
 from focused.cluster.exchange import BEGINNING
 from focused.cluster.local_redis import LocalRedis
 from focused.cluster.redis_coordinator import RedisPaceLeases
@@ -46,7 +46,7 @@ class Worker:
         self.coordinator = engine.coordinator()
         self.exchange = engine.exchange()
         self.pace = RedisPaceLeases(engine.connect(), engine.crawl)
-        self.leases: list[Lease] = []
+        self.leases: list[PartitionLease] = []
         self.sent: defaultdict[int, list[bytes]] = defaultdict(list)
         self.granted = 0
         self.errors = 0

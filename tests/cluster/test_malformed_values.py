@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.cluster.coordinator import Command, Lease, PartitionStatus, WorkerStatus
+from focused.cluster.coordinator import PartitionLease, PartitionStatus, WorkerCommand, WorkerStatus
 from focused.cluster.exchange import BEGINNING
 from focused.cluster.redis_connection import RedisConnection
 from focused.cluster.redis_coordinator import RedisCoordinator, decode_status
@@ -39,7 +39,7 @@ def use_all(engine: RedisEngine, coordinator: RedisCoordinator) -> None:
     coordinator.heartbeat(WorkerStatus("ann", "host.example", 42, 0.0))
     coordinator.drain("ann")
     coordinator.is_draining("ann")
-    lease = coordinator.claim(7, "ann") or Lease(7, 1, "ann")
+    lease = coordinator.claim(7, "ann") or PartitionLease(7, 1, "ann")
     coordinator.renew([lease])
     coordinator.report([PartitionStatus(7, lease.token, "ann")])
     coordinator.lead("ann")
@@ -61,11 +61,11 @@ def use_all(engine: RedisEngine, coordinator: RedisCoordinator) -> None:
 
 
 def read_all(coordinator: RedisCoordinator) -> None:
-    assert all(isinstance(each, Lease) for each in coordinator.owners().values())
+    assert all(isinstance(each, PartitionLease) for each in coordinator.owners().values())
     assert all(isinstance(each, PartitionStatus) for each in coordinator.statuses().values())
     assert all(isinstance(each, WorkerStatus) for each in coordinator.workers().values())
     assert all(0 <= pages < 10**15 for pages in coordinator.granted().values())
-    assert isinstance(coordinator.command(), Command)
+    assert isinstance(coordinator.command(), WorkerCommand)
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
@@ -117,7 +117,7 @@ def test_a_lease_that_cannot_expire_is_no_lease(
     redis = redis_engine.connect()
     redis.execute("SET", f"focused:{{{redis_engine.crawl}}}:lease:7", "3 bob")
     redis.execute("SET", f"focused:{{{redis_engine.crawl}}}:leader", "bob")
-    assert coordinator.claim(7, "ann") == Lease(7, 1, "ann")
+    assert coordinator.claim(7, "ann") == PartitionLease(7, 1, "ann")
     assert coordinator.lead("ann")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.coordinator import ASK_AGAIN_S, Lease
+from focused.cluster.coordinator import ASK_AGAIN_S, PartitionLease
 from focused.cluster.local_redis import LocalRedis
 from focused.cluster.redis_connection import RedisConnection, connect
 from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
@@ -34,13 +34,13 @@ def test_a_worker_goes_on_after_a_restart_with_the_tokens_of_before(
     server: LocalRedis, connection: RedisConnection
 ) -> None:
     coordinator = RedisCoordinator(connection, "whales")
-    assert coordinator.claim(7, "ann") == Lease(7, 1, "ann")
+    assert coordinator.claim(7, "ann") == PartitionLease(7, 1, "ann")
     server.kill_master()
     with pytest.raises(CoordinationError, match="start the server"):
-        coordinator.renew([Lease(7, 1, "ann")])
+        coordinator.renew([PartitionLease(7, 1, "ann")])
     server.restart_killed()
-    assert coordinator.renew([Lease(7, 1, "ann")]) == {7}
-    assert coordinator.claim(7, "ann") == Lease(7, 2, "ann")
+    assert coordinator.renew([PartitionLease(7, 1, "ann")]) == {7}
+    assert coordinator.claim(7, "ann") == PartitionLease(7, 2, "ann")
 
 
 def test_after_an_error_requests_dont_wait_for_the_server(
