@@ -225,8 +225,8 @@ def _extract(text: str) -> None:
 
 def _structure(text: str) -> None:
     blocks = (
-        text_structure.Block(text_structure.PARAGRAPH, text),
-        text_structure.Block(text_structure.PARAGRAPH, "a\n" + text),
+        text_structure.TextBlock(text_structure.PARAGRAPH, text),
+        text_structure.TextBlock(text_structure.PARAGRAPH, "a\n" + text),
     )
     text_structure.render_markdown(blocks)
     text_structure.render_text(blocks)

@@ -20,7 +20,7 @@ from pathlib import Path
 from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.revisit.hazard import Hazard
-from focused.revisit.policy import PolicyInputs, Visit
+from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.revisit.signalled_policy import SignalledPolicy
 from focused.storage.environment import data_file
@@ -52,7 +52,7 @@ class _Run:
         self._random = random.Random(options.seed)
         self._store = StateStore.open(folder, {})
         self._records = TableRecords(self._store.tables)
-        hazard = Hazard(PolicyInputs(MEAN_INTERVAL_S, self._records))
+        hazard = Hazard(RevisitInputs(MEAN_INTERVAL_S, self._records))
         policy = SignalledPolicy(hazard, self._records, MEAN_INTERVAL_S)  # as in a crawl
         queue = TableDueQueue(self._store.tables, self._records)
         self._schedule = RevisitSchedule(

@@ -44,7 +44,7 @@ from focused.search.index import open_index, open_writer, page_document
 from focused.search.query import CrawlSearch, SearchQuery
 from focused.web.decoding import decode
 from focused.web.html.document import Document
-from focused.web.html.text_structure import PARAGRAPH, Block
+from focused.web.html.text_structure import PARAGRAPH, TextBlock
 from focused.web.urls import host_of
 
 _WORD = re.compile(r"\w+")
@@ -180,7 +180,7 @@ def _document(page: Text, number: int) -> Any:
         cluster="",
         cluster_size=1,
     )
-    stored = StoredDocument(number, Document((Block(PARAGRAPH, page.text),)))
+    stored = StoredDocument(number, Document((TextBlock(PARAGRAPH, page.text),)))
     return page_document(row, stored, ())
 
 

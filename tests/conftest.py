@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import resource
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -31,6 +33,25 @@ if _soft == resource.RLIM_INFINITY:
     resource.setrlimit(resource.RLIMIT_DATA, (_MAX_DATA_BYTES, _hard))
 
 
+class _FormattedLogRecord(logging.LogRecord):
+    """Holds the text of an exception that is logged, not the exception.
+
+    pytest keeps all records of a test. An exception has a traceback, whose frames have all that
+    an example of a property used, so that hundreds of examples would add up to gigabytes.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if isinstance(self.args, tuple) and any(isinstance(x, BaseException) for x in self.args):
+            self.msg, self.args = self.getMessage(), ()
+        if self.exc_info:
+            self.exc_text = logging.Formatter().formatException(self.exc_info)
+            self.exc_info = None
+
+
+logging.setLogRecordFactory(_FormattedLogRecord)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep modules and tests, which stay, out of all garbage collections."""
@@ -40,6 +61,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests that take minutes take many on a busy machine before they count as hanging."""
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(1_200))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from focused.local_server import LocalServer, is_own_name, open_listener
 HALF_A_HEADER = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 FOR_EVER_S = 3_600.0
-SOON_S = 0.1
+SOON_S = 2.0
 
 
 class Served:
@@ -30,7 +30,7 @@ class Served:
         self.port = port
 
     def connect(self, sent: bytes = b"") -> socket.socket:
-        client = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         client.sendall(sent)
         return client
 
@@ -59,9 +59,9 @@ def served(**limits: Any) -> Iterator[Served]:
     try:
         yield Served(loop, server.addresses[0][1], released)
     finally:
-        asyncio.run_coroutine_threadsafe(server.close(), loop).result(30)
+        asyncio.run_coroutine_threadsafe(server.close(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(30)
+        thread.join(60)
         loop.close()
 
 
@@ -82,7 +82,7 @@ def wait_until_closed(clients: list[socket.socket], number: int) -> None:
         for client in clients:
             selector.register(client, selectors.EVENT_READ)
         while number:
-            ready = selector.select(timeout=30)
+            ready = selector.select(timeout=60)
             assert ready, f"{number} connections are still open"
             for key, _ in ready:
                 selector.unregister(key.fileobj)

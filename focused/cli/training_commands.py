@@ -85,6 +85,19 @@ def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
     )
 
 
+@topic_group.command("schema")
+def topic_schema_command() -> None:
+    """Print the JSON Schema of topic files, for editors.
+
+    See docs/reference/topic-files.md#in-an-editor.
+    """
+    import json
+
+    from focused.topic.json_schema import topic_schema
+
+    click.echo(json.dumps(topic_schema(), indent=1))
+
+
 @topic_group.command("new")
 @click.argument("name")
 @click.option(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 import xxhash
 
-from focused.web.html.text_structure import CODE, HEADING, TABLE, Block, render_text
+from focused.web.html.text_structure import CODE, HEADING, TABLE, TextBlock, render_text
 
 MIN_CHUNK_CHARS = 100
 """Smallest maximum of a chunk."""
@@ -27,7 +27,7 @@ _SENTENCE_END = re.compile(r"[.!?。!?]['\")\]]*\s+|\n|[。!?]")
 class Chunk:
     """Consecutive blocks of a document; ``headings`` are those above the first, outermost first."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     headings: tuple[str, ...] = ()
 
 
@@ -48,15 +48,15 @@ def chunk_ids(url: str, texts: Iterable[str]) -> Iterator[str]:
         seen[text] += 1
 
 
-def cut_into_chunks(blocks: Sequence[Block], max_chars: int) -> tuple[Chunk, ...]:
+def cut_into_chunks(blocks: Sequence[TextBlock], max_chars: int) -> tuple[Chunk, ...]:
     """Return chunks whose blocks have at most ``max_chars`` characters together.
 
     A heading begins a new chunk if the current one is at least half full, and never ends one unless
     it ends the document.
     """
     chunks: list[Chunk] = []
-    current: list[Block] = []
-    above: list[Block] = []  # the open headings
+    current: list[TextBlock] = []
+    above: list[TextBlock] = []  # the open headings
     headings: tuple[str, ...] = ()  # above the current chunk
     chars = 0
 
@@ -87,7 +87,7 @@ def cut_into_chunks(blocks: Sequence[Block], max_chars: int) -> tuple[Chunk, ...
     return tuple(chunks)
 
 
-def _trailing_headings(blocks: Sequence[Block], room: int) -> list[Block]:
+def _trailing_headings(blocks: Sequence[TextBlock], room: int) -> list[TextBlock]:
     """Return the headings at the end, which belong to the next chunk, if they fit there."""
     first = len(blocks)
     while first > 0 and blocks[first - 1].kind == HEADING:
@@ -96,7 +96,7 @@ def _trailing_headings(blocks: Sequence[Block], room: int) -> list[Block]:
     return found if first > 0 and sum(len(each.text) for each in found) <= room else []
 
 
-def _path(above: Sequence[Block], first: Block) -> tuple[str, ...]:
+def _path(above: Sequence[TextBlock], first: TextBlock) -> tuple[str, ...]:
     """Return the texts of the headings above a chunk that begins with ``first``."""
     before = list(above)
     for number, heading in enumerate(above):
@@ -106,7 +106,7 @@ def _path(above: Sequence[Block], first: Block) -> tuple[str, ...]:
     return tuple(heading.text for heading in before)
 
 
-def _fitting(blocks: Iterable[Block], max_chars: int) -> Iterator[Block]:
+def _fitting(blocks: Iterable[TextBlock], max_chars: int) -> Iterator[TextBlock]:
     """Yield blocks, the long ones in parts."""
     for block in blocks:
         start = 0
@@ -117,7 +117,7 @@ def _fitting(blocks: Iterable[Block], max_chars: int) -> Iterator[Block]:
         yield _part(block, start, len(block.text)) if start else block
 
 
-def _cut_at(block: Block, start: int, max_chars: int) -> int:
+def _cut_at(block: TextBlock, start: int, max_chars: int) -> int:
     """Return where to cut: after a line or sentence, else between words, else anywhere."""
     window = block.text[start : start + max_chars]
     if block.kind in (CODE, TABLE):
@@ -129,7 +129,7 @@ def _cut_at(block: Block, start: int, max_chars: int) -> int:
     return start + (end or len(window))
 
 
-def _part(block: Block, start: int, end: int) -> Block:
+def _part(block: TextBlock, start: int, end: int) -> TextBlock:
     text = block.text[start:end]
     if block.kind in (CODE, TABLE):
         return msgspec.structs.replace(block, text=text.strip("\n"))

@@ -19,7 +19,7 @@ from focused.web.html.text_structure import (
     PARAGRAPH,
     QUOTE,
     TABLE,
-    Block,
+    TextBlock,
     clean_text,
 )
 from focused.web.page import Failed, Fetched
@@ -53,13 +53,13 @@ def extract_any(fetched: Fetched, *, guess_dates: bool = False) -> Document:
     return Document(() if tree is None else tuple(structured_blocks(tree)), metadata)
 
 
-def structured_blocks(tree: HtmlElement) -> Iterator[Block]:
+def structured_blocks(tree: HtmlElement) -> Iterator[TextBlock]:
     """Yield all text of a tree as blocks, in document order."""
     gathered: list[str] = []
     open_blocks: list[HtmlElement] = []
     numbers: dict[HtmlElement, int] = {}
 
-    def flush() -> Iterator[Block]:
+    def flush() -> Iterator[TextBlock]:
         text = clean_text("".join(gathered))
         gathered.clear()
         around = open_blocks[-1] if open_blocks else None
@@ -68,12 +68,12 @@ def structured_blocks(tree: HtmlElement) -> Iterator[Block]:
         if not text.strip():
             return
         if kind == HEADING and around is not None:
-            yield Block(kind, text, int(str(around.tag)[1]))
+            yield TextBlock(kind, text, int(str(around.tag)[1]))
             return
         level = sum(each.tag in _LISTS for each in open_blocks)
         level = max(level, int(kind == ITEM))
         number = numbers.pop(around, 0) if kind == ITEM and around is not None else 0
-        yield Block(kind, text, level, number)
+        yield TextBlock(kind, text, level, number)
 
     events = etree.iterwalk(tree, events=("start", "end"))
     for event, element in events:
@@ -103,11 +103,11 @@ def structured_blocks(tree: HtmlElement) -> Iterator[Block]:
     yield from flush()
 
 
-def _table(table: HtmlElement, level: int) -> Iterator[Block]:
+def _table(table: HtmlElement, level: int) -> Iterator[TextBlock]:
     rows = [
         [" ".join(clean_text(" ".join(cell.itertext())).split()) for cell in row]
         for row in table.iter("tr")
     ]
     lines = ["\t".join(row) for row in rows if any(row)]
     if lines:
-        yield Block(TABLE, "\n".join(lines), level)
+        yield TextBlock(TABLE, "\n".join(lines), level)

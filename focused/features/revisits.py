@@ -34,7 +34,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
     from focused.durations import DAY_S, HOUR_S
     from focused.revisit.disk_schedule import TableDueQueue, TableRecords
-    from focused.revisit.policy import PolicyInputs, find_revisit_policy
+    from focused.revisit.policy import RevisitInputs, find_revisit_policy
     from focused.revisit.schedule import RevisitSchedule
     from focused.revisit.signalled_policy import SignalledPolicy
 
@@ -50,7 +50,7 @@ def connect(core: CrawlCore) -> FeatureParts:
     max_interval_s = math.inf if max_days is None else max_days * DAY_S
 
     def make_schedule(mean_interval_s: float) -> RevisitSchedule:
-        policy = make_policy(PolicyInputs(mean_interval_s, policy_records))
+        policy = make_policy(RevisitInputs(mean_interval_s, policy_records))
         return RevisitSchedule(
             SignalledPolicy(policy, policy_records, mean_interval_s, records.weight),
             due_queue,

@@ -131,9 +131,10 @@ class PageRun:
                 await self._close(context)
 
     async def _render_in(self, context: BrowserContext) -> RenderResult:
-        await context.route("**/*", self._handle)
-        await context.route_web_socket("**/*", self._refuse_web_socket)
-        page = self._page = await context.new_page()
+        async with asyncio.timeout(START_S):
+            await context.route("**/*", self._handle)
+            await context.route_web_socket("**/*", self._refuse_web_socket)
+            page = self._page = await context.new_page()
         page.on("dialog", lambda dialog: _detach(dialog.dismiss()))
         page.on("crash", self._on_crash)
         page.on("domcontentloaded", self._on_loaded)

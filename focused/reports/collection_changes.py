@@ -29,7 +29,7 @@ _FORBIDDEN_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 _HIDDEN = frozenset({"noindex", "feed"})
 
 
-class ChangeKind(StrEnum):
+class CollectionEvent(StrEnum):
     """What happened to a page of the collection."""
 
     NEW = "new"
@@ -40,13 +40,13 @@ class ChangeKind(StrEnum):
 
 
 _KINDS = {
-    VisitResult.CHANGED: ChangeKind.CHANGED,
-    VisitResult.GONE: ChangeKind.GONE,
-    VisitResult.SOFT_404: ChangeKind.GONE,
-    VisitResult.MOVED: ChangeKind.MOVED,
-    VisitResult.REAPPEARED: ChangeKind.REAPPEARED,
+    VisitResult.CHANGED: CollectionEvent.CHANGED,
+    VisitResult.GONE: CollectionEvent.GONE,
+    VisitResult.SOFT_404: CollectionEvent.GONE,
+    VisitResult.MOVED: CollectionEvent.MOVED,
+    VisitResult.REAPPEARED: CollectionEvent.REAPPEARED,
 }
-_ENDS = frozenset({ChangeKind.GONE, ChangeKind.MOVED})
+_ENDS = frozenset({CollectionEvent.GONE, CollectionEvent.MOVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class PageChange:
     is where a moved page went, if the WARC has the response.
     """
 
-    kind: ChangeKind
+    kind: CollectionEvent
     url: str
     at: float
     previous_at: float | None = None
@@ -96,7 +96,7 @@ def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
         row = PageRow(**values)
         if row.fetched_at >= since and _is_listed(row):
             yield PageChange(
-                ChangeKind.NEW,
+                CollectionEvent.NEW,
                 row.url,
                 row.fetched_at,
                 None,
@@ -123,7 +123,7 @@ def _changed_pages(store: StateStore, folder: Path, since: float) -> Iterator[Pa
             yield _changed_page(kind, visit, row, folder)
 
 
-def _changed_page(kind: ChangeKind, visit: VisitRow, row: PageRow, folder: Path) -> PageChange:
+def _changed_page(kind: CollectionEvent, visit: VisitRow, row: PageRow, folder: Path) -> PageChange:
     change = PageChange(
         kind,
         row.url,
@@ -135,7 +135,7 @@ def _changed_page(kind: ChangeKind, visit: VisitRow, row: PageRow, folder: Path)
         visit.change,
         visit.status,
     )
-    if kind is ChangeKind.MOVED:
+    if kind is CollectionEvent.MOVED:
         return replace(change, target=_redirect_target(folder, visit))
     return change
 

@@ -31,7 +31,7 @@ from focused.revisit.group_activity import (
     decay,
     mean_decay,
 )
-from focused.revisit.policy import PolicyInputs, Visit
+from focused.revisit.policy import RevisitInputs, Visit
 
 FEATURES = (
     "constant",
@@ -126,7 +126,7 @@ class Hazard:
     follows_siblings = True
     forced_after = 3.0
 
-    def __init__(self, inputs: PolicyInputs) -> None:
+    def __init__(self, inputs: RevisitInputs) -> None:
         self._records = inputs.records
         self._mean_days = inputs.mean_interval_s / DAY_S
         self._bin_days = bin_days_for(self._mean_days)

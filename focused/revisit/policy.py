@@ -140,7 +140,7 @@ class RevisitPolicy(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyInputs:
+class RevisitInputs:
     """What a revisit policy is made from."""
 
     mean_interval_s: float
@@ -149,7 +149,7 @@ class PolicyInputs:
     seed: int = 0
 
 
-RevisitPolicyFactory = Callable[[PolicyInputs], RevisitPolicy]
+RevisitPolicyFactory = Callable[[RevisitInputs], RevisitPolicy]
 
 
 class Uniform:
@@ -160,7 +160,7 @@ class Uniform:
     forced_after = math.inf
     _record = struct.Struct("<df")  # last visit, weight
 
-    def __init__(self, inputs: PolicyInputs) -> None:
+    def __init__(self, inputs: RevisitInputs) -> None:
         self._records = inputs.records
         self._visits = 0
         self._changes = 0
@@ -206,7 +206,7 @@ class Uniform:
         return last, weight
 
 
-def _hazard(inputs: PolicyInputs) -> RevisitPolicy:
+def _hazard(inputs: RevisitInputs) -> RevisitPolicy:
     from focused.revisit.hazard import Hazard  # it imports this module
 
     return Hazard(inputs)

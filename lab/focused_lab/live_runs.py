@@ -189,14 +189,19 @@ def _run_crawl(topic: Topic, trial: Trial, address: str, stopping: threading.Eve
         except StateError as error:
             raise _crawl_error(trial, folder) from error
     except RunCancelled:
+        _kill(child)  # first, as it would write into the folder while that is removed
         shutil.rmtree(folder, ignore_errors=True)
         raise
     finally:
-        if child.returncode is None:
-            child.kill()
-            child.wait()
+        _kill(child)
     shutil.rmtree(folder, ignore_errors=True)
     return _CrawlResult(crawl.pages, str(crawl.stats.get("end_reason", "")), spent)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    if child.returncode is None:
+        child.kill()
+        child.wait()
 
 
 def _start_crawl(topic: Topic, policy: str, address: str) -> subprocess.Popen[bytes]:

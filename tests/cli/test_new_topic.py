@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -14,9 +12,24 @@ from focused.directory.directory_reader import load_directory
 from focused.labels.label_file import Label, LabelFile, role_of
 from focused.topic.topic_file import load_topic
 from tests.cli.test_commands import BASE, focused, write_site
-from tests.support.forked import HANGS_AFTER_S, ROOT, ForkedCommand
+from tests.support.forked import ROOT, run_forked
 
 BOT = "CheeseBot/1.0 (+https://example.org/bot)"
+INTERRUPTED_AT_A_PAGE = """
+import os, signal
+from focused.cli import main
+from focused.scrapy_addon.spiders.topic_spider import KeywordSpider
+
+pages = []
+
+def parse(spider, response):
+    pages.append(response)
+    if len(pages) == 1:
+        os.kill(os.getpid(), signal.SIGINT)
+
+KeywordSpider.parse = parse
+main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -91,20 +104,13 @@ def test_keywords_that_no_page_has_are_reported_with_what_to_do(idea):
 def test_after_ctrl_c_the_same_command_continues(idea):
     asked = ["topic", "new", "rinds", "--keywords", "rennet, gouda, brie, rind"]
     options = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
-    rows = idea / "crawls" / "rinds-start" / "state"
-    stopped = ForkedCommand(
-        ["focused", *asked, *options],
+    stopped = run_forked(
+        ["-c", INTERRUPTED_AT_A_PAGE, *asked, *options],
         folder=idea,
         environment={"PYTHONPATH": str(ROOT)},
-        errors_apart=True,
     )
-    while not rows.is_dir() and stopped.poll() is None:
-        time.sleep(0.02)
-    time.sleep(1.0)  # the reactor has its signal handlers by then
-    stopped.send_signal(signal.SIGINT)
-    _, output = stopped.communicate(timeout=HANGS_AFTER_S)
     assert stopped.returncode == 2
-    assert "the same command resumes" in output
+    assert "the same command resumes" in stopped.stderr
     done = begin(idea, "rinds")
     assert done.returncode == 0, done.stderr
 

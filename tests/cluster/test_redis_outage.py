@@ -25,7 +25,7 @@ def server(tmp_path: Path) -> Iterator[LocalRedis]:
 
 @pytest.fixture
 def connection(server: LocalRedis) -> Iterator[RedisConnection]:
-    connection = connect(server.urls[0], environ={}, timeout_s=0.5)
+    connection = connect(server.urls[0], environ={}, timeout_s=3.0)
     yield connection
     connection.close()
 

@@ -70,7 +70,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
         address = console.stdout.readline().split()[-1]
         yield RunningCrawl(home / "out", address, process)
         console.terminate()
-        console.wait(10)
+        console.wait(60)
         console.stdout.close()
         process.kill()
         process.wait()
@@ -397,7 +397,9 @@ def test_another_window_without_the_token_sees_nothing(window: Any, running: Run
 
 
 def test_a_stopped_crawl_takes_no_more_commands(console: Any, running: RunningCrawl) -> None:
-    console.find_element("id", "stop").click()
+    stop = console.find_element("id", "stop")
+    until(console, stop.is_displayed)
+    stop.click()
     console.switch_to.alert.accept()
     until(console, lambda: "Ended: stopped by its operator" in text(console, "#state"))
     open_tab(console, "steer")

@@ -33,7 +33,7 @@ class Console:
         """Return the decoded response."""
         sent = {TOKEN_HEADER: self.token, "Content-Type": "application/json", **headers}
         data = None if body is None else json.dumps(body).encode()
-        with urlopen(Request(self.origin + path, data, sent), timeout=10) as response:
+        with urlopen(Request(self.origin + path, data, sent), timeout=60) as response:
             return json.loads(response.read())
 
     def status(self, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
@@ -125,7 +125,7 @@ def test_events_stream_the_state_of_the_crawl(console: Console) -> None:
     request = Request(
         f"{console.origin}/api/crawls/0/events", headers={TOKEN_HEADER: console.token}
     )
-    with urlopen(request, timeout=10) as stream:
+    with urlopen(request, timeout=60) as stream:
         assert stream.headers["Content-Type"] == "text/event-stream"
         assert "default-src 'none'" in stream.headers["Content-Security-Policy"]
         event = json.loads(stream.readline().removeprefix(b"data: "))

@@ -12,14 +12,14 @@ from focused.web.html.text_structure import (
     ITEM,
     PARAGRAPH,
     TABLE,
-    Block,
+    TextBlock,
     render_text,
 )
 
 TEXTS = st.text(alphabet="abc. 。\n", min_size=1, max_size=400).filter(str.strip)
 BLOCKS = st.lists(
     st.builds(
-        Block,
+        TextBlock,
         st.sampled_from([HEADING, PARAGRAPH, ITEM, CODE, TABLE]),
         TEXTS,
         st.integers(1, 6),
@@ -33,7 +33,7 @@ def letters(blocks) -> str:
 
 
 @given(BLOCKS, st.integers(100, 300))
-def test_chunks_are_the_document_and_keep_their_limit(blocks: list[Block], limit: int) -> None:
+def test_chunks_are_the_document_and_keep_their_limit(blocks: list[TextBlock], limit: int) -> None:
     chunks = cut_into_chunks(blocks, limit)
     assert letters(block for chunk in chunks for block in chunk.blocks) == letters(blocks)
     assert all(sum(len(block.text) for block in chunk.blocks) <= limit for chunk in chunks)
@@ -41,7 +41,7 @@ def test_chunks_are_the_document_and_keep_their_limit(blocks: list[Block], limit
 
 
 @given(BLOCKS)
-def test_cutting_again_gives_the_same_chunks_and_distinct_ids(blocks: list[Block]) -> None:
+def test_cutting_again_gives_the_same_chunks_and_distinct_ids(blocks: list[TextBlock]) -> None:
     texts = [render_text(chunk.blocks) for chunk in cut_into_chunks(blocks, 100)]
     assert texts == [render_text(chunk.blocks) for chunk in cut_into_chunks(blocks, 100)]
     ids = list(chunk_ids("http://a.test/", texts))
@@ -51,13 +51,13 @@ def test_cutting_again_gives_the_same_chunks_and_distinct_ids(blocks: list[Block
 def test_a_chunk_knows_the_headings_above_it() -> None:
     words = "whale " * 15
     blocks = [
-        Block(HEADING, "Whales", 1),
-        Block(PARAGRAPH, words),
-        Block(HEADING, "Blue", 2),
-        Block(PARAGRAPH, words),
-        Block(PARAGRAPH, words),
-        Block(HEADING, "Grey", 2),
-        Block(PARAGRAPH, words),
+        TextBlock(HEADING, "Whales", 1),
+        TextBlock(PARAGRAPH, words),
+        TextBlock(HEADING, "Blue", 2),
+        TextBlock(PARAGRAPH, words),
+        TextBlock(PARAGRAPH, words),
+        TextBlock(HEADING, "Grey", 2),
+        TextBlock(PARAGRAPH, words),
     ]
     chunks = cut_into_chunks(blocks, 100)
     assert [chunk.blocks[0].text for chunk in chunks] == ["Whales", "Blue", words, "Grey"]
@@ -70,7 +70,11 @@ def test_a_chunk_knows_the_headings_above_it() -> None:
 
 
 def test_a_heading_goes_with_the_text_below_it() -> None:
-    blocks = [Block(PARAGRAPH, "a" * 40), Block(HEADING, "H", 1), Block(PARAGRAPH, "b" * 90)]
+    blocks = [
+        TextBlock(PARAGRAPH, "a" * 40),
+        TextBlock(HEADING, "H", 1),
+        TextBlock(PARAGRAPH, "b" * 90),
+    ]
     first, second = cut_into_chunks(blocks, 100)
     assert [block.text for block in first.blocks] == ["a" * 40]
     assert second.blocks[0].text == "H"
@@ -78,17 +82,17 @@ def test_a_heading_goes_with_the_text_below_it() -> None:
 
 def test_long_texts_are_cut_after_sentences_and_code_after_lines() -> None:
     text = "One sentence here. " * 10
-    first, *_ = cut_into_chunks([Block(PARAGRAPH, text.strip())], 100)
+    first, *_ = cut_into_chunks([TextBlock(PARAGRAPH, text.strip())], 100)
     assert first.blocks[0].text.endswith("here.")
     code = "\n".join(f"line{n} = {n}" for n in range(30))
-    first, *_ = cut_into_chunks([Block(CODE, code)], 100)
+    first, *_ = cut_into_chunks([TextBlock(CODE, code)], 100)
     assert all(line in code.split("\n") for line in first.blocks[0].text.split("\n"))
 
 
 def test_inline_code_keeps_its_place_in_a_part() -> None:
     text = f"{'word ' * 30}call whale now"
     start = text.index("whale")
-    block = Block(PARAGRAPH, text, code_spans=((start, start + 5),))
+    block = TextBlock(PARAGRAPH, text, code_spans=((start, start + 5),))
     parts = [part for chunk in cut_into_chunks([block], 100) for part in chunk.blocks]
     ((part, (begin, end)),) = [(part, span) for part in parts for span in part.code_spans]
     assert part.text[begin:end] == "whale"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +39,21 @@ from tests.support.corpus_crawl import (
     corpus_web,
     crawl_corpus_web,
 )
+from tests.support.forked import ROOT
 from tests.support.simulated import Simulation, topic
 
 NOW = 1_700_000_000.0
+KILLED_IN_AN_EXPORT = """
+import os, signal
+from focused.cli import main
+from focused.corpus import export
+
+def killed(*given):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+export._write = killed
+main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -392,11 +403,8 @@ def test_a_folder_that_is_no_crawl_is_an_error(tmp_path: Path) -> None:
 def test_a_killed_command_goes_on(crawl: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "focused.cli", "export", str(crawl), "--out"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
-    process = subprocess.Popen([*command, str(tmp_path / "out")], stderr=subprocess.DEVNULL)
-    selection = tmp_path / "out" / WORK_FOLDER / "selection.sqlite"
-    while not selection.exists():
-        time.sleep(0.001)
-    os.kill(process.pid, 9)
-    process.wait()
+    killed = [sys.executable, "-c", KILLED_IN_AN_EXPORT, *command[3:], str(tmp_path / "out")]
+    assert subprocess.run(killed, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    assert (tmp_path / "out" / WORK_FOLDER / "selection.sqlite").exists()
     subprocess.run([*command, str(tmp_path / "out")], check=True, capture_output=True)
     assert rows(tmp_path / "out") == rows(tmp_path / "whole")

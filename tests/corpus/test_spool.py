@@ -10,10 +10,10 @@ from focused.corpus import spool
 from focused.corpus.spool import append_documents, read_documents, repair_spool
 from focused.corpus.stored_documents import StoredDocument
 from focused.web.html.document import Document
-from focused.web.html.text_structure import PARAGRAPH, Block
+from focused.web.html.text_structure import PARAGRAPH, TextBlock
 
 DOCUMENTS = [
-    StoredDocument(n, Document((Block(PARAGRAPH, f"whale {n}"),)), "" if n else "no-text")
+    StoredDocument(n, Document((TextBlock(PARAGRAPH, f"whale {n}"),)), "" if n else "no-text")
     for n in range(7)
 ]
 

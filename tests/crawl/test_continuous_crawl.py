@@ -15,7 +15,7 @@ import pytest
 from focused.archive.page_history import VisitRow, page_history, visit_rows
 from focused.cli.crawl_actions import last_activity
 from focused.crawl import Done
-from focused.revisit.policy import PolicyInputs, Uniform
+from focused.revisit.policy import RevisitInputs, Uniform
 from focused.topic import Budget, Revisit, Scope
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from focused_lab.living_web.living_options import LivingReplay
@@ -124,7 +124,7 @@ def test_the_mean_interval_follows_the_number_of_pages(
     intervals: list[float] = []
 
     class Recording(Uniform):
-        def __init__(self, inputs: PolicyInputs) -> None:
+        def __init__(self, inputs: RevisitInputs) -> None:
             intervals.append(inputs.mean_interval_s / DAY_S)
             super().__init__(inputs)
 

@@ -154,7 +154,7 @@ def test_the_console_has_its_tab(crawl: Simulation) -> None:
 
         def ask(path: str) -> object:
             request = Request(f"{origin}/api/{path}", headers={TOKEN_HEADER: server.token})
-            with urlopen(request, timeout=10) as response:
+            with urlopen(request, timeout=60) as response:
                 return json.loads(response.read())
 
         ask("crawls")

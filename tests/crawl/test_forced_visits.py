@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from focused.durations import DAY_S
-from focused.revisit.policy import MemoryRecords, PolicyInputs, Uniform, Visit
+from focused.revisit.policy import MemoryRecords, RevisitInputs, Uniform, Visit
 from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
 from focused.topic import Revisit, Scope
 from focused_lab.freshness.simulator import simulate as simulate_visits
@@ -31,7 +31,7 @@ class WorthlessFirstPage(Uniform):
 
     forced_after = 3.0
 
-    def __init__(self, inputs: PolicyInputs, gaps: list[float]) -> None:
+    def __init__(self, inputs: RevisitInputs, gaps: list[float]) -> None:
         super().__init__(inputs)
         self._gaps = gaps
         self._first: int | None = None
@@ -115,7 +115,7 @@ def test_a_page_that_is_worth_less_waits_longer() -> None:
 
     records = MemoryRecords()
     weights = {0: 1.0, 1: 0.5, 2: 0.0, 3: 7.0}
-    policy = WorthlessFirstPage(PolicyInputs(DAY_S, records), [])
+    policy = WorthlessFirstPage(RevisitInputs(DAY_S, records), [])
     schedule = RevisitSchedule(
         policy,
         MemoryDueQueue(),

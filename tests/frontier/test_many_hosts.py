@@ -38,13 +38,13 @@ def turn_s(frontier: DiskFrontier, store: StateStore, now: float) -> float:
     took = []
     for number in range(TURNS):
         at = now + number / 100
-        began = time.process_time()
+        began = time.thread_time()
         offer = frontier.offer(at)
         if isinstance(offer, Offer):
             frontier.settle(offer, HostPace(due_at=at + 600), at)
         frontier.save()
         store.commit()
-        took.append(time.process_time() - began)
+        took.append(time.thread_time() - began)
     return median(took)
 
 
@@ -59,12 +59,12 @@ def test_choosing_among_a_hundred_thousand_hosts_costs_as_much_as_among_a_thousa
         store.close()
     few, many = took.values()
     assert many < 5 * few
-    began = time.process_time()
+    began = time.thread_time()
     store = StateStore.open(tmp_path / "100000", {})
     frontier = DiskFrontier(store.tables)
     frontier.hosts.restore_address_delays(1e6)
     assert isinstance(frontier.offer(1e6 + 1_000), Offer)
-    assert time.process_time() - began < 30
+    assert time.thread_time() - began < 30
     assert len(frontier.hosts) == 100_000
     store.close()
     assert check_state(tmp_path / "100000", lambda table, key, value: None).damaged == []

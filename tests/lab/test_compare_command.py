@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from focused_lab.analysis import report_files
 from focused_lab.commands import compare as compare_command
 from focused_lab.comparison_files import RUN_LOG_FILE, RunLog
 from tests.support.crawling import ROOT
-from tests.support.forked import HANGS_AFTER_S, ForkedCommand
+from tests.support.forked import HANGS_AFTER_S
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.two_sides import (
     build_web,
@@ -259,43 +258,63 @@ def environment(sides: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(sides)}
 
 
-def wait_for_three_runs(sides: Path, process: ForkedCommand | subprocess.Popen[str]) -> None:
-    journal = sides / "comparison" / RUN_LOG_FILE
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
+STOPPED_AFTER_THREE_RUNS = """
+import os, sys
+from focused.cli import main
+from focused.experiments.comparison_files import RunLog
+
+add, number = RunLog.add, int(sys.argv.pop(1))
+
+def add_and_stop(log, key, row):
+    add(log, key, row)
+    if len(log.rows) == 3:
+        os.kill(os.getpid(), number)
+
+if __name__ == "__main__":
+    RunLog.add = add_and_stop
+    main(prog_name="focused")
+"""
+
+
+def stopped_after_three_runs(
+    sides: Path, number: signal.Signals, jobs: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a comparison that sends itself a signal; its pipes close when its workers end."""
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            STOPPED_AFTER_THREE_RUNS,
+            str(number.value),
+            *long_comparison(sides, jobs),
+        ],
+        cwd=ROOT,
+        env=environment(sides),
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER_S,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, jobs: str) -> None:
-    process = ForkedCommand(
-        ["focused", *long_comparison(sides, jobs)],
-        environment=environment(sides),
-        errors_apart=True,
-    )
-    wait_for_three_runs(sides, process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=HANGS_AFTER_S)
-    assert process.returncode == 130, errors
-    assert "Traceback" not in errors
+    done = stopped_after_three_runs(sides, signal.SIGINT, jobs)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
     kept = len(journal_lines(sides))
-    assert f"stopped: {kept} of 24 runs are done" in errors and "the same command resumes" in errors
+    assert f"stopped: {kept} of 24 runs are done" in done.stderr
+    assert "the same command resumes" in done.stderr
     assert not list(sides.glob("focused-simulation-*"))
     succeeds_with_warning(compare(sides, *LONG), f"{kept} of 24 runs were done before")
     assert len(journal_lines(sides)) == 24
 
 
 def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "focused.cli", *long_comparison(sides, "2")],
-        cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=environment(sides),
-    )  # fmt: skip
-    wait_for_three_runs(sides, process)
-    process.kill()
-    process.communicate(timeout=HANGS_AFTER_S)  # the pipes close when the last worker has ended
+    done = stopped_after_three_runs(sides, signal.SIGKILL, "2")
+    assert done.returncode == -signal.SIGKILL, done.stderr
     assert not list(sides.glob("focused-simulation-*"))
-    succeeds_with_warning(compare(sides, *LONG), "of 24 runs were done before")
+    succeeds_with_warning(compare(sides, *LONG), "3 of 24 runs were done before")
 
 
 def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:

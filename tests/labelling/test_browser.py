@@ -18,7 +18,7 @@ from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 pytestmark = pytest.mark.long
 
-WAIT_S = 20
+WAIT_S = 90
 
 
 @pytest.fixture(scope="module")

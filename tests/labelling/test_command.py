@@ -18,7 +18,7 @@ from focused.cli import main
 from focused.labelling.labelling_task import find_labelling_task
 from focused.labels.label_file import LabelFile, labelled_page_reader, read_labels
 from focused.local_app import TOKEN_HEADER
-from tests.support.forked import ForkedCommand
+from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.labelled_crawls import write_crawl
 
 TOPIC = """
@@ -63,7 +63,7 @@ def label(*words: str) -> Iterator[tuple[ForkedCommand, str]]:
 
 def ask(address: str, path: str, body: object = None) -> dict[str, object]:
     at = urlsplit(address)
-    connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=20)
+    connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=60)
     sent = None if body is None else json.dumps(body)
     headers = {TOKEN_HEADER: at.fragment, "Content-Type": "application/json"}
     connection.request("GET" if sent is None else "POST", path, sent, headers)
@@ -111,7 +111,7 @@ def test_it_listens_on_loopback_alone(topic: Path) -> None:
 def test_it_ends_in_order_when_interrupted(topic: Path) -> None:
     with label(str(topic)) as (process, _):
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=HANGS_AFTER_S) == 0
 
 
 def test_a_second_session_on_the_same_labels_is_refused(topic: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from focused.archive.warc_files import WARC_FILE, WarcPosition
+from focused.labelling import page_renderer
 from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.labelling.page_renderer import (
     MAX_ORIGINAL_CHARS,
@@ -18,7 +18,9 @@ from focused.labelling.page_renderer import (
     readable_text,
     sanitised_html,
 )
+from focused.parser_process import ParsingLimits
 from focused.web.page import Fetched
+from tests.support.growth import MOST_EXPONENT, growth_exponent
 from tests.support.hostile_originals import VECTORS, hostile_page
 
 SLOW = b"Whales come first. " + b"&" * 2_000_000
@@ -57,18 +59,11 @@ def reader() -> Iterator[PageRenderer]:
         yield opened
 
 
-def cpu_s(body: str) -> float:
-    fetched = html(body)
-    start = time.process_time()
-    readable_text(fetched)
-    return time.process_time() - start
-
-
 def test_text_with_long_runs_of_blanks_takes_time_in_proportion() -> None:
-    """Eight times the blanks would cost a quadratic function 64 times as much."""
-    pre = "<pre>x{}y</pre>"
-    short, long = (min(cpu_s(pre.format(" " * n)) for _ in range(3)) for n in (20_000, 160_000))
-    assert long < 30 * max(short, 0.001)
+    def blanks(count: int) -> Fetched:
+        return html(f"<pre>x{' ' * count}y</pre>")
+
+    assert growth_exponent(readable_text, blanks, 20_000) < MOST_EXPONENT
 
 
 def test_paragraphs_are_kept_and_blank_lines_collapsed() -> None:
@@ -101,12 +96,17 @@ def test_a_sanitised_original_is_bounded() -> None:
     assert len(sanitised_html(html("<" * 1_900_000))) <= MAX_ORIGINAL_CHARS
 
 
-@pytest.mark.timeout(60)
-def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so() -> None:
-    with PageRenderer(deadline_s=0.5) as reader:
+def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # By CPU time alone: on a busy machine a good page may take seconds by the clock.
+    monkeypatch.setattr(
+        page_renderer, "ParsingLimits", lambda cpu_s, elapsed_s: ParsingLimits(cpu_s)
+    )
+    with PageRenderer(deadline_s=2.0) as reader:
         crawled = bodies(slow=SLOW, good=b"<p>Krill.</p>")
         prepared = reader.original(crawled, page("slow"))
-        assert "could not be prepared within 0.5 s" in prepared.problem
+        assert "could not be prepared within" in prepared.problem
         assert reader.text(crawled, page("good")).content == "Krill."
 
 

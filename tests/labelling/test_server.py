@@ -46,7 +46,7 @@ def ask(
     if body is not None:
         sent.setdefault("Content-Type", "application/json")
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection = http.client.HTTPConnection(at.origin.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(at.origin.removeprefix("http://"), timeout=60)
     try:
         connection.request("GET" if body is None else "POST", path, body, sent)
         return Answer(connection.getresponse())

@@ -73,7 +73,7 @@ def test_a_clock_that_jumps_in_mid_crawl_changes_nothing(tmp_path: Path, jump_s:
     assert len(ended.fetched()) == PAGES
     assert shortest_pause_s(accesses) >= DELAY_S
     stats = json.loads((ended.folder / "stats.json").read_text())
-    assert 0 < stats["elapsed_s"] < 100
+    assert 0 < stats["elapsed_s"] < HOUR_S
 
 
 @pytest.mark.parametrize("jump_s", [-HOUR_S, 24 * HOUR_S])

@@ -14,6 +14,7 @@ import pytest
 
 from tests.live.webs import pages_asked
 from tests.support.crawling import Finished, finish, start, write_topic
+from tests.support.forked import HANGS_AFTER_S
 from tests.support.hostile_guide import MARK
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
@@ -67,7 +68,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Finished
     with served(web()) as site:
         with one_core():
             process = begun(topic, site)
-        yield finish(process, topic, 240.0), pages_asked(site)
+        yield finish(process, topic), pages_asked(site)
 
 
 def test_the_crawl_ends_with_all_good_pages_on_one_core(
@@ -96,13 +97,13 @@ def test_a_page_beyond_its_limits_is_a_named_failure_and_requested_once(
 
 @pytest.fixture
 def parsing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Popen[str], Path, Served]]:
-    """A crawl that is parsing a page without end, and would for some seconds of CPU time."""
+    """A crawl that is parsing a page without end, and would for so many seconds of CPU time."""
     monkeypatch.setenv(MARK, str(tmp_path / "parsing"))
     topic = write_topic(tmp_path, ENDLESS, *GOOD, politeness="max_tries = 1")
     with served(web()) as site:
-        process = begun(topic, site, timeout_s=3.0)
+        process = begun(topic, site, timeout_s=request.param)
         until = time.monotonic() + 60
         while not (tmp_path / "parsing").exists():
             assert process.poll() is None and time.monotonic() < until
@@ -110,26 +111,28 @@ def parsing(
         yield process, topic, site
 
 
+@pytest.mark.parametrize("parsing", [200.0], indirect=True)
 def test_a_page_that_was_being_parsed_when_the_crawl_was_killed_has_used_a_try(
     parsing: tuple[Popen[str], Path, Served],
 ) -> None:
     process, topic, site = parsing
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=45)
-    resumed = finish(begun(topic, site), topic, 120.0)
+    process.communicate(timeout=HANGS_AFTER_S)
+    resumed = finish(begun(topic, site), topic)
     assert resumed.status == 0, resumed.output
     assert resumed.pages.loc[ENDLESS, "failure"] == "internal-error"
     assert pages_asked(site).count(ENDLESS) == 1
     assert set(GOOD) <= set(resumed.fetched())
 
 
+@pytest.mark.parametrize("parsing", [3.0], indirect=True)
 def test_ctrl_c_ends_a_crawl_that_is_parsing_such_a_page(
     parsing: tuple[Popen[str], Path, Served],
 ) -> None:
     process, topic, site = parsing
     process.send_signal(signal.SIGINT)
-    stopped = finish(process, topic, 120.0)
+    stopped = finish(process, topic)
     assert "Traceback" not in (stopped.folder / "crawl.log").read_text()
-    resumed = finish(begun(topic, site, timeout_s=0.5), topic, 120.0)
+    resumed = finish(begun(topic, site, timeout_s=0.5), topic)
     assert resumed.pages.loc[ENDLESS, "failure"] == "parse-timeout"
     assert set(GOOD) <= set(resumed.fetched())

@@ -357,7 +357,7 @@ def test_hostile_pages_reach_nothing_and_the_crawl_goes_on(tmp_path: Path) -> No
             finished = run(
                 tmp_path,
                 *opened,
-                settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 2, "FOCUSED_JAVASCRIPT_REQUESTS": 20},
+                settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 15, "FOCUSED_JAVASCRIPT_REQUESTS": 20},
             )
             polled = [each.path for each in opened[0].accesses if each.path.startswith("/poll")]
         assert not elsewhere.was_reached()

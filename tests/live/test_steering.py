@@ -14,7 +14,7 @@ from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.forked import ForkedCommand
 from tests.support.recorded_web import served
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 def wait_until(holds: Callable[[], bool], process: ForkedCommand) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from focused.recorded_web.change_history import ChangeKind as HistoryKind
-from focused.recorded_web.change_history import read_change_history
+from focused.recorded_web.change_history import ChangeKind, read_change_history
 from focused.reports.collection_changes import (
-    ChangeKind,
+    CollectionEvent,
     PageChange,
     read_changes,
     to_atom,
@@ -98,14 +97,16 @@ def test_results_of_a_search_form_are_no_pages(tmp_path: Path) -> None:
 
 def test_a_change_has_its_size_and_a_moved_page_its_target(living_crawl: Path) -> None:
     found = read_changes(living_crawl, HARVESTED)
-    (moved,) = [each for each in found if each.kind is ChangeKind.MOVED]
+    (moved,) = [each for each in found if each.kind is CollectionEvent.MOVED]
     assert (moved.target, moved.status) == (TARGET, 301)
     sizes = [each.change for each in found if each.url == NEWS]
     assert all(size is not None and 0.1 < size < 0.6 for size in sizes)
 
 
 def test_a_line_is_a_json_object_with_times_in_utc() -> None:
-    line = to_json_line(PageChange(ChangeKind.NEW, "http://a.test/ü", 1_767_225_600.5, title="Ü"))
+    line = to_json_line(
+        PageChange(CollectionEvent.NEW, "http://a.test/ü", 1_767_225_600.5, title="Ü")
+    )
     assert "\n" not in line
     read = json.loads(line)
     assert (read["kind"], read["at"], read["previous_at"]) == (
@@ -156,7 +157,7 @@ def test_a_feed_without_changes_is_a_feed() -> None:
 
 
 def test_a_title_with_control_characters_makes_no_broken_feed() -> None:
-    change = PageChange(ChangeKind.NEW, "http://a.test/", 0.0, title="a\x00b\x1b\ud800<c>")
+    change = PageChange(CollectionEvent.NEW, "http://a.test/", 0.0, title="a\x00b\x1b\ud800<c>")
     title = etree.fromstring(to_atom([change], "whales", now=0.0)).find(f"{ATOM}entry/{ATOM}title")
     assert title.text == "New: a\ufffdb\ufffd\ufffd<c>"
 
@@ -179,7 +180,7 @@ def test_a_change_lies_in_the_middle_between_two_visits(living_crawl: Path, tmp_
     pages = {page.page: page.changes for page in read_change_history(tmp_path / "all.tsv").pages}
     (seen,) = [each for each in read_changes(living_crawl, HARVESTED) if each.url == SHIPS]
     assert seen.previous_at is not None
-    (found,) = [each for each in pages[SHIPS] if each.kind is HistoryKind.CHANGED]
+    (found,) = [each for each in pages[SHIPS] if each.kind is ChangeKind.CHANGED]
     assert found.at == pytest.approx((seen.previous_at + seen.at) / 2)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from focused.revisit.policy import (
     MemoryRecords,
-    PolicyInputs,
+    RevisitInputs,
     RevisitPolicy,
     Visit,
     find_revisit_policy,
@@ -32,7 +32,7 @@ def directory_of(page: int) -> int:
 
 
 def made(name: str, records: MemoryRecords | None = None, interval_s: float = DAY) -> RevisitPolicy:
-    return find_revisit_policy(name)(PolicyInputs(interval_s, records or MemoryRecords()))
+    return find_revisit_policy(name)(RevisitInputs(interval_s, records or MemoryRecords()))
 
 
 def drive(

@@ -17,8 +17,8 @@ from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import (
     MemoryRecords,
-    PolicyInputs,
     RecordStore,
+    RevisitInputs,
     Uniform,
     Visit,
     find_revisit_policy,
@@ -56,7 +56,7 @@ class Schedules:
             self.store.commit()
 
     def make(self, policy: str = "uniform", **options: float) -> RevisitSchedule:
-        made = find_revisit_policy(policy)(PolicyInputs(MEAN_S, self._records))
+        made = find_revisit_policy(policy)(RevisitInputs(MEAN_S, self._records))
         return RevisitSchedule(made, self._queue, self._records, mean_interval_s=MEAN_S, **options)
 
 
@@ -336,5 +336,5 @@ def _run(schedules: Schedules, steps: Sequence[Step]) -> list[int | None]:
 
 
 def test_uniform_ignores_changes_of_siblings() -> None:
-    assert not Uniform(PolicyInputs(MEAN_S)).follows_siblings
-    assert Uniform(PolicyInputs(MEAN_S)).forced_after == math.inf
+    assert not Uniform(RevisitInputs(MEAN_S)).follows_siblings
+    assert Uniform(RevisitInputs(MEAN_S)).forced_after == math.inf

@@ -10,7 +10,7 @@ import pytest
 from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.hazard import Hazard
-from focused.revisit.policy import MemoryRecords, PolicyInputs, RecordStore, Visit
+from focused.revisit.policy import MemoryRecords, RecordStore, RevisitInputs, Visit
 from focused.revisit.signalled_policy import EXPLORED, SignalledPolicy
 from focused.revisit.source_trust import SourceTrust
 from focused.storage.state_store import StateStore
@@ -28,7 +28,7 @@ def policy(
 ) -> SignalledPolicy:
     """Pages that were visited at the start, and listed a day later."""
     records = records or MemoryRecords()
-    made = SignalledPolicy(Hazard(PolicyInputs(MEAN_S, records)), records, MEAN_S)
+    made = SignalledPolicy(Hazard(RevisitInputs(MEAN_S, records)), records, MEAN_S)
     records.put("trust", SOURCE, trust.pack())
     made.add_list(SITEMAP, SOURCE, pages, START, is_page=False)
     made.add_list(FEED, SOURCE + 1, pages, START, is_page=False, is_complete=False)
@@ -219,6 +219,6 @@ def test_records_are_all_that_is_needed_after_a_restart(tmp_path: Path) -> None:
     records.save()
     store.commit()
     records = TableRecords(store.tables)
-    again = SignalledPolicy(Hazard(PolicyInputs(MEAN_S, records)), records, MEAN_S)
+    again = SignalledPolicy(Hazard(RevisitInputs(MEAN_S, records)), records, MEAN_S)
     assert [again.value(page, at) for page in (*range(10), SITEMAP)] == values
     store.abandon()

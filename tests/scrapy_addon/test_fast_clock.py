@@ -41,7 +41,7 @@ def test_a_request_waits_for_the_seconds_of_the_crawl_s_clock(tmp_path: Path) ->
         for path in ("one", "two"):
             request = Request(SEED + path)
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(turns.send_in_turn(request, request.url, fail), 20)
+                await asyncio.wait_for(turns.send_in_turn(request, request.url, fail), 60)
 
     asyncio.run(send_both())
     simulation.close()

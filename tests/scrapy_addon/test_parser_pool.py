@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from focused.crawl.page_parser import UNCLASSIFIED, PageParser, ParsedPage
-from focused.parser_process import MAX_PROCESSES_PER_PAGE, ParsingLimits
+from focused.parser_process import MAX_PROCESSES_PER_PAGE, ParsingLimits, framed
 from focused.scrapy_addon import parser_pool
 from focused.scrapy_addon.parser_pool import (
     MAX_WAITING_PAGES,
     MIN_WAITING_PAGES,
     ParserPool,
+    _ParserProcess,
     default_process_count,
 )
 from focused.topic import Scope
@@ -29,6 +30,12 @@ from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
 
 A = "http://a.test/"
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small pages wait for a process that a busy machine stops for some seconds."""
+    monkeypatch.setattr(parser_pool, "TICK_S", 60.0)
 
 
 def reader(classifier: WhaleClassifier) -> Callable[[], PageParser]:
@@ -258,19 +265,20 @@ def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late
 
 
 def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
-    async def ask(workers: ParserPool) -> int:
-        await ahead(workers, page(A))
-        asking = [asyncio.ensure_future(ahead(workers, page(f"{A}{n}"))) for n in range(9)]
+    async def ask() -> int:
+        stream = asyncio.StreamReader()
+        process = _ParserProcess(Mock(), stream, Mock(), ParsingLimits())
+        asking = [asyncio.ensure_future(process.ask(b"page", is_long=False)) for _ in range(9)]
         await asyncio.sleep(0)
-        await asyncio.sleep(0)  # they are asked together, in the turn after
-        time.sleep(1.0)  # the reactor has other things to do; the process has not
+        stream.feed_data(framed(b"") + framed(b"+parsed") * len(asking))
         turns = 0
         while not all(each.done() for each in asking):
             await asyncio.sleep(0)
             turns += 1
+        process.end()
         return turns
 
-    assert asked(1, ask) < 9
+    assert asyncio.run(ask()) < 9
 
 
 def test_answers_go_to_whom_they_belong() -> None:

@@ -58,14 +58,13 @@ class Sender:
             await task
         return UnderWay(task, answer)
 
-    async def leaves_soon(self, request: Request) -> UnderWay | None:
-        """Begin the request if it leaves within a moment, while the clock stands."""
+    async def leaves_soon(self, request: Request) -> bool:
+        """Try for a moment, while the clock stands, whether the request leaves."""
         beginning = asyncio.ensure_future(self.begin(request))
-        if not (await asyncio.wait({beginning}, timeout=0.12))[0]:
-            beginning.cancel()
-            await asyncio.wait({beginning})
-            return None
-        return beginning.result()
+        has_left, _ = await asyncio.wait({beginning}, timeout=0.12)
+        beginning.cancel()
+        await asyncio.wait({beginning})
+        return bool(has_left)
 
 
 @dataclass
@@ -134,9 +133,9 @@ def test_it_waits_while_a_link_of_its_host_is_being_fetched(simulation):
     async def send() -> None:
         lease = simulation.crawl.next(START)
         assert isinstance(lease, Fetch)
-        assert await Sender(simulation).leaves_soon(Request(URL)) is None
+        assert not await Sender(simulation).leaves_soon(Request(URL))
         simulation.crawl.put_back(lease.lease, START)
-        assert await Sender(simulation).leaves_soon(Request(URL))
+        await Sender(simulation).begin(Request(URL))
 
     asyncio.run(send())
 
@@ -147,10 +146,10 @@ def test_two_to_one_host_leave_one_after_the_other(simulation):
         sender = Sender(simulation, lambda: clock[0])
         first = await sender.begin(Request(URL))
         clock[0] += 5.0
-        assert await sender.leaves_soon(Request(URL)) is None
+        assert not await sender.leaves_soon(Request(URL))
         await first.ends(Response(URL))
         clock[0] += 50.0  # ten times the five seconds that it took
-        assert await sender.leaves_soon(Request(URL))
+        await sender.begin(Request(URL))
 
     asyncio.run(send())
 
@@ -163,9 +162,9 @@ def test_hosts_at_one_address_are_one_to_them(simulation):
     async def send() -> None:
         lease = simulation.crawl.next(START)
         neighbour = Request("http://b.test/picture")
-        assert await Sender(simulation).leaves_soon(neighbour) is None
+        assert not await Sender(simulation).leaves_soon(neighbour)
         simulation.crawl.put_back(lease.lease, START)
-        assert await Sender(simulation).leaves_soon(neighbour)
+        await Sender(simulation).begin(neighbour)
         assert simulation.crawl.next(START + 600.0) == Wait(None)
 
     asyncio.run(send())

@@ -27,7 +27,7 @@ class Moody(WhaleClassifier):
             while True:
                 pass
         if "doze" in page.text:
-            time.sleep(60)
+            time.sleep(600)
         if "stop" in page.text:
             os.kill(os.getpid(), signal.SIGSTOP)
         if "hoard" in page.text:

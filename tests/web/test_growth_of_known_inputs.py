@@ -16,7 +16,7 @@ from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page
 from focused.web.html.script_redirects import script_redirect
 from focused.web.html.search_forms import SearchForm
-from focused.web.html.text_structure import PARAGRAPH, Block, render_markdown
+from focused.web.html.text_structure import PARAGRAPH, TextBlock, render_markdown
 from focused.web.page import Fetched, Link
 from focused.web.robots.robots_rules import parse_robots_body
 from focused_lab.living_web.living_content import remove_links
@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
     ),
     "Markdown of empty lines": (
         render_markdown,
-        lambda n: [Block(PARAGRAPH, "a" + "\n\u00a0" * n + "b")],
+        lambda n: [TextBlock(PARAGRAPH, "a" + "\n\u00a0" * n + "b")],
         2_000,
     ),
     "scripts without an end": (
@@ -137,5 +137,5 @@ def test_other_links_are_not_the_next_page(anchor: str) -> None:
 
 
 def test_markup_at_the_start_of_each_line_is_escaped() -> None:
-    text = render_markdown([Block(PARAGRAPH, "a\n\n - b\n 1. c\n\u00a0# d")])
+    text = render_markdown([TextBlock(PARAGRAPH, "a\n\n - b\n 1. c\n\u00a0# d")])
     assert re.findall(r"\\[-.#]", text) == ["\\-", "\\.", "\\#"]

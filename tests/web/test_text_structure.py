@@ -16,7 +16,7 @@ from focused.web.html.text_structure import (
     PARAGRAPH,
     QUOTE,
     TABLE,
-    Block,
+    TextBlock,
     clean_line,
     clean_text,
     render_markdown,
@@ -27,20 +27,20 @@ COMMON_MARK = MarkdownIt("commonmark").enable("table")
 HOSTILE = st.text(alphabet="*_`[]()<>!#|&;-+=~$.1 ax:/\\\n", max_size=60).map(clean_text)
 
 
-def html(*blocks: Block) -> str:
+def html(*blocks: TextBlock) -> str:
     return COMMON_MARK.render(render_markdown(blocks))
 
 
 def test_each_kind_of_block_has_its_markup() -> None:
     blocks = [
-        Block(HEADING, "Whales", 2),
-        Block(PARAGRAPH, "Say whale here.", 0, code_spans=((4, 9),)),
-        Block(ITEM, "blue", 1),
-        Block(ITEM, "of the south", 2),
-        Block(ITEM, "first", 1, 1),
-        Block(CODE, "a  = 1\n\nb", 0, language="python"),
-        Block(TABLE, "name\tlength\nblue\t30"),
-        Block(QUOTE, "Call me."),
+        TextBlock(HEADING, "Whales", 2),
+        TextBlock(PARAGRAPH, "Say whale here.", 0, code_spans=((4, 9),)),
+        TextBlock(ITEM, "blue", 1),
+        TextBlock(ITEM, "of the south", 2),
+        TextBlock(ITEM, "first", 1, 1),
+        TextBlock(CODE, "a  = 1\n\nb", 0, language="python"),
+        TextBlock(TABLE, "name\tlength\nblue\t30"),
+        TextBlock(QUOTE, "Call me."),
     ]
     assert render_markdown(blocks) == (
         "## Whales\n\nSay `whale` here.\n\n-   blue\n    -   of the south\n1.  first\n\n"
@@ -55,7 +55,11 @@ def test_each_kind_of_block_has_its_markup() -> None:
 
 
 def test_plain_text_keeps_code_and_separates_cells_by_tabs() -> None:
-    blocks = [Block(ITEM, "one", 1), Block(ITEM, "two", 2, 7), Block(TABLE, "a\tb\n1\t2")]
+    blocks = [
+        TextBlock(ITEM, "one", 1),
+        TextBlock(ITEM, "two", 2, 7),
+        TextBlock(TABLE, "a\tb\n1\t2"),
+    ]
     assert render_text(blocks) == "- one\n  7. two\n\na\tb\n1\t2"
 
 
@@ -64,10 +68,10 @@ def test_no_text_becomes_markup(text: str) -> None:
     text = "\n".join(line.strip() for line in text.split("\n") if line.strip())
     line = " ".join(text.split())
     blocks = [
-        Block(PARAGRAPH, text),
-        Block(HEADING, line, 1),
-        Block(ITEM, line, 1),
-        Block(TABLE, f"{line}\tx\ny\tz"),
+        TextBlock(PARAGRAPH, text),
+        TextBlock(HEADING, line, 1),
+        TextBlock(ITEM, line, 1),
+        TextBlock(TABLE, f"{line}\tx\ny\tz"),
     ]
     rendered = html(*(block for block in blocks if block.text))
     tags = set(re.findall(r"</?(\w+)", rendered))
@@ -76,7 +80,7 @@ def test_no_text_becomes_markup(text: str) -> None:
 
 @given(HOSTILE.filter(lambda text: text.strip("\n ")))
 def test_code_comes_back_as_it_was(code: str) -> None:
-    block = Block(CODE, code.strip("\n"))
+    block = TextBlock(CODE, code.strip("\n"))
     (fence,) = COMMON_MARK.parse(render_markdown([block]))
     assert fence.type == "fence"
     assert fence.content.rstrip("\n") == block.text.rstrip("\n")

@@ -46,7 +46,7 @@ _MAX_CORRECTED = 2
 _MAX_CAME, _MAX_GONE = 24, 60
 
 
-class ChangeKind(StrEnum):
+class ChangeDegree(StrEnum):
     """How a page's content differs from the stored version.
 
     ``COSMETIC``: only boilerplate, dates, times, counters, case or punctuation differ.
@@ -65,7 +65,7 @@ class ContentChange:
     [0, 1]; 0 unless the kind is ``CHANGED``. ``only_numbers``: the words are the same.
     """
 
-    kind: ChangeKind
+    kind: ChangeDegree
     size: float = 0.0
     only_numbers: bool = False
 
@@ -250,7 +250,7 @@ def page_blocks(url: str, version: VersionText, change: ContentChange | None = N
         xxhash.xxh32_intdigest(url.encode("utf-8", "replace")) or 1,
         long.tobytes(),
         short.tobytes(),
-        change is not None and change.kind is not ChangeKind.IDENTICAL,
+        change is not None and change.kind is not ChangeDegree.IDENTICAL,
         change is not None and change.only_numbers,
     )
 
@@ -276,7 +276,7 @@ def detect_change(
 ) -> ContentChange:
     """Compare a page with the stored version of it."""
     if before.fingerprint == now.fingerprint:
-        return ContentChange(ChangeKind.IDENTICAL)
+        return ContentChange(ChangeDegree.IDENTICAL)
     # Blocks that were boilerplate when the signature was made are not in it. Of those that were
     # learned since, it has those that the page had: all, or all but those first seen since.
     own = _own_blocks(now, boilerplate, before.clock)
@@ -291,8 +291,8 @@ def detect_change(
         if difference == 0:
             return _compare_numbers(before, now, blocks, boilerplate)
         if _is_boilerplate_difference(difference, before.clock, blocks, boilerplate):
-            return ContentChange(ChangeKind.COSMETIC)
-    return ContentChange(ChangeKind.CHANGED, _size(before, now, older))
+            return ContentChange(ChangeDegree.COSMETIC)
+    return ContentChange(ChangeDegree.CHANGED, _size(before, now, older))
 
 
 def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) -> list[TextBlock]:
@@ -313,11 +313,11 @@ def _compare_numbers(
 ) -> ContentChange:
     """Compare versions with the same words."""
     if before.numbers == _sum(block.number_digest for block in own):
-        return ContentChange(ChangeKind.COSMETIC)
+        return ContentChange(ChangeDegree.COSMETIC)
     if boilerplate.numbers_are_counters:
-        return ContentChange(ChangeKind.COSMETIC, only_numbers=True)
+        return ContentChange(ChangeDegree.COSMETIC, only_numbers=True)
     size = 1.0 / max(1, before.words + now.words)
-    return ContentChange(ChangeKind.CHANGED, size, only_numbers=True)
+    return ContentChange(ChangeDegree.CHANGED, size, only_numbers=True)
 
 
 def _is_boilerplate_difference(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from focused.crawl.revisits.change_detection import (
-    ChangeKind,
+    ChangeDegree,
     ContentChange,
     HostBoilerplate,
     VersionSignature,
@@ -92,7 +92,7 @@ def looks_like_soft_404(
     missing paths is a page. Then it must equal that response (``missing``), or be short and have a
     title such as "Not found" that the stored version did not have.
     """
-    if change.kind is not ChangeKind.CHANGED or change.size < _MIN_SOFT_CHANGE:
+    if change.kind is not ChangeDegree.CHANGED or change.size < _MIN_SOFT_CHANGE:
         return False
     if missing is not None and missing.signature is not None:
         copy = detect_change(missing.signature, text, boilerplate)

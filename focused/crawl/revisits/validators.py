@@ -19,7 +19,7 @@ from enum import StrEnum
 
 import msgspec
 
-from focused.crawl.revisits.change_detection import ChangeKind
+from focused.crawl.revisits.change_detection import ChangeDegree
 from focused.durations import DAY_S
 from focused.web.http_response import parse_http_date
 
@@ -174,7 +174,7 @@ class RevisitEvidence:
     condition: ConditionKind
     before: Validators
     after: Validators
-    change: ChangeKind | None
+    change: ChangeDegree | None
 
 
 _DECAY = 0.98  # per observation
@@ -198,15 +198,15 @@ class _KindRecord(msgspec.Struct, array_like=True):
     distrusted_until: float = 0.0
     times_distrusted: int = 0
 
-    def count(self, change: ChangeKind, *, differs: bool) -> None:
+    def count(self, change: ChangeDegree, *, differs: bool) -> None:
         self.same *= _DECAY
         self.caught *= _DECAY
         self.missed *= _DECAY
         self.false_changes *= _DECAY
-        if change is ChangeKind.CHANGED:
+        if change is ChangeDegree.CHANGED:
             self.caught += differs
             self.missed += not differs
-        elif change is ChangeKind.IDENTICAL:
+        elif change is ChangeDegree.IDENTICAL:
             self.same += not differs
             self.false_changes += differs
 
@@ -294,12 +294,12 @@ class ValidatorTrust(msgspec.Struct, array_like=True):
         before, after = _value(evidence.before, kind), _value(evidence.after, kind)
         if evidence.change is None:  # 304: neither changed, as far as the server tells
             if before and evidence.condition is ConditionKind.VALIDATORS:
-                record.count(ChangeKind.IDENTICAL, differs=False)
+                record.count(ChangeDegree.IDENTICAL, differs=False)
         elif before and after:
             differs = before != after
             # A request with validators brings only changes that they catch: no sample.
             is_sample = evidence.condition is not ConditionKind.VALIDATORS
-            if evidence.change is not ChangeKind.CHANGED or is_sample or not differs:
+            if evidence.change is not ChangeDegree.CHANGED or is_sample or not differs:
                 record.count(evidence.change, differs=differs)
         if record.is_wrong:
             record.distrust(at)

@@ -14,7 +14,7 @@ import msgspec
 import xxhash
 
 from focused.crawl.revisits.change_detection import (
-    ChangeKind,
+    ChangeDegree,
     ContentChange,
     HostBoilerplate,
     PageBlocks,
@@ -174,10 +174,10 @@ class VersionChecker:
         url, before = fetched.url, record.signature
         boilerplate = self._boilerplates.get(host_of(url))
         change = None if before is None else detect_change(before, version, boilerplate)
-        if change is not None and blocks is None and change.kind is not ChangeKind.IDENTICAL:
-            change = ContentChange(ChangeKind.CHANGED)
+        if change is not None and blocks is None and change.kind is not ChangeDegree.IDENTICAL:
+            change = ContentChange(ChangeDegree.CHANGED)
         kind = None if change is None else change.kind
-        if kind is not ChangeKind.IDENTICAL:  # the same page again shows nothing new of its host
+        if kind is not ChangeDegree.IDENTICAL:  # the same page again shows nothing new of its host
             self._boilerplates.add(host_of(url), page_blocks(url, version, change))
         self._record_validators(fetched, record, kind)
         is_soft_404 = change is not None and looks_like_soft_404(
@@ -188,7 +188,7 @@ class VersionChecker:
             self._missing_pages.get(url),
             boilerplate,
         )
-        if change is None or (change.kind is not ChangeKind.IDENTICAL and not is_soft_404):
+        if change is None or (change.kind is not ChangeDegree.IDENTICAL and not is_soft_404):
             record.signature = sign_version(version, boilerplate)
         return VersionComparison(change, is_soft_404)
 
@@ -228,7 +228,7 @@ class VersionChecker:
         self,
         outcome: Fetched | NotModified,
         record: PageRecord,
-        change: ChangeKind | None,
+        change: ChangeDegree | None,
     ) -> None:
         trust = self._trust(outcome.url)
         after = _validators_of(outcome)

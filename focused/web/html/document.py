@@ -14,14 +14,14 @@ from focused.web.decoding import (
 from focused.web.html.dates import find_day
 from focused.web.html.declared_metadata import DeclaredMetadata, declared_metadata
 from focused.web.html.main_text import main_text_blocks, parse_tree, plain_text_blocks
-from focused.web.html.text_structure import Block
+from focused.web.html.text_structure import TextBlock
 from focused.web.page import Fetched
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The main text of a page and its metadata; ``blocks`` is empty without main text."""
 
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[TextBlock, ...] = ()
     metadata: DeclaredMetadata = DeclaredMetadata()
 
 

@@ -29,7 +29,7 @@ from focused.web.html.text_structure import (
     PARAGRAPH,
     QUOTE,
     TABLE,
-    Block,
+    TextBlock,
     clean_text,
 )
 
@@ -80,14 +80,14 @@ def parse_tree(html: str) -> HtmlElement | None:
         return None
 
 
-def plain_text_blocks(text: str) -> tuple[Block, ...]:
+def plain_text_blocks(text: str) -> tuple[TextBlock, ...]:
     """Return the paragraphs of a plain text; they keep their line breaks."""
     paragraphs = re.split(r"\n[^\S\n]*\n", clean_text(text[:MAX_TEXT_CHARS]).strip("\n"))
     lines = ("\n".join(map(str.rstrip, each.split("\n"))).strip("\n") for each in paragraphs)
-    return tuple(Block(PARAGRAPH, each) for each in lines if each.strip())
+    return tuple(TextBlock(PARAGRAPH, each) for each in lines if each.strip())
 
 
-def main_text_blocks(tree: HtmlElement) -> tuple[Block, ...]:
+def main_text_blocks(tree: HtmlElement) -> tuple[TextBlock, ...]:
     """Return the blocks of the main text of a page; empty if it has none. Changes ``tree``.
 
     trafilatura's default mode compares its own result with those of readability and jusText. It
@@ -101,11 +101,11 @@ def main_text_blocks(tree: HtmlElement) -> tuple[Block, ...]:
     return own
 
 
-def _chars(blocks: Iterable[Block]) -> int:
+def _chars(blocks: Iterable[TextBlock]) -> int:
     return sum(len(block.text) for block in blocks)
 
 
-def _extract(tree: HtmlElement, tables: Mapping[str, str], *, fast: bool) -> tuple[Block, ...]:
+def _extract(tree: HtmlElement, tables: Mapping[str, str], *, fast: bool) -> tuple[TextBlock, ...]:
     found = _trafilatura().bare_extraction(
         tree,
         fast=fast,
@@ -119,11 +119,11 @@ def _extract(tree: HtmlElement, tables: Mapping[str, str], *, fast: bool) -> tup
         return ()
     for element in found.body.iter(*_HTML_NAMES):
         element.tag = _HTML_NAMES[element.tag]
-    blocks: list[Block] = []
+    blocks: list[TextBlock] = []
     chars = 0
     for block in _blocks_of(found.body, 0, _MAX_DEPTH):
         if block.kind == CODE and (table := tables.get(block.text.strip())):
-            block = Block(TABLE, table, block.level)
+            block = TextBlock(TABLE, table, block.level)
         chars += len(block.text)
         if chars > MAX_TEXT_CHARS:
             break
@@ -270,7 +270,7 @@ class _Inline:
 
 def _blocks_of(
     parent: Any, depth: int, rest: int, *, number: int | None = None, kind: str = PARAGRAPH
-) -> Iterator[Block]:
+) -> Iterator[TextBlock]:
     """Yield the blocks in an element.
 
     ``depth`` counts the lists around it, ``number`` is that of an item and None elsewhere, ``kind``
@@ -278,12 +278,12 @@ def _blocks_of(
     """
     inline = _Inline()
 
-    def text_block() -> Iterator[Block]:
+    def text_block() -> Iterator[TextBlock]:
         nonlocal number
         text, spans = inline.take()
         if text:
             own = kind if number is None else ITEM
-            yield Block(own, text, depth, number or 0, "", spans)
+            yield TextBlock(own, text, depth, number or 0, "", spans)
             number = None
 
     inline.add(parent.text)
@@ -331,13 +331,15 @@ def _add_inline(inline: _Inline, element: Any) -> None:
             inline.add(each.text)
 
 
-def _heading(element: Any) -> Iterator[Block]:
+def _heading(element: Any) -> Iterator[TextBlock]:
     inline = _Inline()
     _add_inline(inline, element)
     text, spans = inline.take()
     level = _LEVEL.fullmatch(element.get("rend") or "")
     if text:
-        yield Block(HEADING, text.replace("\n", " "), int(level[1]) if level else 2, 0, "", spans)
+        yield TextBlock(
+            HEADING, text.replace("\n", " "), int(level[1]) if level else 2, 0, "", spans
+        )
 
 
 def _is_block(code: Any) -> bool:
@@ -345,7 +347,7 @@ def _is_block(code: Any) -> bool:
     return len(code) > 0 or "\n" in (code.text or "")
 
 
-def _code_block(element: Any, depth: int) -> Iterator[Block]:
+def _code_block(element: Any, depth: int) -> Iterator[TextBlock]:
     lines = clean_text("".join(element.itertext())).split("\n")
     code = "\n".join(map(str.rstrip, lines)).strip("\n")
     language = next(
@@ -357,10 +359,10 @@ def _code_block(element: Any, depth: int) -> Iterator[Block]:
         "",
     )
     if code.strip():
-        yield Block(CODE, code, depth, 0, language[:_MAX_LANGUAGE_CHARS])
+        yield TextBlock(CODE, code, depth, 0, language[:_MAX_LANGUAGE_CHARS])
 
 
-def _table_block(table: Any, depth: int, rest: int) -> Iterator[Block]:
+def _table_block(table: Any, depth: int, rest: int) -> Iterator[TextBlock]:
     """Yield a table of several rows and columns; the text of others, which are for layout."""
     is_plain = all(row.tag == "row" and all(cell.tag == "cell" for cell in row) for row in table)
     has_blocks = next(table.iterdescendants("table", "list", "head"), None) is not None
@@ -370,12 +372,12 @@ def _table_block(table: Any, depth: int, rest: int) -> Iterator[Block]:
             element.text, element.tail = f" {element.text or ''}", f" {element.tail or ''}"
         rows = _rows(table, "row", ("cell",))
         if _is_table(rows):
-            yield Block(TABLE, "\n".join(map("\t".join, rows)), depth)
+            yield TextBlock(TABLE, "\n".join(map("\t".join, rows)), depth)
             return
     yield from _blocks_of(table, depth, rest)
 
 
-def _items(parent: Any, depth: int, rest: int) -> Iterator[Block]:
+def _items(parent: Any, depth: int, rest: int) -> Iterator[TextBlock]:
     """Yield the items of a list; terms and definitions are paragraphs."""
     is_definitions, number = parent.get("rend") == "dl", 0
     for item in parent:

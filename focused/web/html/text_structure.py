@@ -24,7 +24,7 @@ HEADING, PARAGRAPH, QUOTE, ITEM, CODE, TABLE = (
 _INDENT = 4
 
 
-class Block(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class TextBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One block of a text.
 
     ``kind`` is heading, paragraph, quote, item (of a list), code or table. Each row of a table is a
@@ -65,17 +65,17 @@ def clean_line(text: str, max_chars: int) -> str:
     return " ".join(clean_text(text[: 4 * max_chars]).split())[:max_chars]
 
 
-def render_text(blocks: Iterable[Block]) -> str:
+def render_text(blocks: Iterable[TextBlock]) -> str:
     """Return blocks as plain text: code as it is, cells of tables separated by tabs."""
     return _join((block, _plain(block)) for block in blocks)
 
 
-def render_markdown(blocks: Iterable[Block]) -> str:
+def render_markdown(blocks: Iterable[TextBlock]) -> str:
     """Return blocks as Markdown (CommonMark with tables of GitHub)."""
     return _join((block, _markdown(block)) for block in blocks)
 
 
-def _join(rendered: Iterable[tuple[Block, str]]) -> str:
+def _join(rendered: Iterable[tuple[TextBlock, str]]) -> str:
     """Join blocks by empty lines, items of a list by line breaks."""
     pieces: list[str] = []
     was_item = False
@@ -88,14 +88,14 @@ def _join(rendered: Iterable[tuple[Block, str]]) -> str:
     return "".join(pieces)
 
 
-def _plain(block: Block) -> str:
+def _plain(block: TextBlock) -> str:
     if block.kind != ITEM:
         return block.text
     indent = " " * 2 * max(block.level - 1, 0)
     return f"{indent}{f'{block.number}.' if block.number else '-'} {block.text}"
 
 
-def _markdown(block: Block) -> str:
+def _markdown(block: TextBlock) -> str:
     outer = " " * _INDENT * block.level
     if block.kind == HEADING:
         return f"{'#' * block.level} {_escaped_inline(block).replace(chr(10), ' ')}"
@@ -131,7 +131,7 @@ def escape_markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
-def _escaped_inline(block: Block) -> str:
+def _escaped_inline(block: TextBlock) -> str:
     """Return a text with markup escaped, and inline code between backticks."""
     if not block.code_spans:
         return escape_markdown(block.text)
@@ -148,7 +148,7 @@ def _code_span(code: str) -> str:
     return f"{fence}{padding}{code}{padding}{fence}"
 
 
-def _fenced(block: Block) -> str:
+def _fenced(block: TextBlock) -> str:
     fence = "`" * max(3, _longest_run(block.text) + 1)
     return f"{fence}{block.language}\n{block.text}\n{fence}"
 

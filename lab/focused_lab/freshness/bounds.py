@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from focused.revisit.policy import PolicyInputs, RevisitPolicyFactory, Visit
+from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Visit
 from focused_lab.freshness.simulator import FreshnessResult, PageFreshness
 from focused_lab.freshness.windows import PageLife, Window
 
@@ -86,7 +86,7 @@ class _Optimal:
 def optimal(window: Window) -> RevisitPolicyFactory:
     """Return the factory of the optimal allocation with the true rates of the window's pages."""
 
-    def make_policy(_: PolicyInputs) -> _Optimal:
+    def make_policy(_: RevisitInputs) -> _Optimal:
         return _Optimal(window)
 
     return make_policy

@@ -22,7 +22,7 @@ import numpy as np
 
 from focused.revisit.policy import (
     MemoryRecords,
-    PolicyInputs,
+    RevisitInputs,
     RevisitPolicyFactory,
     Visit,
 )
@@ -102,7 +102,7 @@ def simulate(
     """
     records = MemoryRecords()
     policy = SignalledPolicy(
-        make_policy(PolicyInputs(mean_interval_s, records, seed)), records, mean_interval_s
+        make_policy(RevisitInputs(mean_interval_s, records, seed)), records, mean_interval_s
     )
     schedule = RevisitSchedule(
         policy,

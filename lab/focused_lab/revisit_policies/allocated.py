@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from focused.durations import DAY_S, YEAR_S
-from focused.revisit.policy import PolicyInputs, Visit
+from focused.revisit.policy import RevisitInputs, Visit
 from focused_lab.revisit_policies.allocation import (
     HARMONIC,
     NEVER,
@@ -63,7 +63,7 @@ class AllocatedPolicy:
     forced_after = FORCED_AFTER
 
     def __init__(
-        self, name: str, inputs: PolicyInputs, rule: AllocationRule, rates: RateModel
+        self, name: str, inputs: RevisitInputs, rule: AllocationRule, rates: RateModel
     ) -> None:
         self.name = name
         self.follows_siblings = rates.shares_groups
@@ -147,18 +147,18 @@ def wire_rule(unit_s: float, quality: float = 1.0, freshness: float = 1.0) -> Al
     return AllocationRule("wire", value, interval)
 
 
-PolicyMaker = Callable[[PolicyInputs], AllocatedPolicy]
+PolicyMaker = Callable[[RevisitInputs], AllocatedPolicy]
 
 
 def _by_history(name: str, rule: AllocationRule, estimate: RateEstimator) -> PolicyMaker:
-    def make_policy(inputs: PolicyInputs) -> AllocatedPolicy:
+    def make_policy(inputs: RevisitInputs) -> AllocatedPolicy:
         return AllocatedPolicy(name, inputs, rule, HistoryRates(inputs.records, estimate))
 
     return make_policy
 
 
 def _by_shrunk_rates(name: str, rule: AllocationRule) -> PolicyMaker:
-    def make_policy(inputs: PolicyInputs) -> AllocatedPolicy:
+    def make_policy(inputs: RevisitInputs) -> AllocatedPolicy:
         return AllocatedPolicy(name, inputs, rule, ShrunkRates(inputs.records))
 
     return make_policy
@@ -175,49 +175,49 @@ azar = _by_shrunk_rates("azar", RANDOM_FRESHNESS)
 kolobov = _by_shrunk_rates("kolobov", HARMONIC)
 
 
-def polling(inputs: PolicyInputs) -> AllocatedPolicy:
+def polling(inputs: RevisitInputs) -> AllocatedPolicy:
     """Polling: the fetches of a page are a mean interval apart, at random."""
     rates = HistoryRates(inputs.records, logarithmic_rate)
     return AllocatedPolicy("polling", inputs, polling_rule(inputs.mean_interval_s), rates)
 
 
-def wire(inputs: PolicyInputs) -> AllocatedPolicy:
+def wire(inputs: RevisitInputs) -> AllocatedPolicy:
     """WIRE's value of a page with a = c = 1."""
     rates = HistoryRates(inputs.records, last_modified_rate)
     return AllocatedPolicy("wire", inputs, wire_rule(inputs.mean_interval_s), rates)
 
 
-def optimal_classes(inputs: PolicyInputs) -> AllocatedPolicy:
+def optimal_classes(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness by frequency classes."""
     rates = ClassRates(inputs.records)
     return AllocatedPolicy("optimal-classes", inputs, OPTIMAL_FRESHNESS, rates)
 
 
-def optimal_features(inputs: PolicyInputs) -> AllocatedPolicy:
+def optimal_features(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness by a linear model of features."""
     rates = FeatureRates(inputs.records, inputs.mean_interval_s)
     return AllocatedPolicy("optimal-features", inputs, OPTIMAL_FRESHNESS, rates)
 
 
-def grouped_by_site(inputs: PolicyInputs) -> AllocatedPolicy:
+def grouped_by_site(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness with one rate per site."""
     rates = GroupRates(inputs.records, "site", site_of, shares_groups=True)
     return AllocatedPolicy("grouped-by-site", inputs, OPTIMAL_FRESHNESS, rates)
 
 
-def grouped_by_directory(inputs: PolicyInputs) -> AllocatedPolicy:
+def grouped_by_directory(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness with one rate per directory."""
     rates = GroupRates(inputs.records, "directory", directory_of, shares_groups=True)
     return AllocatedPolicy("grouped-by-directory", inputs, OPTIMAL_FRESHNESS, rates)
 
 
-def grouped_by_rate(inputs: PolicyInputs) -> AllocatedPolicy:
+def grouped_by_rate(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness with one rate per class of estimated rates."""
     rates = GroupRates(inputs.records, "class", rate_class_of, shares_groups=False)
     return AllocatedPolicy("grouped-by-rate", inputs, OPTIMAL_FRESHNESS, rates)
 
 
-def upadhyay(inputs: PolicyInputs) -> AllocatedPolicy:
+def upadhyay(inputs: RevisitInputs) -> AllocatedPolicy:
     """Explore, then commit to the optimum for visits at random times."""
     rates = CommittedRates(inputs.records, inputs.mean_interval_s, LEARNING_HORIZON_S)
     return AllocatedPolicy("upadhyay", inputs, RANDOM_FRESHNESS, rates)

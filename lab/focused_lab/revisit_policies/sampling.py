@@ -16,7 +16,7 @@ from typing import Literal
 
 import xxhash
 
-from focused.revisit.policy import PolicyInputs, Visit
+from focused.revisit.policy import RevisitInputs, Visit
 from focused_lab.revisit_policies.allocation import optimal_sample_size
 from focused_lab.revisit_policies.rate_models import FORCED_AFTER, PAGE, PackedRecords, PageLists
 
@@ -62,7 +62,7 @@ class SiteSampling:
     forced_after = FORCED_AFTER
 
     def __init__(
-        self, inputs: PolicyInputs, mode: Literal["proportional", "greedy", "adaptive"]
+        self, inputs: RevisitInputs, mode: Literal["proportional", "greedy", "adaptive"]
     ) -> None:
         self.name = f"sampling-{mode}"
         self._pages = PackedRecords(inputs.records, PAGE, "<dfI")  # last visit, weight, site
@@ -198,16 +198,16 @@ class SiteSampling:
         self._samples.put(number, *astuple(site))
 
 
-def proportional(inputs: PolicyInputs) -> SiteSampling:
+def proportional(inputs: RevisitInputs) -> SiteSampling:
     """Visits by the share of changed pages."""
     return SiteSampling(inputs, "proportional")
 
 
-def greedy(inputs: PolicyInputs) -> SiteSampling:
+def greedy(inputs: RevisitInputs) -> SiteSampling:
     """The best sites first."""
     return SiteSampling(inputs, "greedy")
 
 
-def adaptive(inputs: PolicyInputs) -> SiteSampling:
+def adaptive(inputs: RevisitInputs) -> SiteSampling:
     """The best sites first, with samples that end early."""
     return SiteSampling(inputs, "adaptive")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
 from focused.durations import DAY_S
-from focused.revisit.policy import PolicyInputs, Visit
+from focused.revisit.policy import RevisitInputs, Visit
 from focused_lab.revisit_policies.estimators import logarithmic_rate
 from focused_lab.revisit_policies.rate_models import (
     FORCED_AFTER,
@@ -51,7 +51,7 @@ class NutchAdaptive:
 
     def __init__(
         self,
-        inputs: PolicyInputs,
+        inputs: RevisitInputs,
         increase: float = 0.2,
         decrease: float = 0.2,
         sync_share: float = 0.3,
@@ -122,7 +122,7 @@ class Tianwang:
 
     def __init__(
         self,
-        inputs: PolicyInputs,
+        inputs: RevisitInputs,
         cycles_per_interval: int = 20,
         longest: float = 4.0,
         recent: int = 2,
@@ -258,7 +258,7 @@ class WebFountain:
     follows_siblings = False
     forced_after = FORCED_AFTER
 
-    def __init__(self, inputs: PolicyInputs) -> None:
+    def __init__(self, inputs: RevisitInputs) -> None:
         self._records = inputs.records
         self._unit_s = inputs.mean_interval_s
         self._period_s = inputs.mean_interval_s / 2

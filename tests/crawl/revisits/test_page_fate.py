@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.revisits.change_detection import ChangeKind, ContentChange
+from focused.crawl.revisits.change_detection import ChangeDegree, ContentChange
 from focused.crawl.revisits.page_fate import (
     GRACE_S,
     PRESENT,
@@ -17,7 +17,7 @@ from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome,
 
 URL = "https://example.org/a/page.html"
 DAY = 86_400.0
-CHANGED = ContentChange(ChangeKind.CHANGED, 0.3)
+CHANGED = ContentChange(ChangeDegree.CHANGED, 0.3)
 FOUND = Fetched(URL, 200)
 NOT_FOUND = Failed(URL, FailureKind.GONE, 404)
 
@@ -26,8 +26,8 @@ def fate(outcome: Outcome, change: ContentChange | None = None) -> PageFate:
     return decide_fate(outcome, change, PRESENT, 0.0)
 
 
-@pytest.mark.parametrize("kind", list(ChangeKind))
-def test_a_page_is_identical_cosmetic_or_changed(kind: ChangeKind) -> None:
+@pytest.mark.parametrize("kind", list(ChangeDegree))
+def test_a_page_is_identical_cosmetic_or_changed(kind: ChangeDegree) -> None:
     found = fate(FOUND, ContentChange(kind, 0.3))
     assert (found.kind, found.change, found.is_final) == (kind.value, 0.3, False)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.crawl.revisits.change_detection import ChangeKind
+from focused.crawl.revisits.change_detection import ChangeDegree
 from focused.crawl.revisits.validators import (
     DISTRUST_S,
     MAX_ETAG_CHARS,
@@ -204,7 +204,7 @@ class Server:
         change = None
         if not same:
             differs = self.version != self.stored_version
-            change = ChangeKind.CHANGED if differs else ChangeKind.IDENTICAL
+            change = ChangeDegree.CHANGED if differs else ChangeDegree.IDENTICAL
         elif self.version != self.stored_version:
             self.missed += 1
         lost = self.trust.record(RevisitEvidence(condition.kind, self.stored, now, change), at)
@@ -269,7 +269,7 @@ def test_who_lost_trust_is_reported_once() -> None:
 
 def test_cosmetic_changes_are_no_evidence() -> None:
     trust = ValidatorTrust()
-    same = RevisitEvidence(ConditionKind.PROBE, BOTH, BOTH, ChangeKind.COSMETIC)
+    same = RevisitEvidence(ConditionKind.PROBE, BOTH, BOTH, ChangeDegree.COSMETIC)
     for number in range(20):
         assert not trust.record(same, NOW + number)
 
