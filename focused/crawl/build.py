@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from focused.archive.warc_files import PAGES_PREFIX
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
+from focused.crawl.archive_writer import ArchiveWriter
 from focused.crawl.crawl_state import open_state
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.dedup.duplicates import DuplicateDetector, SharedContents
@@ -21,7 +22,7 @@ from focused.crawl.online_training import ModelHistory, OnlineTraining, ShareExa
 from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, PageRequests, RobotsRequests
-from focused.crawl.responses import ArchiveWriter, ResponseProcessor
+from focused.crawl.responses import ResponseProcessor
 from focused.crawl.steps import ROBOTS
 from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter

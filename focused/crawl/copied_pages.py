@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from focused.crawl.archive_writer import ArchiveWriter
+from focused.crawl.classified_page import ClassifiedPage
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateMatch
-from focused.crawl.responses import ArchiveWriter, ClassifiedPage
 from focused.frontier.queued_link import link_key
 from focused.spam.site_trust import SiteTrust
 from focused.storage.rows import pack, unpack

@@ -11,9 +11,9 @@ A feature gives :class:`FeatureParts`, and registers at these places of :class:`
   function of a module. The result is in :attr:`SettledFetch.findings` under that name;
 - ``core.page_raters`` gets a function likewise. It takes a page and the topic's classifier, and is
   called again when the classifier is swapped before the page is settled;
-- ``core.page_reviewers`` gets a :class:`~focused.crawl.responses.PageReviewer`, which may change
-  the classification of pages by what is known of their sites;
-- ``core.columns`` gets a :class:`~focused.crawl.responses.PageColumn` of ``pages.parquet``;
+- ``core.page_reviewers`` gets a :class:`~focused.crawl.classified_page.PageReviewer`, which may
+  change the classification of pages by what is known of their sites;
+- ``core.columns`` gets a :class:`~focused.crawl.classified_page.PageColumn` of ``pages.parquet``;
 - ``core.link_filter.refusals`` gets a function that returns why a link of a page is not queued;
 - ``core.state.before_commit`` gets a function that writes what the feature holds in memory.
 """
@@ -25,13 +25,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from focused.classifier.topic_classifier import SwappableClassifier
+from focused.crawl.classified_page import PageColumn, PageReviewer
 from focused.crawl.crawl_state import CrawlState
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.listeners import SettledPageListener
 from focused.crawl.page_parser import PageAnalyser, PageRater
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, RequestHandler
-from focused.crawl.responses import PageColumn, PageReviewer, ResponseProcessor
+from focused.crawl.responses import ResponseProcessor
 from focused.crawl.stop_conditions import CrawlPacer, UnpacedCrawl
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.errors import ConfigurationError

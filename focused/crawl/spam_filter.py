@@ -10,12 +10,12 @@ from focused.classifier.topic_classifier import (
     TopicClassifier,
     spam_classifier_of,
 )
+from focused.crawl.classified_page import ClassifiedPage
 from focused.crawl.copied_pages import CopiedPages
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.dedup.duplicates import DuplicateMatch
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
-from focused.crawl.responses import ClassifiedPage
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
 from focused.spam.site_novelty import SiteNovelty
 from focused.spam.site_trust import MIN_SUSPICION, SiteTrust

@@ -24,7 +24,7 @@ from focused.frontier.queued_link import (
     QueuedLink,
     link_key,
     number_in_key,
-    priority_in_key,
+    rank_in_key,
 )
 from focused.storage.tables import Tables
 from focused.web.urls import host_of
@@ -99,7 +99,7 @@ class DiskFrontier:
                         continue
                     at = table.move(host, was, better)
                     if at > was:
-                        if host.best is None or seen.link.priority >= host.best:
+                        if host.best is None or seen.link.rank >= host.best:
                             demoted[host] = None
                         continue
                 best_new[host] = min(at, best_new.get(host, at))
@@ -156,9 +156,9 @@ class DiskFrontier:
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """Keep the link queued after a failed try."""
-        # The queue key holds the priority from before the link was scored again.
-        priority = priority_in_key(offer.queue_key)
-        older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
+        # The queue key holds the rank from before the link was scored again.
+        older = offer.link.with_rank(rank_in_key(offer.queue_key))
+        older = replace(older, tries=offer.link.tries + 1)
         self._links.rewrite(offer.host, offer.queue_key, older)
         self._release(offer, pace, now, still_queued=True)
 
@@ -168,8 +168,7 @@ class DiskFrontier:
 
     def save_tries(self, offer: Offer, tries: int) -> None:
         """Store the link's number of tries, in case the process dies before it is settled."""
-        priority = priority_in_key(offer.queue_key)
-        tried = replace(offer.link, tries=tries, priority=priority)
+        tried = replace(offer.link.with_rank(rank_in_key(offer.queue_key)), tries=tries)
         self._links.rewrite(offer.host, offer.queue_key, tried)
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
@@ -214,7 +213,7 @@ class DiskFrontier:
                 break
             places = (at for at in self._links.places(host) if at != host.leased)
             for ahead, at in enumerate(islice(places, limit)):
-                priority = priority_in_key(at) + self.hosts.turns.bonus(host, ahead)
+                priority = rank_in_key(at) + self.hosts.turns.bonus(host, ahead)
                 if len(best) < limit:
                     heappush(best, priority)
                 elif priority > best[0]:
@@ -293,13 +292,14 @@ def _found_again(old: QueuedLink, link: QueuedLink, joined: bool) -> QueuedLink 
     """The queued link after ``link`` was found again; None when it doesn't change."""
     # A seed has no features to merge.
     adds_features = joined and old.features and old.features != link.features
-    if link.priority <= old.priority and not adds_features:
+    if link.rank <= old.rank and not adds_features:
         return None
     return QueuedLink(
         link.key, link.url, link.host, link.priority, link.score,
         link.depth if link.depth < old.depth else old.depth,
         link.parent, link.anchor, link.features, old.found_at,
         old.tries, link.hops, old.payload, link.tag_path_key, old.purpose,
+        link.is_exempt,
     )  # fmt: skip
 
 

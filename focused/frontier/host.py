@@ -111,7 +111,7 @@ class Server:
 class Host:
     """The state of one host.
 
-    ``best`` is the priority of its best link not in flight, or None; ``bonus`` is added to it.
+    ``best`` is the rank of its best link not in flight, or None; ``bonus`` is added to it.
     ``asked`` pages were settled, failures included; ``fetched`` came; ``unproductive`` is a running
     count, see :func:`focused.frontier.priorities.unproductive_after`. ``leased`` is the queue key
     of the link in flight since ``leased_at``. ``in_turn``: it has links and budget left. While

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from focused.frontier.host import Host, Server
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
+from focused.frontier.queued_link import EXEMPT_RANK
 
 _DueEntry = tuple[float, float, int, Host]
 """-priority, due at, stamp, host."""
@@ -21,8 +22,6 @@ _WaitingEntry = tuple[float, int, Host | Server]
 """Due at, stamp, host or server."""
 _MAX_STALE_ENTRIES = 1_024
 _MAX_INSPECTED = 256
-UNLIMITED_PRIORITY = 1e6
-"""Links of this priority or a higher one are fetched from hosts without budget, too: revisits."""
 _TIME_UNKNOWN = float("-inf")
 """A ``now`` that schedules the host for its due time, or for the next call."""
 
@@ -63,7 +62,7 @@ class HostScheduler:
         return len(self._busy)
 
     def worth(self, host: Host) -> float:
-        """The priority of the host: that of its best link plus its exploration bonus."""
+        """The priority of the host: the rank of its best link plus its exploration bonus."""
         return float("-inf") if host.best is None else host.best + host.bonus
 
     def is_full(self, host: Host) -> bool:
@@ -73,7 +72,7 @@ class HostScheduler:
     def schedule(self, host: Host, now: float) -> None:
         """Schedule the host again after its pace, best link or counts changed."""
         in_turn = host.best is not None and (
-            host.best >= UNLIMITED_PRIORITY or not self._limits.reached(host)
+            host.best >= EXEMPT_RANK or not self._limits.reached(host)
         )
         self.in_turn += in_turn - host.in_turn
         host.in_turn = in_turn

@@ -11,7 +11,7 @@ from typing import Any
 from focused.frontier.host import Host, Server, host_to_row, restore_host
 from focused.frontier.host_scheduler import HostLimits, HostScheduler
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import priority_in_key
+from focused.frontier.queued_link import rank_in_key
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 
@@ -185,7 +185,7 @@ class HostTable:
         return now + self._address_delay_of(host.name) if asked else now
 
     def _set_best(self, host: Host, queue_key: bytes | None) -> None:
-        host.best = None if queue_key is None else priority_in_key(queue_key)
+        host.best = None if queue_key is None else rank_in_key(queue_key)
 
     def _load(self) -> None:
         by_prefix = {}
@@ -209,4 +209,4 @@ class HostTable:
 
 
 def _ranks_before(queue_key: bytes, host: Host) -> bool:
-    return host.best is None or priority_in_key(queue_key) > host.best
+    return host.best is None or rank_in_key(queue_key) > host.best

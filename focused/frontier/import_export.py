@@ -43,6 +43,7 @@ FRONTIER_SCHEMA = pa.schema(
         ("payload", pa.string()),  # a driver's own request, or null
         ("key", pa.string()),  # of the URL-seen test, 32 hexadecimal digits
         ("purpose", pa.string()),  # "page", or that of a feature
+        ("is_exempt", pa.bool_()),  # before all others, and from hosts without budget, too
     ]
 )
 _TEXT_COLUMNS = [field.name for field in FRONTIER_SCHEMA if field.type == pa.string()] + [
@@ -75,6 +76,7 @@ class _LinkCells(msgspec.Struct, frozen=True):
     payload: str | None = None
     key: _Key | None = None
     purpose: str = PAGE
+    is_exempt: bool = False
 
 
 def export_links(links: Iterable[QueuedLink], path: Path) -> int:
@@ -147,6 +149,7 @@ def _queued_link(
         payload=row.payload,
         tag_path_key=row.tag_path_key,
         purpose=row.purpose,
+        is_exempt=row.is_exempt,
     )
 
 

@@ -26,6 +26,7 @@ from xxhash import xxh3_128_digest
 from focused.errors import StateError
 from focused.frontier.host import Host
 from focused.frontier.queued_link import (
+    EXEMPT_RANK,
     NUMBER_BYTES,
     PAGE,
     QueuedLink,
@@ -88,12 +89,12 @@ def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
     """Encode a link; a longer URL or anchor than 65,535 characters is cut."""
     (
         key, url, host, priority, score, depth, parent, anchor, features, found_at,
-        tries, hops, payload, tag_path_key, purpose,
+        tries, hops, payload, tag_path_key, purpose, is_exempt,
     ) = astuple(link)  # fmt: skip
     scheme, path = _without_host(url, host)
     source, read_at = sources.number_of(parent, found_at)
-    # Nearly all links are for pages: their rows end with the payload.
-    last = () if purpose == PAGE else (purpose,)
+    # Nearly all links are for pages, and not exempt: their rows end with the payload.
+    last = (purpose, True) if is_exempt else () if purpose == PAGE else (purpose,)
     return pack(
         (
             scheme,
@@ -128,7 +129,7 @@ def decode_link(
     """Decode a link of that host; ``key`` is the link's, if known."""
     (
         scheme, path, source, orders, features, anchor, depth, tag_path_key,
-        tries, hops, own_time, own_key, payload, *purpose,
+        tries, hops, own_time, own_key, payload, *last,
     ) = unpack(row)  # fmt: skip
     url = f"{_SCHEMES[scheme]}{host}{path}" if scheme else path
     parent, found_at = sources.get(source)
@@ -139,18 +140,25 @@ def decode_link(
         key = own_key
     elif key is None:
         key = link_key(url)
+    if not last and own_key is not None:
+        priority, *last = _as_of_format_18(url, own_key, priority)
     return QueuedLink(
         key, url, host, priority, score, depth, parent, anchor, tuple(features),
         found_at if own_time is None else own_time, tries, hops, payload, tag_path_key,
-        purpose[0] if purpose else _earlier_purpose(url, own_key),
+        *last,
     )  # fmt: skip
 
 
-def _earlier_purpose(url: str, own_key: bytes | None) -> str:
-    """Return the purpose of a row without one: rows of before version 0.1 told it by the key."""
-    if own_key == xxh3_128_digest(_utf8(f"revisit {url}")):
-        return "revisit"
-    return PAGE
+def _as_of_format_18(url: str, own_key: bytes, priority: float) -> tuple[float, str, bool]:
+    """Return priority, purpose, and whether the link is exempt, of a row without the latter.
+
+    In state format 18 the key told the purpose, and the priority whether the link was exempt.
+    """
+    for text, purpose in (("revisit", "revisit"), ("second fetch", "second-fetch")):
+        if own_key == xxh3_128_digest(_utf8(f"{text} {url}")):
+            is_exempt = priority >= EXEMPT_RANK
+            return (priority - EXEMPT_RANK if is_exempt else priority), purpose, is_exempt
+    return priority, PAGE, False
 
 
 def _without_host(url: str, host: str) -> tuple[int, str]:
@@ -251,7 +259,7 @@ class LinkTable:
         if row is None:
             return SeenLink(number)
         link = decode_link(row, host.name, self._sources, key)
-        return SeenLink(queue_key_of(link.priority, number), link)
+        return SeenLink(queue_key_of(link.rank, number), link)
 
     def read(self, host: Host, at: bytes) -> QueuedLink:
         """Return the link at a position of the host's queue."""
@@ -288,7 +296,7 @@ class LinkTable:
     def add(self, host: Host, link: QueuedLink) -> bytes:
         """Add a new link; return its queue key."""
         number = encode_number(self.found)
-        at = queue_key_of(link.priority, number)
+        at = queue_key_of(link.rank, number)
         self._new.append((number, encode_link(link, self._sources)))
         self._placed.append((host.prefix, at))
         self._seen.append((host.prefix, link.key[:SEEN_BYTES] + number))
@@ -300,7 +308,7 @@ class LinkTable:
     def move(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
         """Replace a queued link and move it by its priority; return its new queue key."""
         number = at[-NUMBER_BYTES:]
-        moved = queue_key_of(link.priority, number)
+        moved = queue_key_of(link.rank, number)
         if number in self._pending_numbers:
             # Otherwise two pending writes of one link would undo each other.
             self.flush()
@@ -315,7 +323,7 @@ class LinkTable:
     def rewrite(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
         """:meth:`move` without waiting for :meth:`flush`."""
         number = at[-NUMBER_BYTES:]
-        moved = queue_key_of(link.priority, number)
+        moved = queue_key_of(link.rank, number)
         tables, prefix = self._tables, host.prefix
         tables.put("links", number, encode_link(link, self._sources))
         if moved != at:

@@ -1,6 +1,6 @@
 """A queued link and its queue key: 13 bytes that sort the best link first.
 
-A queue key is the priority, descending, as a double, followed by the link's number in the order of
+A queue key is the rank, descending, as a double, followed by the link's number in the order of
 discovery, which is also the key of its row.
 """
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import msgspec
 import xxhash
 
+EXEMPT_RANK = 1e6
+"""The smallest rank of exempt links, above the priorities of all others."""
 PAGE = "page"
 """The purpose of links: fetch the page."""
 
@@ -24,7 +26,8 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``features`` are those behind the score. ``depth`` counts links from the nearest seed, ``hops``
     redirects or nested sitemaps, ``tries`` failed fetches. ``payload`` belongs to the driver,
     ``tag_path_key`` (64 bits) to the scorer. ``purpose`` names the handler of the request
-    (:mod:`focused.crawl.purposes`).
+    (:mod:`focused.crawl.purposes`). An ``is_exempt`` link comes before all others, and from hosts
+    without budget, too.
     """
 
     key: bytes
@@ -42,6 +45,17 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     payload: str | None = None
     tag_path_key: int = 0
     purpose: str = PAGE
+    is_exempt: bool = False
+
+    @property
+    def rank(self) -> float:
+        """The link's place in its host's queue and among hosts; larger comes first."""
+        return self.priority + EXEMPT_RANK if self.is_exempt else self.priority
+
+    def with_rank(self, rank: float) -> QueuedLink:
+        """Return the link with the priority of a rank."""
+        priority = rank - EXEMPT_RANK if self.is_exempt else rank
+        return msgspec.structs.replace(self, priority=priority)
 
 
 def link_key(text: str) -> bytes:
@@ -55,14 +69,14 @@ _SIGN, _ALL_BUT_SIGN = 1 << 63, 0x7FFF_FFFF_FFFF_FFFF
 NUMBER_BYTES = 5
 
 
-def queue_key(priority: float, number: int) -> bytes:
-    """Return the queue key of a priority and a number from 0 to 2^40 - 1."""
-    return _descending(priority) + encode_number(number)
+def queue_key(rank: float, number: int) -> bytes:
+    """Return the queue key of a rank and a number from 0 to 2^40 - 1."""
+    return _descending(rank) + encode_number(number)
 
 
-def queue_key_of(priority: float, number: bytes) -> bytes:
-    """Return the queue key of a priority and an encoded number."""
-    return _descending(priority) + number
+def queue_key_of(rank: float, number: bytes) -> bytes:
+    """Return the queue key of a rank and an encoded number."""
+    return _descending(rank) + number
 
 
 def encode_number(number: int) -> bytes:
@@ -70,13 +84,11 @@ def encode_number(number: int) -> bytes:
     return number.to_bytes(NUMBER_BYTES, "big")
 
 
-def priority_in_key(queue_key: bytes) -> float:
-    """Return the priority in a queue key."""
+def rank_in_key(queue_key: bytes) -> float:
+    """Return the rank in a queue key."""
     (bits,) = _BITS.unpack_from(queue_key)
-    (priority,) = _DOUBLE.unpack(
-        queue_key[:8] if bits & _SIGN else _BITS.pack(bits ^ _ALL_BUT_SIGN)
-    )
-    return float(priority)
+    (rank,) = _DOUBLE.unpack(queue_key[:8] if bits & _SIGN else _BITS.pack(bits ^ _ALL_BUT_SIGN))
+    return float(rank)
 
 
 def number_in_key(queue_key: bytes) -> int:
@@ -84,9 +96,9 @@ def number_in_key(queue_key: bytes) -> int:
     return int.from_bytes(queue_key[8:], "big")
 
 
-def _descending(priority: float) -> bytes:
+def _descending(rank: float) -> bytes:
     # IEEE 754 bits sort by magnitude. That is right for negatives here; the others are inverted.
-    (bits,) = _BITS.unpack(_DOUBLE.pack(priority))
+    (bits,) = _BITS.unpack(_DOUBLE.pack(rank))
     return _BITS.pack(bits if bits & _SIGN else bits ^ _ALL_BUT_SIGN)
 
 

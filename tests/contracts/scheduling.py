@@ -256,6 +256,33 @@ def fetch(frontier: Frontier, now: float) -> str:
     return offer.link.url
 
 
+def test_exempt_links_come_first_and_from_hosts_without_budget_too(life):
+    frontier = life.begin(limits=HostLimits(pages_per_host=1))
+    frontier.push(link("http://a/1", 0.9), 0)
+    finish(frontier, take(frontier), 0)
+    frontier.hosts.count_fetched(frontier.hosts.get("a"))
+    frontier.push(link("http://a/2", 0.9), 0)
+    frontier.push(link("http://a/again", 0.1, is_exempt=True), 0)
+    frontier.push(link("http://b/1", 0.8), 0)
+    assert [url_of_next(frontier, now=10) for _ in range(2)] == ["http://a/again", "http://b/1"]
+    assert frontier.offer(20) is None
+    assert [each.url for each in frontier.waiting(frontier.hosts.get("a"))] == ["http://a/2"]
+
+
+def test_an_exempt_link_that_is_tried_again_stays_so(life):
+    frontier = life.begin()
+    frontier.push(link("http://a/again", 0.1, is_exempt=True), 0)
+    frontier.push(link("http://b/1", 0.8), 0)
+    offer = take(frontier)
+    frontier.retry(offer, HostPace(), 0)
+    again = take(frontier, now=1)
+    assert (again.link.url, again.link.priority, again.link.is_exempt) == (
+        "http://a/again",
+        pytest.approx(0.1),
+        True,
+    )
+
+
 def test_a_host_gives_no_more_pages_than_its_budget(life: Life) -> None:
     frontier = life.begin(limits=HostLimits(pages_per_host=2))
     for page in range(4):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.frontier.queued_link import number_in_key, priority_in_key, queue_key
+from focused.frontier.queued_link import number_in_key, queue_key, rank_in_key
 
 priorities = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.integers(0, 2**40 - 1)
@@ -25,7 +25,7 @@ def test_of_equal_priorities_the_first_found_comes_first(
 @given(priorities, numbers)
 def test_a_queue_key_holds_its_priority_and_its_number(priority: float, number: int) -> None:
     encoded = queue_key(priority, number)
-    assert (priority_in_key(encoded), number_in_key(encoded), len(encoded)) == (
+    assert (rank_in_key(encoded), number_in_key(encoded), len(encoded)) == (
         priority,
         number,
         13,

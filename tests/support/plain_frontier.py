@@ -21,7 +21,7 @@ from focused.frontier.interface import (
     ScoreAgain,
 )
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import QueuedLink, link_key, priority_in_key, queue_key
+from focused.frontier.queued_link import QueuedLink, link_key, queue_key, rank_in_key
 from focused.web.urls import host_of
 from tests.support.plain_hosts import Memory, PlainHosts
 
@@ -102,7 +102,7 @@ class PlainFrontier:
         if better_at is not None:
             return NotYet(better_at)
         link, number = hosts.in_order(host)[0]
-        host.leased, host.leased_at = queue_key(link.priority, number), now
+        host.leased, host.leased_at = queue_key(link.rank, number), now
         return Offer(link, host, host.leased)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -111,15 +111,15 @@ class PlainFrontier:
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         # A link that was scored again at its turn has another priority than its queue_key.
-        priority = priority_in_key(offer.queue_key)
-        self._write(replace(offer.link, tries=offer.link.tries + 1, priority=priority))
+        link = offer.link.with_rank(rank_in_key(offer.queue_key))
+        self._write(replace(link, tries=offer.link.tries + 1))
         self._release(offer.host, pace, now)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         self._release(offer.host, pace, now)
 
     def save_tries(self, offer: Offer, tries: int) -> None:
-        self._write(replace(offer.link, tries=tries, priority=priority_in_key(offer.queue_key)))
+        self._write(replace(offer.link.with_rank(rank_in_key(offer.queue_key)), tries=tries))
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         self._write(link)
@@ -166,7 +166,7 @@ class PlainFrontier:
 
     def best_priorities(self, limit: int, now: float, patience_s: float = 0.0) -> Sequence[float]:
         best = [
-            link.priority + self._hosts.bonus(host, ahead)
+            link.rank + self._hosts.bonus(host, ahead)
             for host in self._hosts.open_soon(now, patience_s)
             for ahead, (link, _) in enumerate(self._hosts.in_order(host))
         ]
@@ -185,7 +185,7 @@ class PlainFrontier:
         times = []
         for host in self.hosts:
             clearly = self.hosts.worth(host) > worth + self._worth_waiting_for
-            if not clearly or host.pace.failures or self._hosts.is_full(host):
+            if not clearly or host.pace.failures or not self._hosts.may_be_asked_some_time(host):
                 continue
             due_at = self._hosts.due_at(host)
             time = due_at if host.leased is None else host.leased_at + patience_s
@@ -214,7 +214,7 @@ class PlainFrontier:
             return
         old, _ = found
         told_more = joined and bool(old.features) and old.features != link.features
-        if link.priority > old.priority or told_more:
+        if link.rank > old.rank or told_more:
             kept = {"found_at": old.found_at, "tries": old.tries, "payload": old.payload}
             self._write(replace(link, depth=min(link.depth, old.depth), **kept))
 

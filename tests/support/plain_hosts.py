@@ -53,7 +53,7 @@ class PlainHosts:
 
     @property
     def with_links(self) -> int:
-        return sum(not self.is_full(host) and self.best(host) is not None for host in self)
+        return sum(map(self.may_be_asked_some_time, self))
 
     @property
     def busy(self) -> int:
@@ -69,7 +69,7 @@ class PlainHosts:
         best = self.best(host)
         if best is None:
             return float("-inf")
-        return best.priority + self.bonus(host)
+        return best.rank + self.bonus(host)
 
     def bonus(self, host: Host, ahead: int = 0) -> float:
         """The exploration bonus of the host after ``ahead`` more requests."""
@@ -91,7 +91,8 @@ class PlainHosts:
             host.server.due_at = max(host.server.due_at, now + self.address_delay_s)
 
     def full(self) -> Iterator[Host]:
-        return (host for host in self if self.is_full(host) and self.best(host) is not None)
+        with_links = (host for host in self if self.best(host) is not None)
+        return (host for host in with_links if not self.may_be_asked_some_time(host))
 
     def assign_address(self, host: Host, address: str) -> None:
         if address:
@@ -140,7 +141,8 @@ class PlainHosts:
 
     def may_be_asked_some_time(self, host: Host) -> bool:
         """Whether the host has a link, and pages may come from it."""
-        return self.best(host) is not None and not self.is_full(host)
+        best = self.best(host)
+        return best is not None and (best.is_exempt or not self.is_full(host))
 
     def due_at(self, host: Host) -> float:
         """When the host and its address may be asked again."""
@@ -157,7 +159,7 @@ class PlainHosts:
             for link, number in self._memory.queued.values()
             if link.host == host.name and (leased_too or not self.is_leased(host, number))
         ]
-        return sorted(found, key=lambda each: (-each[0].priority, each[1]))
+        return sorted(found, key=lambda each: (-each[0].rank, each[1]))
 
     def is_leased(self, host: Host, number: int) -> bool:
         """Whether the host's link of that number is under way."""

@@ -47,8 +47,8 @@ def is_on(topic):
 
 def connect(core):
     """Add the analyser, the column, the link filter and the counts to a crawl."""
+    from focused.crawl.classified_page import PageColumn
     from focused.crawl.features import FeatureParts
-    from focused.crawl.responses import PageColumn
 
     core.page_analysers["licences"] = find_licence
     core.columns.append(PageColumn("licence", "text", lambda page: page.findings["licences"]))

@@ -20,7 +20,6 @@ from focused.archive.page_history import PageHistory
 from focused.crawl.enqueue import LinkEnqueuer
 from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
 from focused.durations import DAY_S
-from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.revisit.policy import Visit
@@ -111,19 +110,21 @@ class RevisitQueue:
         self._queued_at.pop(row.seq, None)
         self._queued_at[row.seq] = now
         self._tables.put(_QUEUED_TABLE, _PAGE.pack(row.seq), _TIME.pack(now))
+        hosts = self._frontier.hosts
+        is_exempt = not self._competes or comes_first or hosts.is_full(hosts.get(row.host))
         link = QueuedLink(
             key=revisit_key(row.url),
             url=row.url,
             host=row.host,
-            priority=UNLIMITED_PRIORITY + value,
+            priority=value,
             score=min(value, 1.0),
             depth=row.depth,
             parent=row.parent,
             found_at=now,
             purpose=REVISIT,
+            is_exempt=is_exempt,
         )
-        hosts = self._frontier.hosts
-        if not self._competes or comes_first or hosts.is_full(hosts.get(row.host)):
+        if is_exempt:
             self._frontier.push(link, now)
         else:
             self._enqueuer.push(link, now)

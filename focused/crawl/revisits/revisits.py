@@ -20,10 +20,11 @@ from msgspec import structs
 
 from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import FirstVersion, VisitResult, VisitRow
+from focused.crawl.classified_page import ClassifiedPage
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
-from focused.crawl.responses import ClassifiedPage, ResponseProcessor
+from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, first_record, is_visited_again
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate
