@@ -117,4 +117,4 @@ lock: $(READY)
 	  pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build *.egg-info lab/*.egg-info

@@ -33,6 +33,7 @@ from focused.errors import TrainingError
 from focused.labelling.page_selection import PagePool, PageSelector, page_vectors
 from focused.labels.label_file import Label
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
+from focused.reports.metrics import select_relevant_urls
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Page
@@ -141,7 +142,7 @@ def curves_of(web: str, name: str, draw: int, choices: Sequence[str]) -> list[Po
 def _case(folder: Path, topic: Topic, draw: int) -> Case:
     rng = default_rng([draw, 0])
     with RecordedWeb.open(folder) as web:
-        good = frozenset(u for u, kinds in web.labels.items() if _is_good(kinds, topic))
+        good = select_relevant_urls(web.labels, topic.training.good)
         ours, others = (
             list(rng.permutation(sorted(urls))) for urls in (good, web.labels.keys() - good)
         )
@@ -165,14 +166,6 @@ def _case(folder: Path, topic: Topic, draw: int) -> Case:
             take(ours, good_share) + take(others, size - good_share) for _ in range(2)
         )
     return Case(topic, pages, tuple(start), tuple(pool), tuple(held_out), good)
-
-
-def _is_good(kinds: frozenset[str], topic: Topic) -> bool:
-    return any(
-        kind == prefix or kind.startswith(f"{prefix}/")
-        for kind in kinds
-        for prefix in topic.training.good
-    )
 
 
 SelectionMethod = Callable[[Case, Generator], "Selection"]

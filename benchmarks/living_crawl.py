@@ -50,6 +50,7 @@ from focused.durations import DAY_S, YEAR_S
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_process import ReplayProcess
+from focused.reports.metrics import select_relevant_urls
 from focused.revisit.policy import find_revisit_policy
 from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
@@ -391,13 +392,7 @@ def _relevant(options: argparse.Namespace) -> frozenset[str]:
     """Return the pages with a label of the topic."""
     good = load_topic(options.topic).training.good
     with RecordedWeb.open(options.web) as web:
-        return frozenset(
-            url
-            for url, labels in web.labels.items()
-            if any(
-                label == each or label.startswith(f"{each}/") for each in good for label in labels
-            )
-        )
+        return select_relevant_urls(web.labels, good)
 
 
 def _discovery(discovery: Discovery) -> dict[str, float | int | None]:

@@ -50,6 +50,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
+from focused.reports.metrics import select_relevant_urls
 from focused.scrapy_addon.crawl_models import training_urls
 from focused.text.documents import HashedPage, hash_page
 from focused.topic.topic_file import load_topic
@@ -193,15 +194,7 @@ class Open:
 
     def on_topic(self, wanted: Wanted) -> frozenset[str]:
         """The URLs with one of the topic's categories."""
-        return frozenset(
-            url
-            for url, kinds in self.web.labels.items()
-            if any(
-                kind == name or kind.startswith(f"{name}/")
-                for kind in kinds
-                for name in wanted.categories
-            )
-        )
+        return select_relevant_urls(self.web.labels, wanted.categories)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ Packages, in the order of their layers::
     recorded_web    webs recorded on disk and replayed over loopback
     archive         fetched pages: rows, WARC, Parquet
     crawl           the crawl loop
-    orderings       baseline crawling strategies from the literature
+    orderings       crawling strategies: our own, best-first, breadth-first
     reports         reports and plots of one crawl
-    experiments     simulator and comparisons
     labelling       asks people for labels, in the browser and on the terminal
     scrapy_addon    everything that imports Scrapy
     cli             the command line
+
+Experiments are in a distribution of their own, ``focused_lab``, which nothing here imports.
 
 Nothing below ``scrapy_addon`` imports Scrapy or Twisted. Time and randomness are arguments.
 Ground-truth labels never reach what guides a crawl.

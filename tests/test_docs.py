@@ -10,6 +10,7 @@ import click
 import pytest
 
 import focused
+import focused_lab
 from docs.images import architecture
 from docs.site_hooks import commands, with_generated
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
@@ -147,7 +148,11 @@ def test_every_page_of_the_docs_can_be_reached_from_the_readme() -> None:
 
 @pytest.mark.parametrize(
     "package",
-    sorted({file.parent for file in Path(focused.__file__).parent.rglob("*.py")}),
+    sorted(
+        file.parent
+        for package in (focused, focused_lab)
+        for file in Path(package.__path__[0]).rglob("__init__.py")
+    ),
     ids=lambda folder: folder.name,
 )
 def test_every_package_tells_in_its_docstring_what_it_is(package: Path) -> None:

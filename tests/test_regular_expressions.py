@@ -36,7 +36,7 @@ MADE_LATER = {
     "focused.crawl.steering": (1, "a command of the user"),
     "focused.documents.texts": (1, "_LATEX_FIELD, below"),
     "focused_lab.builders.docweb_rules": (2, "rules of the package"),
-    "focused.reports.plot_style": (1, "a colour of the package"),
+    "focused_lab.analysis.svg": (1, "a colour of the package"),
     "focused.scrapy_addon.metrics_server": (1, "names of statistics, which the package gives"),
     "focused.text.tokens": (2, "one set of characters, repeated once"),
     "focused.topic.toml_table": (1, "patterns of a topic file, of the user"),

@@ -10,9 +10,10 @@ is swapped, so that parser processes can compute them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,19 @@ anchor's words as words of pages (``page_words``); mean relevance of links on th
 """
 
 FEATURE_INDEX = {name: place for place, name in enumerate(FEATURE_NAMES)}
+
+FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "parents": ("parent", "parents", "in_links", "since"),
+        "text": ("anchor", "context"),
+        "url": ("url",),
+        "meaning": ("anchor_meaning", "context_meaning", "url_meaning"),
+        "crawl-words": ("anchor_words", "url_words", "page_words", "context_words"),
+        "places": ("siblings", "tag_path"),
+        "shape": ("out_degree", "navigation"),
+    }
+)
+"""Features with the same kind of information."""
 
 MAX_PARENT_LOG_ODDS = 4.0
 MAX_LINKS_SINCE_RELEVANT = 8.0

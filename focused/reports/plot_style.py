@@ -1,16 +1,14 @@
-"""Shared plot style: colours, axes, non-overlapping labels, PNG and SVG output."""
+"""Shared plot style: colours, axes, non-overlapping labels, PNG output."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO, StringIO
-from typing import Any, Literal
+from io import BytesIO
+from typing import Literal
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -24,7 +22,6 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """The palette of Okabe and Ito, distinguishable with any colour vision."""
 
 INK, MUTED, FAINT, PAPER, REST = "#333333", "#777777", "#d9d9d9", "#ffffff", "#999999"
-_CSS_VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", REST: "rest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,41 +113,14 @@ def label_curve_ends(
 def to_png(figure: Figure) -> bytes:
     """Render the figure as PNG."""
     target = BytesIO()
-    with _without_glyph_warnings():
+    with without_glyph_warnings():
         figure.savefig(target, format="png")
     return target.getvalue()
 
 
-def to_svg(figure: Figure, name: str) -> str:
-    """Render the figure as SVG with real text; equal figures and names give equal bytes."""
-    target = StringIO()
-    settings: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": name,
-        "font.family": "sans-serif",
-    }
-    with mpl.rc_context(settings), _without_glyph_warnings():
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    # Hundredths of a point suffice for any screen; further digits are half of the file.
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", target.getvalue())
-
-
-def inline_svg(svg: str) -> str:
-    """Return the ``<svg>`` element of one of our figures, recoloured for embedding in a page.
-
-    The page defines ``--ink``, ``--muted``, ``--faint``, ``--paper`` and ``--rest``.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # Ids such as patch_1 are in every figure, and must be unique in the page.
-    svg = re.sub(r' id="[A-Za-z0-9]+(?:\.[a-z]+)?_\d+"', "", svg)
-    for colour, variable in _CSS_VARIABLES.items():
-        svg = re.sub(rf"(fill|stroke): {colour}\b", rf"\1: var(--{variable})", svg, flags=re.I)
-    return re.sub(r'^<svg ([^>]*?)width="[^"]*pt" height="[^"]*pt"', r"<svg \1", svg)
-
-
 @contextmanager
-def _without_glyph_warnings() -> Iterator[None]:
+def without_glyph_warnings() -> Iterator[None]:
+    """Draw names in scripts that the font lacks without a warning for each glyph."""
     with warnings.catch_warnings():
         # Glyphs that the font lacks are drawn as boxes; the tables show the name.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")

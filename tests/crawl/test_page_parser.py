@@ -49,7 +49,7 @@ def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(
 ) -> None:
     # Records are as long as the random names in them pack.
     named_alike = partial(WarcFiles, new_id=lambda: uuid.UUID(int=1))
-    monkeypatch.setattr("focused.crawl.build.WarcFiles", named_alike)
+    monkeypatch.setattr("focused.crawl.crawl_state.WarcFiles", named_alike)
     here = Simulation(topic(tmp_path / "here", A), WEB).run()
     ahead = Simulation(topic(tmp_path / "ahead", A), WEB, reads_ahead=True).run()
     assert ahead.asked == here.asked

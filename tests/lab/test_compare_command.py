@@ -261,7 +261,7 @@ def environment(sides: Path) -> dict[str, str]:
 STOPPED_AFTER_THREE_RUNS = """
 import os, sys
 from focused.cli import main
-from focused.experiments.comparison_files import RunLog
+from focused_lab.comparison_files import RunLog
 
 add, number = RunLog.add, int(sys.argv.pop(1))
 

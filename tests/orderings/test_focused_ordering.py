@@ -15,12 +15,11 @@ from focused.errors import ConfigurationError
 from focused.frontier.priorities import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
-from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
+from focused.link_scoring.link_features import FEATURE_FAMILIES, FEATURE_INDEX, FEATURE_NAMES
 from focused.link_scoring.protocols import MergedScores, OnlineLinkScorer, PageContext
 from focused.orderings import PolicyInputs, find_policy, ordering_names
 from focused.orderings.policy_names import ABLATION_PREFIX
 from focused.web.page import Classification, Link, Page
-from focused_lab.orderings.ablations import FEATURE_FAMILIES
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.queueing import queued

@@ -159,7 +159,7 @@ OFF = {
     "focused.crawl.steering",
     "focused.local_server",
 }
-OFF_PACKAGES = {"cluster", "corpus", "experiments", "recorded_web", "rendering", "reports"}
+OFF_PACKAGES = {"cluster", "corpus", "recorded_web", "rendering", "reports"}
 OFF_PACKAGES |= {"revisit", "search"}
 
 

@@ -19,7 +19,7 @@ from focused.atomic_file import write_atomically
 from focused.errors import ComparisonError
 from focused.orderings.policy_names import ABLATION_PREFIX, BASELINE, FOCUSED
 from focused.reports.formatting import format_duration, single_line
-from focused.reports.plot_style import inline_svg, to_png, to_svg
+from focused.reports.plot_style import to_png
 from focused.text.csv_cells import escape_formulas
 from focused_lab.analysis import number_format
 from focused_lab.analysis.comparison_analysis import (
@@ -38,6 +38,7 @@ from focused_lab.analysis.comparison_runs import (
 from focused_lab.analysis.paired_comparison import TIE_MARGIN
 from focused_lab.analysis.plots import curve_styles, plot_all
 from focused_lab.analysis.summary_text import caveats, detail_sentences, summary_sentence
+from focused_lab.analysis.svg import inline_svg, to_svg
 from focused_lab.analysis.tables import mean_harvest_by_cell
 
 _PROGRAM = "focused"
@@ -47,7 +48,7 @@ def render_html(
     comparison: Comparison, analysis: ComparisonAnalysis, pictures: Mapping[str, str]
 ) -> str:
     """Render the page; ``pictures`` are SVG by name, see
-    :func:`~focused.reports.plot_style.to_svg`.
+    :func:`~focused_lab.analysis.svg.to_svg`.
 
     It has no script and loads nothing.
     """

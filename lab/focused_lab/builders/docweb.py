@@ -23,7 +23,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.html_files import find_page_files, modified_at, page_headers, read_page
+from focused.recorded_web.html_files import modified_at, page_headers
 from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.recorded_web.web_index import INDEX_PAGE, key_variants
 from focused.web.urls import host_of, normalize_url
@@ -41,6 +41,7 @@ from focused_lab.builders.docweb_rules import (
     load_doc_packages,
     page_categories,
 )
+from focused_lab.builders.package_pages import find_page_files, read_page
 
 _ABSOLUTE_LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _LOCAL_LINK = re.compile(

@@ -31,11 +31,11 @@ from focused.reports.plot_style import (
     spread_labels,
     style_axes,
     to_png,
-    to_svg,
 )
 from focused.text.csv_cells import escape_formulas
 from focused_lab.analysis.inference import CONFIDENCE_LEVEL, FloatArray, bootstrap_weights
 from focused_lab.analysis.number_format import NONE
+from focused_lab.analysis.svg import to_svg
 from focused_lab.analysis.tables import new_table
 from focused_lab.freshness.revisit_comparison import (
     BOUNDS,

@@ -5,30 +5,16 @@ A topic file names one as ``focused-without-NAME``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
 from focused.frontier.priorities import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import uninformed_prior
+from focused.link_scoring.link_features import FEATURE_FAMILIES
 from focused.orderings.base import PolicyInputs
 from focused.orderings.focused_ordering import focused_policy
-
-FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "parents": ("parent", "parents", "in_links", "since"),
-        "text": ("anchor", "context"),
-        "url": ("url",),
-        "meaning": ("anchor_meaning", "context_meaning", "url_meaning"),
-        "crawl-words": ("anchor_words", "url_words", "page_words", "context_words"),
-        "places": ("siblings", "tag_path"),
-        "shape": ("out_degree", "navigation"),
-    }
-)
-"""Features of :mod:`focused.link_scoring.link_features` with the same kind of information."""
 
 
 def without_family(inputs: PolicyInputs, *, family: str) -> Policy:
