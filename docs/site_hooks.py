@@ -221,20 +221,18 @@ def _points(row: Any) -> str:
 
 
 def _classifier(_: str) -> str:
-    """Quality of the classifier by the number of good samples, beside the baseline."""
+    """Quality of the classifier with 10 and 100 good samples, beside the baseline."""
     columns = {
         "web": "web",
         "positives": "good samples",
         "classifier": "classifier",
-        "auc": "AUC",
         "average_precision": "average precision",
         "precision": "precision",
         "recall": "recall",
-        "ece_before": "ECE before",
         "ece": "ECE",
-        "worst_ece": "worst ECE",
     }
     table = pd.read_csv(RESULTS / "classifier" / "table.csv", dtype=str, keep_default_na=False)
+    table = table[table.positives.isin(["10", "100"])]
     rows = [
         tuple(re.sub(r"\b0(?=\.)", "", cell).replace(" to ", "–") for cell in row)
         for row in table[list(columns)].itertuples(index=False)
