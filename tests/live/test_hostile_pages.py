@@ -12,6 +12,7 @@ from subprocess import Popen
 
 import pytest
 
+from focused.web.html.parse import MAX_QUICK_BYTES
 from tests.live.webs import pages_asked
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.forked import HANGS_AFTER_S
@@ -20,7 +21,8 @@ from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 SEED = "http://start.test/"
 GOOD = [f"http://good-{number}.test/" for number in range(4)]
-LONG = "whales and words " * 10_000
+LONG = "whales and words " * (MAX_QUICK_BYTES // 16)
+"""Pages of that text are parsed in another process."""
 ENDLESS, HUGE = "http://endless.test/", "http://huge.test/"
 SHAPES = {
     "http://options.test/": "<select>" + "<option>whale" * 150_000,
