@@ -222,22 +222,21 @@ def _points(row: Any) -> str:
 
 def _classifier(_: str) -> str:
     """Quality of the classifier with 10 and 100 good samples, beside the baseline."""
-    columns = {
-        "web": "web",
-        "positives": "good samples",
-        "classifier": "classifier",
-        "average_precision": "average precision",
-        "precision": "precision",
-        "recall": "recall",
-        "ece": "ECE",
-    }
+    measures = {"average_precision": "average precision", "recall": "recall", "ece": "ECE"}
+    classifiers = ("Focused", "MultinomialNB")
     table = pd.read_csv(RESULTS / "classifier" / "table.csv", dtype=str, keep_default_na=False)
     table = table[table.positives.isin(["10", "100"])]
+    pairs = table.pivot(index=["web", "positives"], columns="classifier", values=list(measures))
+    columns = [(measure, classifier) for measure in measures for classifier in classifiers]
     rows = [
-        tuple(re.sub(r"\b0(?=\.)", "", cell).replace(" to ", "–") for cell in row)
-        for row in table[list(columns)].itertuples(index=False)
+        (
+            *web_and_size,
+            *(re.sub(r"\b0(?=\.)", "", row[column]).replace(" to ", "–") for column in columns),
+        )
+        for web_and_size, row in pairs.iterrows()
     ]
-    return _table(tuple(columns.values()), rows)
+    names = (f"{measures[measure]}, {classifier}" for measure, classifier in columns)
+    return _table(("web", "good samples", *names), rows)
 
 
 def _tables(name: str) -> str:
