@@ -17,11 +17,9 @@ import pyarrow.parquet as pq
 
 from focused.archive.page_history import count_visits
 from focused.archive.parquet import write_parquet_files
+from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
 from focused.storage.state_store import StateStore
-
-PARTITIONS_FOLDER = "partitions"
-"""Has a crawl's folder for each partition, if several processes of one machine crawl."""
 
 
 @contextmanager

@@ -27,6 +27,8 @@ from focused.web.warc_writer import (
     warcinfo_record,
 )
 
+PARTITIONS_FOLDER = "partitions"
+"""Has a crawl's folder for each partition, if several processes of one machine crawl."""
 PAGES_PREFIX = "pages"
 WARC_FILE = f"{PAGES_PREFIX}.warc.gz"
 """The first file; the second is ``pages-00002.warc.gz``."""
@@ -53,6 +55,17 @@ def warc_files(folder: Path) -> list[Path]:
         (path for path, number in later.items() if number), key=lambda path: later[path]
     )
     return [first, *numbered] if first.is_file() else numbered
+
+
+def warc_path(crawl: Path, name: str) -> Path:
+    """Return the path of the WARC file of that name in a crawl's folder.
+
+    Those of partitions are in the folders of their partitions, or in ``warc/``.
+    """
+    name = Path(name).name
+    parts = crawl / PARTITIONS_FOLDER / name.rpartition("-")[0] / name
+    own = crawl / name
+    return next((path for path in (own, parts) if path.exists()), crawl / "warc" / name)
 
 
 def warcinfo_fields(topic: Topic, policy: str) -> Mapping[str, str]:

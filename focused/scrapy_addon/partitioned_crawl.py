@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from focused.archive.crawl_tables import PARTITIONS_FOLDER
+from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.atomic_file import write_json_atomically
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import SiteUnit
@@ -27,7 +27,11 @@ from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
-from focused.scrapy_addon.addon_settings import check_settings, topic_from_settings
+from focused.scrapy_addon.addon_settings import (
+    check_settings,
+    load_models_factory,
+    topic_from_settings,
+)
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.progress import remaining_s
 from focused.storage.environment import exclusive_lock
@@ -56,12 +60,11 @@ def run_partitioned(
             f"{folder} holds a crawl of one process, which has to be resumed without --processes; "
             "choose another output.folder, or --fresh"
         )
-    models = load_crawl_models(
-        topic,
-        web=settings["FOCUSED_RECORDED_WEB"],
-        replay=settings["FOCUSED_REPLAY"],
-        say=_say,
-    )
+    if settings["FOCUSED_MODELS"]:
+        models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
+    else:
+        web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
+        models = load_crawl_models(topic, web=web, replay=replay, say=_say)
     scorer = find_policy(policy)(PolicyInputs(models.classifier, models.scorer)).scorer
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
