@@ -13,19 +13,25 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from focused.cluster.exchange import StreamEntry
+from focused.classifier.topic_classifier import TopicClassifier
+from focused.cluster.archive_parts import partition_name
+from focused.cluster.assignment import PartitionMap, SiteUnit
+from focused.cluster.exchange import MemoryExchange, StreamEntry
 from focused.cluster.learning import SharedLearning
-from focused.cluster.partition import Outgoing, Partition
+from focused.cluster.partition import Outgoing, Partition, build_partition
 from focused.cluster.storage import SharedStorage
-from focused.crawl.crawl_stats import Counters
+from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
+from focused.crawl.policy import Policy
 from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
 from focused.errors import StorageError
+from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.contents import RoundContents
 from focused.rounds.messages import (
     Begin,
@@ -37,6 +43,7 @@ from focused.rounds.messages import (
     Progress,
     Ready,
     Run,
+    Start,
     Stop,
     ToDriver,
     decode_for_partition,
@@ -51,6 +58,8 @@ from focused.rounds.round_files import (
     read_section,
     write_round_file,
 )
+from focused.storage.state_store import StateStore
+from focused.topic import Topic
 from focused.web.page import Outcome
 
 logger = logging.getLogger(__name__)
@@ -64,6 +73,16 @@ _UNLIMITED = 2**53
 _MAX_LINKS = 200_000
 _MAX_EXAMPLES = 20_000
 """A round's file holds at most so many; the rest follows in the next."""
+
+
+_T = TypeVar("_T")
+
+
+class RunInBackground(Protocol):
+    """Starts a call, as :meth:`concurrent.futures.Executor.submit` does."""
+
+    def __call__(self, call: Callable[[], _T], /) -> Future[_T]:
+        """Start a call, perhaps in another thread."""
 
 
 class DriverConnection(Protocol):
@@ -111,21 +130,21 @@ class PartitionRounds:
     def __init__(
         self,
         partition: Partition,
-        partitions: int,
         contents: RoundContents,
         connection: DriverConnection,
         storage: SharedStorage,
         *,
         learning: SharedLearning | None,
         driver_lost: Callable[[], object],
+        submit: RunInBackground | None = None,
         clock: Callable[[], float] = uptime_s,
     ) -> None:
         """``driver_lost`` ends the process: it is called when the connection has ended.
 
-        ``learning`` restores the scorer that the driver trains. ``clock`` measures deadlines.
+        ``learning`` restores the scorer that the driver trains. ``submit`` runs what takes the
+        storage's time, by default in a thread of its own. ``clock`` measures deadlines.
         """
         self._partition = partition
-        self._partitions = partitions
         self._contents = contents
         self._connection = connection
         self._storage = storage
@@ -133,7 +152,7 @@ class PartitionRounds:
         self._driver_lost = driver_lost
         self._clock = clock
         self._attempt = uuid.uuid4().hex[:8]
-        self._thread = ThreadPoolExecutor(1, "rounds")
+        self._submit = submit or ThreadPoolExecutor(1, "rounds").submit
         self._round = 0
         self._wanted = 0
         self._deadline = -math.inf
@@ -225,7 +244,6 @@ class PartitionRounds:
         """Close the crawl and write its results."""
         counters = self.crawl.counters.to_state()
         self.crawl.close(now)
-        self._thread.shutdown()
         self._send(Closed(counters))
 
     @property
@@ -275,7 +293,7 @@ class PartitionRounds:
             self._partition.confirm(self._sent.outgoing, now)
             self.crawl.commit(now)
             self._sent = None
-        self._reading = self._thread.submit(self._read, message.inbox, message.learned)
+        self._reading = self._submit(partial(self._read, message.inbox, message.learned))
 
     def _read(self, files: Iterable[RoundFile], learned: int) -> _Inbox:
         """Read what the partition has not got yet, in order; damaged sections are left out."""
@@ -363,7 +381,7 @@ class PartitionRounds:
         contents[CONTENTS], contents[EXAMPLES] = list(claims), list(outgoing.examples)
         self._writing = (
             self._round,
-            self._thread.submit(self._write_file, self._round, contents),
+            self._submit(partial(self._write_file, self._round, contents)),
         )
 
     def _write_file(self, number: int, contents: Mapping[str, Sequence[bytes]]) -> RoundFile:
@@ -405,3 +423,47 @@ class PartitionRounds:
         self._stop_reason = "the driver is gone"
         self.crawl.stop(now)
         self._driver_lost()
+
+
+def build_partition_rounds(
+    start: Start,
+    topic: Topic,
+    classifier: TopicClassifier,
+    policy: Policy,
+    store: StateStore,
+    connection: DriverConnection,
+    *,
+    training_urls: frozenset[str] = frozenset(),
+    stages: StageTimes | None = None,
+    **options: Any,
+) -> PartitionRounds:
+    """Build the partition that ``start`` names, whose state is in ``store``, with its crawl.
+
+    ``options`` are those of :class:`PartitionRounds`.
+    """
+    root, _, name = start.storage.rpartition("/")
+    storage = SharedStorage(root, name)
+    contents, scorer, learning = RoundContents(store.tables), policy.scorer, None
+    if isinstance(scorer, OnlineLinkScorer):
+        learning = SharedLearning(scorer, MemoryExchange(), storage)
+    partition = build_partition(
+        start.partition,
+        1,
+        topic,
+        classifier,
+        policy,
+        store,
+        partition_map(start),
+        shares_examples=learning is not None,
+        learns=True,
+        contents=contents,
+        training_urls=training_urls,
+        stages=stages,
+        warc_prefix=partition_name(start.partition),
+    )
+    return PartitionRounds(partition, contents, connection, storage, learning=learning, **options)
+
+
+def partition_map(start: Start) -> PartitionMap:
+    """Return the partition of each host of the crawl."""
+    return PartitionMap(start.partitions, SiteUnit(start.unit))

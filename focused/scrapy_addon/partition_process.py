@@ -13,27 +13,22 @@ from multiprocessing.connection import Connection
 
 from scrapy.utils.asyncio import create_looping_call
 
-from focused.cluster.archive_parts import partition_name
-from focused.cluster.assignment import PartitionMap, SiteUnit
-from focused.cluster.exchange import MemoryExchange
-from focused.cluster.learning import SharedLearning
-from focused.cluster.partition import build_partition
-from focused.cluster.storage import SharedStorage
 from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import StageTimes
-from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import Policy
-from focused.rounds.contents import RoundContents
 from focused.rounds.local_executor import inherited_connection
 from focused.rounds.messages import Start, decode_for_partition
-from focused.rounds.partition_rounds import PartitionRounds
+from focused.rounds.partition_rounds import (
+    PartitionRounds,
+    build_partition_rounds,
+    partition_map,
+)
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import OpenGroup
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.scrapy_addon.state_folder import open_state
-from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.urls import normalize_url
 
@@ -57,7 +52,7 @@ class PartitionPlace:
         """Return the topic of the partition: the driver keeps to the budget of the whole crawl."""
         count = self.start.partitions
         revisit = topic.revisit
-        owner = self._owner_of
+        owner = partition_map(self.start)
         urls = [(url, normalize_url(url)) for url in topic.seeds.urls]
         own = (url for url, each in urls if each and owner.of_url(each) == self.start.partition)
         return replace(
@@ -88,7 +83,17 @@ class PartitionPlace:
         def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
             store = open_state(topic, policy, replayed=replayed, spider=self.identity)
             try:
-                group = self._open(topic, models, ordering, store, stages, clock()())
+                group = build_partition_rounds(
+                    self.start,
+                    topic,
+                    models.classifier,
+                    ordering,
+                    store,
+                    self.connection,
+                    training_urls=models.training_urls,
+                    stages=stages,
+                    driver_lost=lambda: os._exit(_LOST_DRIVER),
+                )
             except BaseException:
                 store.abandon()
                 raise
@@ -98,54 +103,9 @@ class PartitionPlace:
         return open_group
 
     @property
-    def _owner_of(self) -> PartitionMap:
-        return PartitionMap(self.start.partitions, SiteUnit(self.start.unit))
-
-    @property
     def identity(self) -> str:
         """What the state of the partition is for, in place of a spider's name."""
         return f"partition {self.start.partition} of {self.start.partitions} by {self.start.unit}"
-
-    def _open(
-        self,
-        topic: Topic,
-        models: CrawlModels,
-        ordering: Policy,
-        store: StateStore,
-        stages: StageTimes,
-        now: float,
-    ) -> PartitionRounds:
-        start = self.start
-        root, _, crawl = start.storage.rpartition("/")
-        storage = SharedStorage(root, crawl)
-        contents = RoundContents(store.tables)
-        scorer, learning = ordering.scorer, None
-        if isinstance(scorer, OnlineLinkScorer):
-            learning = SharedLearning(scorer, MemoryExchange(), storage)
-        partition = build_partition(
-            start.partition,
-            1,
-            topic,
-            models.classifier,
-            ordering,
-            store,
-            self._owner_of,
-            shares_examples=learning is not None,
-            learns=True,
-            contents=contents,
-            training_urls=models.training_urls,
-            stages=stages,
-            warc_prefix=partition_name(start.partition),
-        )
-        return PartitionRounds(
-            partition,
-            start.partitions,
-            contents,
-            self.connection,
-            storage,
-            learning=learning,
-            driver_lost=lambda: os._exit(_LOST_DRIVER),
-        )
 
     def _attend(self, group: PartitionRounds, clock: Clock) -> None:
         def attend() -> None:
