@@ -23,7 +23,7 @@ from typing import Protocol
 
 import msgspec
 
-from focused.cluster.budget import Demand, next_grants
+from focused.cluster.budget import priority_floors, share_out
 from focused.cluster.learning import SharedLearning, sharing_probability
 from focused.cluster.storage import SharedStorage
 from focused.crawl.crawl_stats import Counters
@@ -42,6 +42,7 @@ from focused.rounds.messages import (
     Finish,
     Finished,
     Finishing,
+    Hold,
     Opened,
     Progress,
     ProtocolError,
@@ -164,13 +165,15 @@ class RoundDriver:
         *,
         learning: SharedLearning | None = None,
         limits: Limits,
+        worth_waiting_for: float = math.inf,
         on_round: Callable[[RoundReport], object] = lambda report: None,
         on_problem: Callable[[str], object] = logger.warning,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``starts`` are the first messages to the partitions, in their order.
 
-        ``learning`` trains the scorer on the examples of all partitions.
+        ``learning`` trains the scorer on the examples of all partitions. ``worth_waiting_for`` as
+        for :func:`focused.cluster.budget.next_grants`.
         """
         self.should_stop = False
         """Set it to stop the crawl, so that it can be resumed."""
@@ -180,6 +183,7 @@ class RoundDriver:
         self._budget = budget
         self._learning = learning
         self._limits = limits
+        self._worth_waiting_for = worth_waiting_for
         self._on_round = on_round
         self._on_problem = on_problem
         self._clock = clock
@@ -252,7 +256,7 @@ class RoundDriver:
         """Let all partitions that are free get their inboxes; return what they have then."""
         free = _State.FREE, _State.READY
         self._wait(lambda: any(seat.state in free for seat in self._seats.values()))
-        manifest, wanted = self._manifest, min(2 * self._pages_at_once(), _MAX_PRIORITIES)
+        manifest, wanted = self._manifest, min(self._pages_at_once(), _MAX_PRIORITIES)
         seats = {n: seat for n, seat in self._seats.items() if seat.state in free}
         for n, seat in seats.items():
             seat.state = _State.DELIVERING
@@ -304,12 +308,7 @@ class RoundDriver:
             # What it did not use is taken back.
             seat.granted = int(each.counters["fetched"]) + each.in_flight
         if self._budget.pages is not None:
-            demands = {
-                n: Demand(seat.granted, seat.granted, ready[n].priorities if n in ready else ())
-                for n, seat in self._seats.items()
-            }
-            ahead = 2 * self._pages_at_once()
-            for n, pages in next_grants(self._budget.pages, demands, math.inf, ahead).items():
+            for n, pages in self._pages_for(ready, self._budget.pages).items():
                 self._seats[n].granted += pages
         shared = {at: len(of) for at, of in self._addresses(ready).items() if len(of) > 1}
         sharing = sharing_probability(self._fetched_per_s)
@@ -323,6 +322,17 @@ class RoundDriver:
             most = None if self._budget.pages is None else seat.granted
             self._send(n, Run(number, until_s, most, shared, sharing))
 
+    def _pages_for(self, ready: Mapping[int, Ready], budget: int) -> Mapping[int, int]:
+        """Return the pages to grant: enough to each, or the last ones to the best links."""
+        left = budget - sum(seat.granted for seat in self._seats.values())
+        enough = self._pages_at_once()
+        if left >= enough * len(ready):
+            return dict.fromkeys(ready, enough)
+        best = share_out(max(left, 0), {n: each.priorities for n, each in ready.items()})
+        waiting = [n for n, each in ready.items() if each.queued]
+        # Without a link that is due now, those that come first get one each.
+        return best or dict.fromkeys(waiting[: max(left, 0)], 1)
+
     def _addresses(self, ready: Mapping[int, Ready]) -> Mapping[str, tuple[int, ...]]:
         known = dict(self._manifest.addresses)
         for n, each in ready.items():
@@ -333,16 +343,33 @@ class RoundDriver:
     def _wait_for_end(self, ready: Mapping[int, Ready], began_at: float, fetched: int) -> None:
         """Wait for the round's deadline, or until it has brought enough or most are idle."""
         enough = math.inf if self._budget.pages is None else fetched + self._pages_at_once()
-        had_work = {n for n, each in ready.items() if each.priorities}
+        number = self._manifest.round + 1
+        floors: dict[int, float] = {}
 
         def has_ended() -> bool:
             running = {n for n in ready if self._seats[n].state is _State.RUNNING}
+            floors.update(self._hold_back(number, running, floors))
             idle = {n for n in running if self._is_idle(n)}
-            is_short = self._clock() - began_at < _FIRST_ROUND_S
-            most_idle = not is_short and 2 * len(idle & had_work) > len(had_work)
-            return idle == running or most_idle or self.counters.fetched >= enough
+            now_fetched = self.counters.fetched
+            # Where nothing was fetched, nothing is due before the round's deadline either.
+            all_idle = idle == running and now_fetched > fetched
+            return not running or all_idle or now_fetched >= enough
 
         self._wait(has_ended, began_at + self._round_s - self._clock())
+
+    def _hold_back(
+        self, number: int, running: AbstractSet[int], before: Mapping[int, float]
+    ) -> Mapping[int, float]:
+        """Let partitions wait while others have clearly better links; return their floors."""
+        told = {n: self._seats[n].progress for n in running}
+        best = {
+            n: () if each is None or each.best is None else (each.best,) for n, each in told.items()
+        }
+        floors = priority_floors(best, self._worth_waiting_for)
+        for n, floor in floors.items():
+            if floor != before.get(n, -math.inf):
+                self._send(n, Hold(number, floor))
+        return floors
 
     def _is_idle(self, partition: int) -> bool:
         progress = self._seats[partition].progress
@@ -385,9 +412,10 @@ class RoundDriver:
         for n, seat in self._seats.items():
             old, told = before.record(n), self._told(n)
             done = seat.finished if n in finished else None
+            last = seat.ready if seat.closed is not None else done
             records[n] = PartitionRecord(
                 number if done is not None else old.round,
-                max(old.delivered, done.delivered if done is not None else 0),
+                max(old.delivered, last.delivered if last is not None else 0),
                 seat.granted,
                 told,
             )

@@ -1,7 +1,8 @@
 """Messages between the driver of a crawl and its partitions: data only.
 
-A round is: ``Begin``, answered by ``Ready``; ``Run``, during which ``Progress`` comes; ``Finish``,
-answered by ``Finished``. A partition that was silent answers late; the round in its answer tells.
+A round is: ``Begin``, answered by ``Ready``; ``Run``, during which ``Progress`` comes, sometimes
+answered by ``Hold``; ``Finish``, answered by ``Finished``. A partition that was silent answers
+late; the round in its answer tells.
 """
 
 from __future__ import annotations
@@ -57,6 +58,13 @@ class Run(msgspec.Struct, frozen=True, tag=True):
     sharing: float
 
 
+class Hold(msgspec.Struct, frozen=True, tag=True):
+    """Fetch nothing from hosts whose priority is below ``floor``: others have better links."""
+
+    round: int
+    floor: float
+
+
 class Finish(msgspec.Struct, frozen=True, tag=True):
     """Fetch nothing more, and write the file of the round."""
 
@@ -93,11 +101,15 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):
-    """Pages fetched so far, in all rounds; idle: nothing in flight, nothing to fetch soon."""
+    """Pages fetched so far, in all rounds, and the priority of the best link that is due soon.
+
+    Idle: nothing is in flight, and nothing to fetch before the round's deadline.
+    """
 
     round: int
     fetched: int
     is_idle: bool
+    best: float | None
 
 
 class Finishing(msgspec.Struct, frozen=True, tag=True):
@@ -125,7 +137,7 @@ class Closed(msgspec.Struct, frozen=True, tag=True):
     counters: Mapping[str, Any]
 
 
-ToPartition = Start | Begin | Run | Finish | Stop
+ToPartition = Start | Begin | Run | Hold | Finish | Stop
 ToDriver = Opened | Ready | Progress | Finishing | Finished | Closed
 
 _encode = msgspec.msgpack.Encoder().encode

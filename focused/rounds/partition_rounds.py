@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -39,6 +39,7 @@ from focused.rounds.messages import (
     Finish,
     Finished,
     Finishing,
+    Hold,
     Opened,
     Progress,
     Ready,
@@ -70,6 +71,8 @@ _RUNNING_POLL_S = 0.1
 _PROGRESS_S = 0.1
 _UNLIMITED = 2**53
 """Pages of a crawl without a budget of pages."""
+_READS = 3
+"""Tries to read a section, before the round's links have to wait."""
 _MAX_LINKS = 200_000
 _MAX_EXAMPLES = 20_000
 """A round's file holds at most so many; the rest follows in the next."""
@@ -269,7 +272,7 @@ class PartitionRounds:
         if self._is_ending and self._writing is None:
             self._write(now)
         if self._may_fetch:
-            self._report_progress()
+            self._report_progress(now)
 
     def _obey(self, data: bytes, now: float) -> None:
         message = decode_for_partition(data)
@@ -277,6 +280,8 @@ class PartitionRounds:
             self._begin(message, now)
         elif isinstance(message, Run) and message.round == self._round:
             self._run(message)
+        elif isinstance(message, Hold) and message.round == self._round:
+            self.crawl.limit_priority(message.floor)
         elif isinstance(message, Finish) and message.round == self._round:
             self._deadline = -math.inf
             self._is_ending = True
@@ -299,27 +304,42 @@ class PartitionRounds:
         """Read what the partition has not got yet, in order; damaged sections are left out."""
         number = self._partition.number
         at = int(self._partition.position or 0)
-        inbox = _Inbox(at, learned)
+        inbox = complete = _Inbox(at, learned)
         try:
             if learned > self._learned and self._learning is not None:
                 inbox.snapshot = self._learning.read()
             for file in files:
                 if file.round <= at:
                     continue
-                position = f"{file.round:08}"
+                if file.round > inbox.up_to:
+                    complete = inbox
+                    inbox = replace(inbox, links=[*inbox.links], claims=[*inbox.claims])
+                    inbox.up_to = file.round
                 try:
-                    links = read_section(self._storage, file, links_for(number))
-                    inbox.links += [StreamEntry(position, batch) for batch in links]
-                    if file.partition != number:
-                        inbox.claims.append(read_section(self._storage, file, CONTENTS))
+                    self._read_file(file, number, inbox)
                 except DamagedFileError as error:
                     inbox.problem = str(error)
                     logger.error("%s; it is left out", error)
-                inbox.up_to = file.round
         except StorageError as error:
-            # What was read of an incomplete round is read again.
-            inbox = _Inbox(at, self._learned, problem=str(error))
+            # A round is delivered as a whole.
+            inbox = replace(complete, problem=str(error))
         return inbox
+
+    def _read_file(self, file: RoundFile, number: int, inbox: _Inbox) -> None:
+        links = self._read_section(file, links_for(number))
+        inbox.links += [StreamEntry(f"{file.round:08}", batch) for batch in links]
+        if file.partition != number:
+            inbox.claims.append(self._read_section(file, CONTENTS))
+
+    def _read_section(self, file: RoundFile, name: str) -> Sequence[bytes]:
+        for _ in range(_READS - 1):
+            try:
+                return read_section(self._storage, file, name)
+            except DamagedFileError:
+                raise
+            except StorageError as error:
+                logger.warning("%s; it is read again", error)
+        return read_section(self._storage, file, name)
 
     def _deliver(self, inbox: _Inbox, now: float) -> None:
         for rows in inbox.claims:
@@ -363,6 +383,7 @@ class PartitionRounds:
         self._deadline = self._ready_at + message.until_s
         self._idle = False
         self.crawl.limit_pages(_UNLIMITED if message.pages is None else message.pages)
+        self.crawl.limit_priority(-math.inf)
         self.crawl.share_addresses(message.shared)
         if self._partition.examples is not None:
             self._partition.examples.probability = message.sharing
@@ -405,11 +426,13 @@ class PartitionRounds:
             )
         )
 
-    def _report_progress(self) -> None:
+    def _report_progress(self, now: float) -> None:
         at = self._clock()
         if at - self._progress_at >= _PROGRESS_S:
             self._progress_at = at
-            self._send(Progress(self._round, self.crawl.counters.fetched, self._idle))
+            best = next(iter(self.crawl.best_priorities(1, now)), None)
+            fetched = self.crawl.counters.fetched
+            self._send(Progress(self._round, fetched, self._idle, best))
 
     def _send(self, message: ToDriver) -> None:
         try:

@@ -65,7 +65,7 @@ def run_partitioned(
     else:
         web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
         models = load_crawl_models(topic, web=web, replay=replay, say=_say)
-    scorer = find_policy(policy)(PolicyInputs(models.classifier, models.scorer)).scorer
+    ordering = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
     with exclusive_lock(folder / _ROUNDS_FOLDER):
@@ -77,7 +77,7 @@ def run_partitioned(
         ]
         make_private_folder(folder / PARTITIONS_FOLDER)
         _write_settings(folder, topic, settings)
-        learning = None
+        scorer, learning = ordering.scorer, None
         if isinstance(scorer, OnlineLinkScorer):
             learning = SharedLearning(scorer, MemoryExchange(), storage)
             learning.restore()
@@ -91,6 +91,7 @@ def run_partitioned(
                 Budget() if topic.revisit.continuous else topic.budget,
                 learning=learning,
                 limits=limits,
+                worth_waiting_for=ordering.wait_threshold(topic.politeness.patience_s),
                 on_round=lambda report: _say(progress_line(topic, report)),
                 on_problem=_say,
             )
