@@ -6,6 +6,7 @@ Pages and requests are counted in the archive and in the log of the web's server
 from __future__ import annotations
 
 import os
+import random
 import signal
 from pathlib import Path
 
@@ -79,3 +80,32 @@ def test_a_suspended_process_misses_rounds_and_sends_nothing_after_its_own(
         assert driver.wait(120) == 0
         assert crawl.fetched() == every_page(web)
     assert not impolite(site, DELAY_S)
+
+
+@pytest.mark.long
+def test_a_large_crawl_survives_faults_of_all_kinds(tmp_path: Path) -> None:
+    hosts, pages = 60, 50
+    large, chance = ring_web(hosts, pages), random.Random(7)
+    with served(large) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
+        driver, rounds = crawl.start(), 0
+        for fault in ("kill", "driver", "suspend", "kill", "driver", "kill", "suspend", "kill"):
+            rounds = crawl.rounds() + 1
+            crawl.wait_for(lambda: crawl.rounds() > rounds, "a round")  # noqa: B023
+            crawl.wait_for(lambda: len(crawl.processes()) == 3, "all processes")
+            victim = chance.choice(crawl.processes())
+            if fault == "kill":
+                os.kill(victim, signal.SIGKILL)
+            elif fault == "driver":
+                driver.kill()
+                driver.wait()
+                driver = crawl.start()
+            else:
+                os.kill(victim, signal.SIGSTOP)
+                stopped = crawl.rounds()
+                crawl.wait_for(lambda: crawl.rounds() >= stopped + 3, "rounds without it")  # noqa: B023
+                os.kill(victim, signal.SIGCONT)
+        assert driver.wait(600) == 0
+        expected = {f"http://h{h}.test/{n}": 1 for h in range(hosts) for n in range(pages)}
+        assert crawl.fetched() == expected
+    assert not impolite(site, DELAY_S)
+    assert requests_of_pages(site).total() <= hosts * pages + 6 * CONCURRENT
