@@ -46,15 +46,24 @@ class WarcPosition(NamedTuple):
 
 
 def warc_files(folder: Path) -> list[Path]:
-    """Return the WARC files of a crawl in the order they were written."""
-    first = folder / WARC_FILE
-    later = {
-        path: _file_number(path.name, PAGES_PREFIX) for path in folder.glob(_pattern(PAGES_PREFIX))
-    }
+    """Return the WARC files of a crawl in the order they were written, partition by partition."""
+    partitions = sorted((folder / PARTITIONS_FOLDER).glob("*"))
+    return [path for each in partitions or [folder] for path in _own_warc_files(each)]
+
+
+def _own_warc_files(folder: Path) -> list[Path]:
+    prefix = warc_prefix(folder)
+    first = folder / warc_file_name(1, prefix)
+    later = {path: _file_number(path.name, prefix) for path in folder.glob(_pattern(prefix))}
     numbered = sorted(
-        (path for path, number in later.items() if number), key=lambda path: later[path]
+        (path for path, number in later.items() if number > 1), key=lambda path: later[path]
     )
     return [first, *numbered] if first.is_file() else numbered
+
+
+def warc_prefix(folder: Path) -> str:
+    """Return what the names of the WARC files in a crawl's or a partition's folder begin with."""
+    return folder.name if folder.parent.name == PARTITIONS_FOLDER else PAGES_PREFIX
 
 
 def warc_path(crawl: Path, name: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from focused.archive.archive import last_settled_at
+from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.cli.common import echo
 from focused.cli.frontier_actions import open_frontier
 from focused.cli.progress_bars import page_progress
@@ -127,7 +128,7 @@ def _earlier_crawl_moved(folder: Path) -> Iterator[None]:
 
 def move_crawl_folder(folder: Path) -> Path:
     """Rename a crawl's folder to the first free name; nothing is deleted."""
-    states = [folder / "state", *folder.glob("partitions/*/state")]
+    states = [folder / "state", *folder.glob(f"{PARTITIONS_FOLDER}/*/state")]
     if not any(state.is_dir() for state in states):
         raise StateError(
             f"{folder} is not a crawl's folder; neither --fresh nor a new topic renames it"
@@ -144,7 +145,12 @@ _MAX_PRINTED = 50
 
 
 def run_check(folder: Path) -> int:
-    """Check the folder; return the exit status: 1 if anything is damaged."""
+    """Check the folder, or those of its partitions; return 1 if anything is damaged."""
+    partitions = sorted((folder / PARTITIONS_FOLDER).glob("*"))
+    return max(map(_check, partitions or [folder]))
+
+
+def _check(folder: Path) -> int:
     report = check_folder(folder, page_progress)
     for line in report.damaged[:_MAX_PRINTED]:
         echo(f"focused: {line}", err=True)

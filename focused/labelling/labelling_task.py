@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from focused.archive.archive import page_rows
-from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_path
+from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_files, warc_path
 from focused.classifier.model_file import load_model, model_name
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.directory.categories import is_in_category
@@ -181,7 +181,7 @@ def read_fetched_pages(folder: Path) -> FetchedPages:
     """
     if not folder.is_dir():
         raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
-    if not (folder / WARC_FILE).is_file():
+    if not warc_files(folder):
         raise StateError(
             f"{folder}: has no {WARC_FILE}; it is no crawl's folder, or its topic sets "
             'warc = "off": there is nothing to show'

@@ -70,7 +70,7 @@ _POLL_S = 0.02
 _RUNNING_POLL_S = 0.1
 _PROGRESS_S = 0.1
 _UNLIMITED = 2**53
-"""Pages of a crawl without a budget of pages."""
+"""More pages than any crawl fetches."""
 _READS = 3
 """Tries to read a section, before the round's links have to wait."""
 _MAX_LINKS = 200_000
@@ -167,7 +167,7 @@ class PartitionRounds:
         self._learned = 0
         self._stop_reason: str | None = None
         self._known_addresses: set[str] = set()
-        self._idle = False
+        self._idle = self._is_limited = False
         self._progress_at = 0.0
         self.error: Exception | None = None
         """What :meth:`attend` raised, for :meth:`next` to raise it."""
@@ -352,7 +352,8 @@ class PartitionRounds:
             self._learned = inbox.learned
         self._partition.deliver(inbox.links, now, position=f"{inbox.up_to:08}")
         crawl = self.crawl
-        crawl.limit_pages(_UNLIMITED)
+        if self._is_limited:
+            crawl.limit_pages(_UNLIMITED)  # what is left to do does not depend on the grant
         addresses = {host.address for host in crawl.frontier.hosts if host.address}
         new = tuple(sorted(addresses - self._known_addresses))
         self._known_addresses |= addresses
@@ -382,7 +383,9 @@ class PartitionRounds:
     def _run(self, message: Run) -> None:
         self._deadline = self._ready_at + message.until_s
         self._idle = False
-        self.crawl.limit_pages(_UNLIMITED if message.pages is None else message.pages)
+        if message.pages is not None:
+            self._is_limited = True
+            self.crawl.limit_pages(message.pages)
         self.crawl.limit_priority(-math.inf)
         self.crawl.share_addresses(message.shared)
         if self._partition.examples is not None:

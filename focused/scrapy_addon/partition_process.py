@@ -49,16 +49,25 @@ class PartitionPlace:
         return self
 
     def share(self, topic: Topic) -> Topic:
-        """Return the topic of the partition: the driver keeps to the budget of the whole crawl."""
-        count = self.start.partitions
-        revisit = topic.revisit
-        owner = partition_map(self.start)
+        """Return the topic of the partition: its seeds, and its share of what is to be kept.
+
+        The driver keeps to the budget of a harvest. That of a continuous crawl is divided equally,
+        so that each partition knows when its first harvest is over.
+        """
+        owner, count = partition_map(self.start), self.start.partitions
         urls = [(url, normalize_url(url)) for url in topic.seeds.urls]
         own = (url for url, each in urls if each and owner.of_url(each) == self.start.partition)
+        budget, revisit = topic.budget, topic.revisit
+        if revisit.continuous:
+            budget = replace(
+                budget, pages=_share(budget.pages, count), bytes=_share(budget.bytes, count)
+            )
+        else:
+            budget = replace(budget, pages=None, bytes=None, hours=None, min_harvest=None)
         return replace(
             topic,
             seeds=replace(topic.seeds, urls=tuple(own)),
-            budget=replace(topic.budget, pages=None, bytes=None, hours=None, min_harvest=None),
+            budget=budget,
             revisit=replace(
                 revisit,
                 pages_per_day=_share(revisit.pages_per_day, count),

@@ -14,7 +14,7 @@ from focused.errors import StateError, StorageError
 from focused.rounds.driver import Limits
 from focused.rounds.manifest import last_manifest
 from focused.rounds.round_files import list_round_files
-from focused.topic import Budget
+from focused.topic import Budget, Revisit
 from focused.web.urls import host_of
 from tests.support.simulated import FETCH_S
 from tests.support.simulated_rounds import SimulatedRounds, ring
@@ -244,3 +244,13 @@ def test_the_scorer_learns_from_the_pages_of_all(tmp_path: Path) -> None:
     manifest = last_manifest(rounds.storage)
     assert manifest is not None
     assert manifest.learned == len(WEB)
+
+
+def test_a_continuous_crawl_visits_pages_again_until_its_hours_are_over(tmp_path: Path) -> None:
+    revisit = Revisit(continuous=True, pages_per_day=20_000, hours=10)
+    limits = Limits(round_s=600.0, answer_s=60.0, silence_s=1_000.0)
+    rounds = crawl(tmp_path, revisit=revisit, limits=limits, step_s=10.0)
+    rounds.run()
+    assert rounds.fetched() == sorted(WEB)
+    assert sum(rounds.reports[-1].counters.revisits.values()) > len(WEB)
+    assert all(partition == rounds.partition_of(url) for _, partition, url in rounds.asked)

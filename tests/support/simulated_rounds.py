@@ -37,7 +37,6 @@ from tests.support.simulated import topic as simulated_topic
 
 T = TypeVar("T")
 CONCURRENCY = 4
-STEP_S = 0.02
 
 
 def run_at_once(call: Callable[[], T]) -> Future[T]:
@@ -96,13 +95,15 @@ class SimulatedRounds:
         budget: Budget | None = None,
         delay_s: float = 0.2,
         limits: Limits | None = None,
+        step_s: float = 0.02,
+        **sections: Any,
     ) -> None:
         self.folder, self.web, self.seeds = folder, web, seeds
         self.partitions, self.budget = partitions, budget or Budget()
         self.limits = limits or Limits(round_s=2.0, answer_s=3.0, silence_s=30.0)
-        self.delay_s = delay_s
+        self.sections = {"delay_s": delay_s, **sections}
         self.addresses = addresses or {}
-        self.now = START
+        self.now, self.step_s = START, step_s
         self.storage = SharedStorage(f"file://{folder}", "shared")
         self.asked: list[tuple[float, int, str]] = []
         self.reports: list[RoundReport] = []
@@ -186,7 +187,7 @@ class SimulatedRounds:
             self._ended.clear()
             if found or self.now >= until:
                 return found
-            self.now += STEP_S
+            self.now += self.step_s
             self.on_step()
 
     def kill(self, partition: int) -> None:
@@ -223,8 +224,7 @@ class SimulatedRounds:
     def _topic(self, start: Start) -> Topic:
         folder = self.folder / f"p{start.partition}"
         seeds = [url for url in self.seeds if self.partition_of(url) == start.partition]
-        options: dict[str, Any] = {"delay_s": self.delay_s}
-        return simulated_topic(folder, *seeds, **options)
+        return simulated_topic(folder, *seeds, **self.sections)
 
     def _drive(self, number: int, process: Process) -> None:
         rounds, under_way = process.rounds, process.under_way
