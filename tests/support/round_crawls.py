@@ -70,8 +70,9 @@ class RoundCrawl:
     def __init__(
         self,
         folder: Path,
-        address: str,
+        address: str | None = None,
         *,
+        topic: Path | None = None,
         processes: int = 3,
         delay_s: float = 0.02,
         round_s: float = 1.0,
@@ -80,18 +81,20 @@ class RoundCrawl:
         settings: Sequence[str] = (),
     ) -> None:
         self.folder = folder / "crawl"
-        self.topic = folder / "whales.toml"
-        self.topic.write_text(
-            TOPIC.format(seeds=json.dumps(list(seeds)), delay_s=delay_s, budget=budget)
-        )
+        self.topic = topic or folder / "whales.toml"
+        if topic is None:
+            (folder / "unused.tsv").write_text("Top/Whales\thttp://h0.test/sample\n")
+            self.topic.write_text(
+                TOPIC.format(seeds=json.dumps(list(seeds)), delay_s=delay_s, budget=budget)
+            )
         self.log = folder / "output.log"
-        (folder / "unused.tsv").write_text("Top/Whales\thttp://h0.test/sample\n")
+        given = ["FOCUSED_MODELS=tests.support.keyword_guide.learning_guide", *settings]
+        if address is not None:
+            given.append(f"FOCUSED_REPLAY={address}")
         self._arguments = [
             *("crawl", str(self.topic), "--folder", str(self.folder)),
             *("--processes", str(processes), "--round-s", str(round_s)),
-            *("-s", "FOCUSED_MODELS=tests.support.keyword_guide.learning_guide"),
-            *("-s", f"FOCUSED_REPLAY={address}"),
-            *(each for setting in settings for each in ("-s", setting)),
+            *(each for setting in given for each in ("-s", setting)),
         ]
         self._driver: subprocess.Popen[bytes] | None = None
 
@@ -106,7 +109,7 @@ class RoundCrawl:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=python_environment(),
+                env=python_environment(has_secrets=True),
             )
         return self._driver
 
@@ -158,9 +161,12 @@ class RoundCrawl:
 
 
 @contextmanager
-def round_crawl(folder: Path, served: Served, **options: object) -> Iterator[RoundCrawl]:
+def round_crawl(
+    folder: Path, served: Served | None = None, **options: object
+) -> Iterator[RoundCrawl]:
     """A crawl that leaves no process behind."""
-    crawl = RoundCrawl(folder, served.address, **options)  # type: ignore[arg-type]
+    address = None if served is None else served.address
+    crawl = RoundCrawl(folder, address, **options)  # type: ignore[arg-type]
     try:
         yield crawl
     finally:
