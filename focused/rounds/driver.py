@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -315,12 +315,13 @@ class RoundDriver:
         if self._budget.hours is not None:
             left_s = self._budget.hours * HOUR_S - self._manifest.active_s
             self._round_s = max(min(self._round_s, left_s), 0.0)
+        floors = self._floors(ready)
         for n in ready:
             seat = self._seats[n]
             seat.state = _State.RUNNING
             until_s = self._clock() - seat.ready_at + self._round_s
             most = None if self._budget.pages is None else seat.granted
-            self._send(n, Run(number, until_s, most, shared, sharing))
+            self._send(n, Run(number, until_s, most, floors[n], shared, sharing))
 
     def _pages_for(self, ready: Mapping[int, Ready], budget: int) -> Mapping[int, int]:
         """Return the pages to grant: enough to each, or the last ones to the best links."""
@@ -344,11 +345,14 @@ class RoundDriver:
         """Wait for the round's deadline, or until it has brought enough or most are idle."""
         enough = math.inf if self._budget.pages is None else fetched + self._pages_at_once()
         number = self._manifest.round + 1
-        floors: dict[int, float] = {}
+        floors = dict(self._floors(ready))
 
         def has_ended() -> bool:
             running = {n for n in ready if self._seats[n].state is _State.RUNNING}
-            floors.update(self._hold_back(number, running, floors))
+            for n, floor in self._floors(running).items():
+                if floor != floors[n]:
+                    floors[n] = floor
+                    self._send(n, Hold(number, floor))
             idle = {n for n in running if self._is_idle(n)}
             now_fetched = self.counters.fetched
             # Where nothing was fetched, nothing is due before the round's deadline either.
@@ -357,19 +361,16 @@ class RoundDriver:
 
         self._wait(has_ended, began_at + self._round_s - self._clock())
 
-    def _hold_back(
-        self, number: int, running: AbstractSet[int], before: Mapping[int, float]
-    ) -> Mapping[int, float]:
-        """Let partitions wait while others have clearly better links; return their floors."""
-        told = {n: self._seats[n].progress for n in running}
-        best = {
-            n: () if each is None or each.best is None else (each.best,) for n, each in told.items()
-        }
-        floors = priority_floors(best, self._worth_waiting_for)
-        for n, floor in floors.items():
-            if floor != before.get(n, -math.inf):
-                self._send(n, Hold(number, floor))
-        return floors
+    def _floors(self, running: Iterable[int]) -> Mapping[int, float]:
+        """Return the priorities below which partitions wait, as others have better links."""
+        best: dict[int, Sequence[float]] = {}
+        for n in running:
+            progress, ready = self._seats[n].progress, self._seats[n].ready
+            if progress is not None:
+                best[n] = () if progress.best is None else (progress.best,)
+            else:
+                best[n] = () if ready is None else ready.priorities
+        return priority_floors(best, self._worth_waiting_for)
 
     def _is_idle(self, partition: int) -> bool:
         progress = self._seats[partition].progress

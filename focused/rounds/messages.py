@@ -46,14 +46,15 @@ class Begin(msgspec.Struct, frozen=True, tag=True):
 class Run(msgspec.Struct, frozen=True, tag=True):
     """Fetch until ``until_s`` after :class:`Ready` was sent, at most ``pages`` in all.
 
-    ``pages`` counts those fetched so far, None is without limit. ``shared`` has the number of
-    partitions with hosts at an address, where there are several. ``sharing`` is the probability to
-    share a training example.
+    ``pages`` counts those fetched so far, None is without limit. ``floor`` as for :class:`Hold`.
+    ``shared`` has the number of partitions with hosts at an address, where there are several.
+    ``sharing`` is the probability to share a training example.
     """
 
     round: int
     until_s: float
     pages: int | None
+    floor: float
     shared: Mapping[str, int]
     sharing: float
 

@@ -386,7 +386,7 @@ class PartitionRounds:
         if message.pages is not None:
             self._is_limited = True
             self.crawl.limit_pages(message.pages)
-        self.crawl.limit_priority(-math.inf)
+        self.crawl.limit_priority(message.floor)
         self.crawl.share_addresses(message.shared)
         if self._partition.examples is not None:
             self._partition.examples.probability = message.sharing
