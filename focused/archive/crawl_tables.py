@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from focused.archive.page_history import count_visits
 from focused.archive.parquet import write_parquet_files
+from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
 from focused.storage.state_store import StateStore
 
@@ -37,13 +38,26 @@ def open_tables(folder: Path) -> Iterator[Path]:
         )
     with ExitStack() as stack:
         own = folder
-        if (folder / "state" / "data.mdb").is_file():
+        if (folder / PARTITIONS_FOLDER).is_dir():
+            own = _of_partitions(folder, stack)
+        elif (folder / "state" / "data.mdb").is_file():
             try:
                 own = _up_to_date(folder, stack)
             except StateFormatError:
                 if _count_rows(folder / "pages.parquet") is None:
                     raise
         yield own
+
+
+def _of_partitions(folder: Path, stack: ExitStack) -> Path:
+    """Return a folder with a file of each partition in the folder of each table."""
+    tables = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
+    for state in sorted(folder.glob(f"{PARTITIONS_FOLDER}/*/state/data.mdb")):
+        partition = state.parents[1]
+        for path in _up_to_date(partition, stack).glob("*.parquet"):
+            (tables / path.stem).mkdir(exist_ok=True)
+            (tables / path.stem / f"{partition.name}.parquet").symlink_to(path.absolute())
+    return tables
 
 
 def _up_to_date(folder: Path, stack: ExitStack) -> Path:

@@ -27,6 +27,8 @@ from focused.web.warc_writer import (
     warcinfo_record,
 )
 
+PARTITIONS_FOLDER = "partitions"
+"""Has a crawl's folder for each partition, if several processes of one machine crawl."""
 PAGES_PREFIX = "pages"
 WARC_FILE = f"{PAGES_PREFIX}.warc.gz"
 """The first file; the second is ``pages-00002.warc.gz``."""
@@ -44,15 +46,35 @@ class WarcPosition(NamedTuple):
 
 
 def warc_files(folder: Path) -> list[Path]:
-    """Return the WARC files of a crawl in the order they were written."""
-    first = folder / WARC_FILE
-    later = {
-        path: _file_number(path.name, PAGES_PREFIX) for path in folder.glob(_pattern(PAGES_PREFIX))
-    }
+    """Return the WARC files of a crawl in the order they were written, partition by partition."""
+    partitions = sorted((folder / PARTITIONS_FOLDER).glob("*"))
+    return [path for each in partitions or [folder] for path in _own_warc_files(each)]
+
+
+def _own_warc_files(folder: Path) -> list[Path]:
+    prefix = warc_prefix(folder)
+    first = folder / warc_file_name(1, prefix)
+    later = {path: _file_number(path.name, prefix) for path in folder.glob(_pattern(prefix))}
     numbered = sorted(
-        (path for path, number in later.items() if number), key=lambda path: later[path]
+        (path for path, number in later.items() if number > 1), key=lambda path: later[path]
     )
     return [first, *numbered] if first.is_file() else numbered
+
+
+def warc_prefix(folder: Path) -> str:
+    """Return what the names of the WARC files in a crawl's or a partition's folder begin with."""
+    return folder.name if folder.parent.name == PARTITIONS_FOLDER else PAGES_PREFIX
+
+
+def warc_path(crawl: Path, name: str) -> Path:
+    """Return the path of the WARC file of that name in a crawl's folder.
+
+    Those of partitions are in the folders of their partitions, or in ``warc/``.
+    """
+    name = Path(name).name
+    parts = crawl / PARTITIONS_FOLDER / name.rpartition("-")[0] / name
+    own = crawl / name
+    return next((path for path in (own, parts) if path.exists()), crawl / "warc" / name)
 
 
 def warcinfo_fields(topic: Topic, policy: str) -> Mapping[str, str]:

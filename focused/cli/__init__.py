@@ -89,6 +89,17 @@ def main() -> None:
 @click.option(
     "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
 )
+@click.option(
+    "--processes",
+    type=click.IntRange(min=2),
+    help="Crawl by so many processes of this machine, each a part of the hosts. A crawl keeps its "
+    "number. See docs/how-to/many-cores.md.",
+)
+@click.option(
+    "--round-s",
+    type=click.FloatRange(min=0.1),
+    help="Seconds, at most, after which processes exchange links; 30 by default.",
+)
 @changing_web_options
 @settings_option
 @click.option(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from focused.archive.archive import last_settled_at
+from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.cli.common import echo
 from focused.cli.frontier_actions import open_frontier
 from focused.cli.progress_bars import page_progress
@@ -38,12 +39,15 @@ class CrawlOptions:
     continuous: bool | None = None
     changes: tuple[Path, ...] = ()
     speed: float = 1.0
+    processes: int | None = None
+    round_s: float | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     """Run or resume the crawl; return the exit status."""
-    settings = project_settings(_settings_from_options(topic_file, options))
+    given = _settings_from_options(topic_file, options)
+    settings = project_settings(given)
     folder = topic_from_settings(settings).output.folder
     if options.changes and options.web is None:
         raise ConfigurationError("--changes: name the recorded web to change with --web")
@@ -59,6 +63,12 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             replay = stack.enter_context(ReplayProcess(options.web, living=living))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
             settings.set("FOCUSED_CLOCK", replay.clock or None, priority="cmdline")
+        if options.processes is not None:
+            from focused.rounds.driver import Limits
+            from focused.scrapy_addon.partitioned_crawl import run_partitioned
+
+            limits = Limits() if options.round_s is None else Limits(options.round_s)
+            return run_partitioned(settings, given, options.processes, limits=limits)
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
         return int(not started or bool(session_of(crawler).status.error_message))
 
@@ -114,11 +124,13 @@ def _earlier_crawl_moved(folder: Path) -> Iterator[None]:
 
 def move_crawl_folder(folder: Path) -> Path:
     """Rename a crawl's folder to the first free name; nothing is deleted."""
-    if not (folder / "state").is_dir():
+    states = [folder / "state", *folder.glob(f"{PARTITIONS_FOLDER}/*/state")]
+    if not any(state.is_dir() for state in states):
         raise StateError(
             f"{folder} is not a crawl's folder; neither --fresh nor a new topic renames it"
         )
-    StateStore.reopen(folder / "state").close()  # raises while a crawl runs there
+    for state in filter(Path.is_dir, states):
+        StateStore.reopen(state).close()  # raises while a crawl runs there
     number = 1
     while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
@@ -129,7 +141,12 @@ _MAX_PRINTED = 50
 
 
 def run_check(folder: Path) -> int:
-    """Check the folder; return the exit status: 1 if anything is damaged."""
+    """Check the folder, or those of its partitions; return 1 if anything is damaged."""
+    partitions = sorted((folder / PARTITIONS_FOLDER).glob("*"))
+    return max(map(_check, partitions or [folder]))
+
+
+def _check(folder: Path) -> int:
     report = check_folder(folder, page_progress)
     for line in report.damaged[:_MAX_PRINTED]:
         echo(f"focused: {line}", err=True)

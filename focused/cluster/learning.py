@@ -117,14 +117,18 @@ class SharedLearning:
         """
         entries = self._exchange.published(self._position, limit)
         for entry in entries:
-            try:
-                self._take(entry.batch)
-            except MessageError as error:
-                self.counts.malformed += 1
-                logger.warning("a training example is skipped: %s", error)
+            self.take(entry.batch)
             self._position = entry.position
-        self._since_snapshot += len(entries)
         return len(entries)
+
+    def take(self, message: bytes) -> None:
+        """Train on one published example; a malformed one is counted and skipped."""
+        try:
+            self._take(message)
+        except MessageError as error:
+            self.counts.malformed += 1
+            logger.warning("a training example is skipped: %s", error)
+        self._since_snapshot += 1
 
     def save(self) -> None:
         """Store a snapshot of the scorer for workers that join. Raises StorageError."""
@@ -150,9 +154,17 @@ class SharedLearning:
 
         Raises StorageError.
         """
+        data = self.read()
+        return data is not None and self.use(data)
+
+    def read(self) -> bytes | None:
+        """Return the newest snapshot, or None; it may run in any thread. Raises StorageError."""
         if self._storage is None or not self._storage.exists(_SNAPSHOT_NAME):
-            return False
-        data = self._storage.read(_SNAPSHOT_NAME)
+            return None
+        return self._storage.read(_SNAPSHOT_NAME)
+
+    def use(self, data: bytes) -> bool:
+        """Restore a snapshot; False if it cannot be used."""
         before = self._scorer.state()
         try:
             snapshot = self._decode(data)

@@ -30,6 +30,7 @@ from focused.crawl.loop import Crawl
 from focused.crawl.policy import Policy
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic
@@ -128,15 +129,17 @@ class Partition:
         """Whether nothing is left to send."""
         return not len(self.outbox) and (self.examples is None or not len(self.examples))
 
-    def collect(self) -> Outgoing:
+    def collect(
+        self, max_links: int = _LINKS_AT_ONCE, max_examples: int = _EXAMPLES_AT_ONCE
+    ) -> Outgoing:
         """Return what is to be sent next, once the commits that wrote it are durable."""
-        links = self.outbox.first(_LINKS_AT_ONCE)
+        links = self.outbox.first(max_links)
         batches = []
         for to in sorted({link.to for link in links}):
             own = [(link.number, link.message) for link in links if link.to == to]
             encoded = encode_batches(self.number, self._token, own, MAX_BATCH_BYTES)
             batches += [(to, batch) for batch in encoded]
-        rows = () if self.examples is None else self.examples.first(_EXAMPLES_AT_ONCE)
+        rows = () if self.examples is None else self.examples.first(max_examples)
         examples = [
             encode_example(ExampleMessage(self.number, self._token, number, Raw(row)))
             for number, row in rows
@@ -171,10 +174,14 @@ class Partition:
             total += len(entries)
         return total
 
-    def deliver(self, entries: Sequence[StreamEntry], now: float) -> None:
-        """Queue the links of batches and commit them with the position of the last one."""
-        if not entries:
-            return
+    def deliver(
+        self, entries: Sequence[StreamEntry], now: float, *, position: str | None = None
+    ) -> None:
+        """Queue the links of batches and commit them with ``position``, or that of the last one."""
+        if position is None:
+            if not entries:
+                return
+            position = entries[-1].position
         links: list[QueuedLink] = []
         for entry in entries:
             try:
@@ -185,7 +192,7 @@ class Partition:
             if self._is_new(batch):
                 links += filter(None, (self._link_of(each, now) for each in batch.links))
         self.received.links += len(links)
-        self._position = entries[-1].position
+        self._position = position
         self._tables.put_meta(_POSITION, self._position)
         self._tables.put_meta(_RECEIVED, self.received.links)
         self._tables.put_meta(_SENDERS, {str(key): latest for key, latest in self._latest.items()})
@@ -228,11 +235,13 @@ def build_partition(
     contents: ContentStore | None = None,
     mode: LinkMode = LinkMode.EXCHANGE,
     replicated: AbstractSet[bytes] = frozenset(),
+    learns: bool = False,
     **options: Any,
 ) -> Partition:
     """Build the partition whose state is in ``store``, with its crawl.
 
-    With ``shares_examples`` it trains no scorer, but sends its examples. With ``contents`` it
+    With ``shares_examples`` it trains no scorer, but sends its examples; with ``learns`` it trains
+    its own, too, until that is replaced by what all partitions learned. With ``contents`` it
     detects duplicates of other partitions. ``mode`` and ``replicated`` as for
     :class:`RoutedLinks`, ``options`` as for :func:`focused.crawl.build.build_crawl`.
     """
@@ -244,13 +253,19 @@ def build_partition(
         routed.append(RoutedLinks(number, owner_of, frontier, outbox, mode, replicated))
         return routed[0]
 
+    def share(row: bytes) -> None:
+        if examples is not None:
+            examples.add(row)
+        if learns and isinstance(policy.scorer, OnlineLinkScorer):
+            policy.scorer.learn(decode_example(row))
+
     crawl = build_crawl(
         topic,
         classifier,
         policy,
         store,
         route=route,
-        share_example=None if examples is None else examples.add,
+        share_example=None if examples is None else share,
         shared_contents=None if contents is None else ContentRegistry(contents, number, owner_of),
         **options,
     )

@@ -64,6 +64,12 @@ class SharedStorage:
             content: bytes = self._fs.cat_file(self._path(name))
         return content
 
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """Return the bytes of an object from ``start`` to ``end``. Raises MissingObjectError."""
+        with self._errors("read", name):
+            content: bytes = self._fs.cat_file(self._path(name), start=start, end=end)
+        return content
+
     def read_many(self, names: Iterable[str]) -> Iterator[bytes]:
         """Yield the content of objects in their order, several read at a time."""
         rest = iter(names)

@@ -16,6 +16,7 @@ from queue import SimpleQueue
 
 import msgspec
 
+from focused.archive.warc_files import warc_path
 from focused.corpus.page_selection import SelectedPage
 from focused.documents.extract import extract_any
 from focused.parser_process import (
@@ -134,9 +135,3 @@ def _extract(
     if document is None:
         return StoredDocument(position, Document(), UNREADABLE)
     return StoredDocument(position, document, "" if document.blocks else NO_TEXT)
-
-
-def warc_path(crawl: Path, name: str) -> Path:
-    """Return the path of a WARC file; those of partitions are in ``warc/``."""
-    own = crawl / Path(name).name
-    return own if own.exists() else crawl / "warc" / Path(name).name

@@ -19,7 +19,7 @@ import msgspec
 
 from focused.archive.archive import PAGE_COLUMNS
 from focused.archive.page_history import decode_history, decode_visit
-from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_file_name, warc_files
+from focused.archive.warc_files import WarcPosition, warc_file_name, warc_files, warc_prefix
 from focused.file_access import open_regular_file
 from focused.frontier.state_check import check_state
 from focused.storage.rows import unpack
@@ -48,7 +48,7 @@ class FolderReport:
 def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
     """Check the crawl's folder. Raises StateError without a state, or while a crawl runs on it."""
     report = FolderReport()
-    archive = _ArchiveIndex()
+    archive = _ArchiveIndex(warc_prefix(folder))
     with show("the state") as progress:
         state = check_state(folder / "state", archive.take, progress)
     report.rows, report.tables = sum(state.rows.values()), len(state.rows)
@@ -65,10 +65,12 @@ def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
 class _ArchiveIndex:
     """What the archive rows say of each other and of the WARC."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        """``prefix`` begins the names of WARC files."""
+        self._prefix = prefix
         self.places: dict[WarcPosition, str] = {}
         """URLs by the position of their WARC record."""
-        self.warc_end = WarcPosition(WARC_FILE, 0)
+        self.warc_end = WarcPosition(warc_file_name(1, prefix), 0)
         """The end of the last WARC file."""
         self._pages: set[int] = set()
         self._with_links: set[int] = set()
@@ -105,7 +107,7 @@ class _ArchiveIndex:
             self._with_links.add(int.from_bytes(key, "big"))
         elif table == "meta" and key == b"warc":
             number, length = msgspec.json.decode(value)
-            self.warc_end = WarcPosition(warc_file_name(int(number)), int(length))
+            self.warc_end = WarcPosition(warc_file_name(int(number), self._prefix), int(length))
         elif table == "meta" and key == b"visits":
             self._counted_visits = int(msgspec.json.decode(value))
         elif table == "meta" and key == b"counters":

@@ -213,6 +213,10 @@ class Crawl:
         """
         return self._training.best_priorities(limit, now)
 
+    def share_addresses(self, partitions: Mapping[str, int]) -> None:
+        """Set how many partitions have hosts at an address, where it is not this one alone."""
+        self.frontier.hosts.share_addresses(partitions)
+
     def receive(self, links: Sequence[QueuedLink], now: float) -> int:
         """Queue links that other partitions found, and commit; return how many were accepted."""
         accepted = self._enqueuer.receive(links, now)

@@ -105,12 +105,13 @@ class StopConditions:
         return not self._leases and len(self._frontier) <= self._pacer.released
 
     def _harvest_limit(self, now: float) -> str | None:
-        return _reached_limit(
+        return reached_limit(
             self.budget,
+            self._counters.recent,
             pages=self._counters.fetched + self._leases.pages,
             bytes_=self._counters.bytes,
             active_s=self._running.so_far_s(now),
-        ) or _too_low_harvest(self.budget, self._counters.recent)
+        )
 
     def end(self, reason: str) -> Wait | Done:
         """End the crawl, once the fetches in flight have ended."""
@@ -151,15 +152,21 @@ class StopConditions:
         return no_host_due_within(self._frontier.hosts, left_s, now)
 
 
-def _reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -> str | None:
-    """Return which limit is reached, or None; ``pages`` includes those in flight."""
+def reached_limit(
+    budget: Budget, recent: Sequence[bool], *, pages: int, bytes_: int, active_s: float
+) -> str | None:
+    """Return which limit is reached, or None.
+
+    ``recent`` tells of the last pages whether they are on topic; ``pages`` includes those in
+    flight.
+    """
     if budget.pages is not None and pages >= budget.pages:
         return "page budget spent"
     if budget.bytes is not None and bytes_ >= budget.bytes:
         return "byte budget spent"
     if budget.hours is not None and active_s >= budget.hours * HOUR_S:
         return "time budget spent"
-    return None
+    return _too_low_harvest(budget, recent)
 
 
 def _too_low_harvest(budget: Budget, recent: Sequence[bool]) -> str | None:

@@ -33,6 +33,7 @@ class HostTable:
         self._by_name: dict[str, Host] = {}
         self._servers: dict[str, Server] = {}
         self._changed: dict[Host, None] = {}
+        self._crawls_at: Mapping[str, int] = {}
         self.turns = HostScheduler(exploration, limits)
         self._load()
 
@@ -87,6 +88,10 @@ class HostTable:
             server = self._servers[address] = Server(address)
         self.turns.move(host, server)
         self.changed(host)
+
+    def share_addresses(self, crawls: Mapping[str, int]) -> None:
+        """Set how many crawls have hosts at an address: each waits so many times the delay."""
+        self._crawls_at = crawls
 
     def restore_address_delays(self, now: float) -> None:
         """Delay the servers of hosts that are not due, as a new process begins. Linear in hosts."""
@@ -182,7 +187,8 @@ class HostTable:
     def _address_due_at(self, host: Host, now: float) -> float:
         # A host that is due was not requested, so its server needs no delay.
         asked = host.pace.due_at > now
-        return now + self._address_delay_of(host.name) if asked else now
+        crawls = self._crawls_at.get(host.address, 1)
+        return now + crawls * self._address_delay_of(host.name) if asked else now
 
     def _set_best(self, host: Host, queue_key: bytes | None) -> None:
         host.best = None if queue_key is None else rank_in_key(queue_key)

@@ -93,6 +93,9 @@ class Hosts(Protocol):
     def restore_address_delays(self, now: float) -> None:
         """Delay the addresses of hosts that are not due, as a new process begins."""
 
+    def share_addresses(self, crawls: Mapping[str, int]) -> None:
+        """Set how many crawls have hosts at an address: each waits so many times the delay."""
+
     def count_fetched(self, host: Host) -> None:
         """Count a page of the host."""
 

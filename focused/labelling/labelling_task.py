@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from focused.archive.archive import page_rows
-from focused.archive.warc_files import WARC_FILE, WarcPosition
+from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_files, warc_path
 from focused.classifier.model_file import load_model, model_name
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.directory.categories import is_in_category
@@ -167,7 +167,7 @@ class FetchedPages:
 
     def response(self, page: CrawledPage) -> Fetched | None:
         """The server's response; None when the record cannot be read."""
-        stored = read_response(self.folder / page.place.file, page.place.offset)
+        stored = read_response(warc_path(self.folder, page.place.file), page.place.offset)
         if stored is None or stored.url != page.url:
             return None
         return Fetched(stored.url, stored.status, stored.headers, stored.body)
@@ -181,7 +181,7 @@ def read_fetched_pages(folder: Path) -> FetchedPages:
     """
     if not folder.is_dir():
         raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
-    if not (folder / WARC_FILE).is_file():
+    if not warc_files(folder):
         raise StateError(
             f"{folder}: has no {WARC_FILE}; it is no crawl's folder, or its topic sets "
             'warc = "off": there is nothing to show'

@@ -16,6 +16,7 @@ from lxml import etree
 
 from focused.archive.archive import Archive, PageRow, page_rows
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
+from focused.archive.warc_files import warc_path
 from focused.crawl.deep_web.form_prober import FormProber
 from focused.crawl.revisits.collection import is_visited_again
 from focused.reports.page_versions import open_state
@@ -143,7 +144,7 @@ def _changed_page(kind: CollectionEvent, visit: VisitRow, row: PageRow, folder: 
 def _redirect_target(folder: Path, visit: VisitRow) -> str | None:
     if visit.warc_file is None or visit.warc_offset is None:
         return None
-    found = read_response(folder / visit.warc_file, visit.warc_offset)
+    found = read_response(warc_path(folder, visit.warc_file), visit.warc_offset)
     location = None if found is None else found.headers.get("location")
     return None if not location else urljoin(visit.url, location)
 

@@ -27,6 +27,7 @@ from focused.archive.page_history import (
     visit_rows,
 )
 from focused.archive.url_spellings import url_spellings
+from focused.archive.warc_files import warc_path
 from focused.crawl.revisits.page_records import PageRecords
 from focused.documents.bounded_converter import BoundedConverter
 from focused.durations import DAY_S
@@ -265,7 +266,7 @@ def version_text(folder: Path, url: str, version: PageVersion) -> list[str]:
             f'{url}: version {version.number} has no WARC record; output.warc was "off", or the '
             "page asked not to be indexed"
         )
-    path = folder / version.warc_file
+    path = warc_path(folder, version.warc_file)
     found = read_response(path, version.warc_offset)
     if found is None:
         raise ConfigurationError(

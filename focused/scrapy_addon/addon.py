@@ -28,6 +28,7 @@ from focused.scrapy_addon.addon_settings import (
     topic_from_settings,
 )
 from focused.scrapy_addon.assembly import Install, assemble
+from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.scrapy_addon.crawl_session import OpenGroup, SessionHolder, single_crawl
 from focused.scrapy_addon.driver_features import DriverParts, connect_driver_features
@@ -99,11 +100,13 @@ class FocusedAddon(SessionHolder):
         try:
             check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
             is_worker = bool(settings["FOCUSED_CLUSTER"])
+            place = settings["FOCUSED_PARTITION"]
+            spider = self._spider_name if place is None else place.identity
+            if place is not None:
+                topic = place.share(topic)
             if not is_worker:
                 # Check now: Scrapy would print a traceback if the scheduler failed to open it.
-                check_state(
-                    topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=self._spider_name
-                )
+                check_state(topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=spider)
             if settings["FOCUSED_MODELS"]:
                 models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
             else:
@@ -114,14 +117,22 @@ class FocusedAddon(SessionHolder):
             if is_worker:
                 topic, models, open_group = _prepare_worker(settings, topic, models)
             topic = adapt_to_recorded_web(topic) if replayed else topic
-            if not is_worker:
+            if place is not None:
+                open_group = place.opener(
+                    topic,
+                    settings["FOCUSED_POLICY"],
+                    models,
+                    replayed=replayed,
+                    clock=self._clock,
+                )
+            elif not is_worker:
                 open_group = single_crawl(
                     topic,
                     settings["FOCUSED_POLICY"],
                     models,
                     follow_links=settings.getbool("FOCUSED_FOLLOW_LINKS"),
                     replayed=replayed,
-                    spider=self._spider_name,
+                    spider=spider,
                 )
             self.session, install = assemble(
                 self._crawler, settings, topic, models, open_group, parts
@@ -130,6 +141,10 @@ class FocusedAddon(SessionHolder):
             parts.abandon()
             raise
         return topic, parts, install
+
+    def _clock(self) -> Clock:
+        assert self.session is not None, "the crawl is opened by its session"
+        return self.session.clock
 
 
 def _prepare_worker(

@@ -143,6 +143,13 @@ SETTINGS = (
         "and process.",
     ),
     Setting(
+        "FOCUSED_PARTITION",
+        SettingType.OTHER,
+        None,
+        "Which part of a crawl this process runs; `focused crawl --processes` sets it in the "
+        "processes that it starts.",
+    ),
+    Setting(
         "FOCUSED_FETCH_SAMPLES",
         SettingType.FLAG,
         False,

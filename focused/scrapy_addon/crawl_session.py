@@ -121,7 +121,8 @@ class CrawlSession:
         crawls = tuple(group.crawls)
         hosts, tables = hosts_of(crawls), feature_tables(crawls)  # while the frontier is open
         counters = group.counters
-        if self.follow_links and crawls and not hosts["frontier"] and not counters.fetched:
+        has_seeds = self.follow_links and bool(self.topic.seeds.urls)
+        if has_seeds and crawls and not hosts["frontier"] and not counters.fetched:
             self.status.report_error(no_pages_message(self.topic, counters))
         group.close(self.clock())
         stats = {

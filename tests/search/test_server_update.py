@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from focused.archive.warc_files import warc_path
 from focused.cli import main
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_selection import url_hash
-from focused.corpus.stored_documents import StoredDocument, warc_path
+from focused.corpus.stored_documents import StoredDocument
 from focused.errors import SearchError
 from focused.search import server_update
 from focused.search.search_servers import RejectedDocument, SearchServer, connect

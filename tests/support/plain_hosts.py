@@ -44,6 +44,7 @@ class PlainHosts:
         self._servers = {host.address: host.server for host in self if host.server is not None}
         self.looked_at = float("-inf")
         self.address_delay_s = 0.0
+        self.crawls_at: Mapping[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._memory.hosts)
@@ -88,7 +89,8 @@ class PlainHosts:
     def address_rests(self, host: Host, now: float) -> None:
         """The host's address has its rest, unless the host was not asked."""
         if host.server is not None and host.pace.due_at > now:
-            host.server.due_at = max(host.server.due_at, now + self.address_delay_s)
+            delay_s = self.address_delay_s * self.crawls_at.get(host.server.address, 1)
+            host.server.due_at = max(host.server.due_at, now + delay_s)
 
     def full(self) -> Iterator[Host]:
         with_links = (host for host in self if self.best(host) is not None)
@@ -97,6 +99,9 @@ class PlainHosts:
     def assign_address(self, host: Host, address: str) -> None:
         if address:
             host.server = self._servers.setdefault(address, Server(address))
+
+    def share_addresses(self, crawls: Mapping[str, int]) -> None:
+        self.crawls_at = crawls
 
     def restore_address_delays(self, now: float) -> None:
         for host in self:

@@ -113,7 +113,7 @@ class TopicSpider(Spider):
                     file=sys.stderr,
                 )
             return
-        if not session.topic.output.parquet:
+        if not session.topic.output.parquet or self.settings["FOCUSED_PARTITION"] is not None:
             return
         web = self.settings["FOCUSED_RECORDED_WEB"]
         try:

@@ -1,0 +1,1 @@
+"""One crawl by many processes, in rounds that a driver commits by manifests."""

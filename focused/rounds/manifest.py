@@ -1,0 +1,127 @@
+"""Manifests: what has happened in a crawl, round by round.
+
+A manifest is written atomically and holds all that its successor needs. Files that no manifest
+names never happened: nobody reads them, and whoever wrote them writes the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import xxhash
+
+from focused.cluster.storage import SharedStorage
+from focused.errors import StateError
+from focused.rounds.round_files import RoundFile, list_round_files
+
+MANIFEST_FORMAT = 1
+_FOLDER = "rounds/manifests"
+_KEPT = 2
+_DIGEST_BYTES = 16
+
+
+class PartitionRecord(msgspec.Struct, frozen=True):
+    """What is known of a partition after a round.
+
+    ``round`` is the last one whose file counts, ``delivered`` the last one whose links it has,
+    ``granted`` what it may have fetched in all.
+    """
+
+    round: int = 0
+    delivered: int = 0
+    granted: int = 0
+    counters: Mapping[str, Any] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The state of a crawl after ``round``.
+
+    ``inbox`` has the files with sections that some partition has not got yet. ``active_s`` is the
+    running time so far.
+    """
+
+    topic: str
+    policy: str
+    partitions: int
+    unit: str
+    round: int = 0
+    records: Mapping[int, PartitionRecord] = {}
+    inbox: tuple[RoundFile, ...] = ()
+    addresses: Mapping[str, tuple[int, ...]] = {}
+    learned: int = 0
+    active_s: float = 0.0
+    end_reason: str = ""
+    format: int = MANIFEST_FORMAT
+
+    def record(self, partition: int) -> PartitionRecord:
+        """Return what is known of a partition."""
+        return self.records.get(partition, PartitionRecord())
+
+    def waiting_for(self, partition: int) -> tuple[RoundFile, ...]:
+        """Return the files with sections that a partition has not got, oldest first."""
+        after = self.record(partition).delivered
+        return tuple(
+            file
+            for file in self.inbox
+            if file.round > after and partition in file.receivers(self.partitions)
+        )
+
+
+def commit_manifest(storage: SharedStorage, manifest: Manifest) -> None:
+    """Write a manifest: from then on its round has happened. Raises StorageError."""
+    data = msgspec.msgpack.encode(manifest)
+    storage.write(_name(manifest.round), xxhash.xxh3_128_digest(data) + data)
+
+
+def last_manifest(storage: SharedStorage) -> Manifest | None:
+    """Return the newest manifest; None for a new crawl.
+
+    Raises StorageError, and StateError if it is damaged or of another version.
+    """
+    names = [name for name in storage.entries(_FOLDER) if name.isdecimal()]
+    if not names:
+        return None
+    name = f"{_FOLDER}/{max(names)}"
+    where, data = storage.name_of(name), storage.read(name)
+    digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    if xxhash.xxh3_128_digest(content) != digest:
+        raise StateError(
+            f"{where}: its checksum is wrong; restore it from a copy, or delete it: the crawl then "
+            "goes on from the round before"
+        )
+    try:
+        found = msgspec.msgpack.decode(content, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise StateError(f"{where}: was written by another version: {error}") from error
+    if found.format != MANIFEST_FORMAT:
+        raise StateError(f"{where}: has format {found.format}, not {MANIFEST_FORMAT}")
+    return found
+
+
+def delete_outdated(storage: SharedStorage, manifest: Manifest) -> None:
+    """Delete older manifests, and the files that neither this one nor a next round needs.
+
+    The round before this one is kept, with its files. Raises StorageError.
+    """
+    oldest = manifest.round - _KEPT + 1
+    names = [name for name in storage.entries(_FOLDER) if name.isdecimal()]
+    storage.delete([f"{_FOLDER}/{name}" for name in names if int(name) < oldest])
+    needed = {file.name for file in manifest.inbox}
+    storage.delete(
+        [
+            name
+            for name in list_round_files(storage)
+            if name not in needed and _round_of(name) < oldest
+        ]
+    )
+
+
+def _name(number: int) -> str:
+    return f"{_FOLDER}/{number:08}"
+
+
+def _round_of(name: str) -> int:
+    number = name.rpartition("/")[2].partition("-")[0]
+    return int(number) if number.isdecimal() else 0

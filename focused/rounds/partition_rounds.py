@@ -1,0 +1,495 @@
+"""A partition's side of the rounds: drives its crawl as the driver says.
+
+Everything that takes the storage's time runs in another thread; meanwhile nothing is fetched, and
+what is in flight is settled.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from focused.classifier.topic_classifier import TopicClassifier
+from focused.cluster.archive_parts import partition_name
+from focused.cluster.assignment import PartitionMap, SiteUnit
+from focused.cluster.exchange import MemoryExchange, StreamEntry
+from focused.cluster.learning import SharedLearning
+from focused.cluster.partition import Outgoing, Partition, build_partition
+from focused.cluster.storage import SharedStorage
+from focused.crawl.crawl_stats import Counters, StageTimes
+from focused.crawl.loop import Crawl
+from focused.crawl.page_parser import EarlyResult, PageParser
+from focused.crawl.policy import Policy
+from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
+from focused.errors import StorageError
+from focused.link_scoring.protocols import OnlineLinkScorer
+from focused.rounds.contents import RoundContents
+from focused.rounds.messages import (
+    Begin,
+    Closed,
+    Finish,
+    Finished,
+    Finishing,
+    Hold,
+    Opened,
+    Progress,
+    Ready,
+    Run,
+    Start,
+    Stop,
+    ToDriver,
+    decode_for_partition,
+    encode,
+)
+from focused.rounds.round_files import (
+    CONTENTS,
+    EXAMPLES,
+    DamagedFileError,
+    RoundFile,
+    links_for,
+    read_section,
+    write_round_file,
+)
+from focused.storage.state_store import StateStore
+from focused.topic import Topic
+from focused.web.page import Outcome
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.02
+"""How often the driver's messages are looked for between rounds."""
+_RUNNING_POLL_S = 0.1
+_PROGRESS_S = 0.1
+_UNLIMITED = 2**53
+"""More pages than any crawl fetches."""
+_READS = 3
+"""Tries to read a section, before the round's links have to wait."""
+_MAX_LINKS = 200_000
+_MAX_EXAMPLES = 20_000
+"""A round's file holds at most so many; the rest follows in the next."""
+
+
+_T = TypeVar("_T")
+
+
+class RunInBackground(Protocol):
+    """Starts a call, as :meth:`concurrent.futures.Executor.submit` does."""
+
+    def __call__(self, call: Callable[[], _T], /) -> Future[_T]:
+        """Start a call, perhaps in another thread."""
+
+
+class DriverConnection(Protocol):
+    """The connection to the driver."""
+
+    def send_bytes(self, data: bytes, /) -> None:
+        """Send a message. Raises OSError."""
+
+    def recv_bytes(self) -> bytes:
+        """Return the next message, and wait for it. Raises EOFError and OSError."""
+
+    def poll(self) -> bool:
+        """Whether a message, or the end of the connection, has come. Raises OSError."""
+
+
+def uptime_s() -> float:
+    """Return seconds by a clock that also runs while the machine or the process is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+@dataclass(slots=True)
+class _Inbox:
+    """The sections that were read, up to a round, and a new scorer after ``learned`` examples."""
+
+    up_to: int
+    learned: int
+    links: list[StreamEntry] = field(default_factory=list)
+    claims: list[Sequence[bytes]] = field(default_factory=list)
+    snapshot: bytes | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What the file of a round has of the partition's outboxes."""
+
+    round: int
+    outgoing: Outgoing
+    claims: int
+
+
+class PartitionRounds:
+    """The :class:`focused.crawl.crawl_group.CrawlGroup` of one partition."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        contents: RoundContents,
+        connection: DriverConnection,
+        storage: SharedStorage,
+        *,
+        learning: SharedLearning | None,
+        driver_lost: Callable[[], object],
+        submit: RunInBackground | None = None,
+        clock: Callable[[], float] = uptime_s,
+    ) -> None:
+        """``driver_lost`` ends the process: it is called when the connection has ended.
+
+        ``learning`` restores the scorer that the driver trains. ``submit`` runs what takes the
+        storage's time, by default in a thread of its own. ``clock`` measures deadlines.
+        """
+        self._partition = partition
+        self._contents = contents
+        self._connection = connection
+        self._storage = storage
+        self._learning = learning
+        self._driver_lost = driver_lost
+        self._clock = clock
+        self._attempt = uuid.uuid4().hex[:8]
+        self._submit = submit or ThreadPoolExecutor(1, "rounds").submit
+        self._round = 0
+        self._wanted = 0
+        self._deadline = -math.inf
+        self._ready_at = 0.0
+        self._reading: Future[_Inbox] | None = None
+        self._writing: tuple[int, Future[RoundFile]] | None = None
+        self._is_ending = False
+        self._sent: _Sent | None = None
+        self._learned = 0
+        self._stop_reason: str | None = None
+        self._known_addresses: set[str] = set()
+        self._idle = self._is_limited = False
+        self._progress_at = 0.0
+        self.error: Exception | None = None
+        """What :meth:`attend` raised, for :meth:`next` to raise it."""
+        self._send(Opened(self._attempt))
+
+    @property
+    def crawl(self) -> Crawl:
+        """The partition's crawl."""
+        return self._partition.crawl
+
+    @property
+    def crawls(self) -> Sequence[Crawl]:
+        """The partition's crawl."""
+        return (self.crawl,)
+
+    @property
+    def counters(self) -> Counters:
+        """The crawl's counters."""
+        return self.crawl.counters
+
+    def of_url(self, url: str) -> Crawl:
+        """Return the crawl."""
+        return self.crawl
+
+    def of_lease(self, lease: int) -> Crawl | None:
+        """Return the crawl if the lease is open."""
+        return self.crawl if self.crawl.is_open(lease) else None
+
+    def next(self, now: float) -> Step:
+        """Return the next fetch while a round runs."""
+        if self.error is not None:
+            raise self.error
+        if self._stop_reason is not None:
+            return Wait(None) if self.crawl.in_flight else Done(self._stop_reason)
+        if not self._may_fetch:
+            return Wait(now + _POLL_S)
+        step = self.crawl.next(now)
+        if isinstance(step, Fetch):
+            self._idle = False
+            return step
+        if isinstance(step, Wait):
+            until = math.inf if step.until is None else step.until
+        elif isinstance(step, Done):
+            until = math.inf
+        else:
+            return step
+        self._idle = not self.crawl.in_flight and until - now > self._deadline - self._clock()
+        return Wait(min(until, now + _RUNNING_POLL_S))
+
+    def settle(
+        self, lease: int, outcome: Outcome, now: float, parsed: EarlyResult = None
+    ) -> SettledFetch | None:
+        """Process the outcome of a fetch; also between rounds."""
+        return self.crawl.settle(lease, outcome, now, parsed)
+
+    def put_back(self, lease: int, now: float) -> None:
+        """Close a lease whose request was not sent; its link stays queued."""
+        self.crawl.put_back(lease, now)
+
+    def may_connect(self, lease: int | None, url: str, address: str, now: float) -> bool:
+        """Whether a request may be sent: the round runs, and host and address are free."""
+        return self._may_fetch and self.crawl.may_connect(lease, url, address, now)
+
+    def page_parser(self) -> PageParser:
+        """Return the crawl's page parser."""
+        return self.crawl.page_parser()
+
+    def is_finished(self, now: float) -> bool:
+        """Whether the driver has ended the crawl and nothing is in flight."""
+        return self._stop_reason is not None and not self.crawl.in_flight
+
+    def maintain(self, now: float) -> None:
+        """Flush commits to the disk."""
+        self.crawl.sync()
+
+    def close(self, now: float) -> None:
+        """Close the crawl and write its results."""
+        counters = self.crawl.counters.to_state()
+        self.crawl.close(now)
+        self._send(Closed(counters))
+
+    @property
+    def _may_fetch(self) -> bool:
+        return self._stop_reason is None and self._clock() < self._deadline
+
+    def attend(self, now: float) -> None:
+        """Do what the driver says, and go on with what runs in the other thread.
+
+        To be called several times a second, also while all connections of the crawl are in use.
+        """
+        try:
+            while self._connection.poll():
+                self._obey(self._connection.recv_bytes(), now)
+        except (EOFError, OSError):
+            self._lose_driver(now)
+        if self._reading is not None and self._reading.done():
+            inbox, self._reading = self._reading.result(), None
+            self._deliver(inbox, now)
+        if self._writing is not None and self._writing[1].done():
+            (number, writing), self._writing = self._writing, None
+            self._wrote(number, writing)
+        if self._is_ending and self._writing is None:
+            self._write(now)
+        if self._may_fetch:
+            self._report_progress(now)
+
+    def _obey(self, data: bytes, now: float) -> None:
+        message = decode_for_partition(data)
+        if isinstance(message, Begin):
+            self._begin(message, now)
+        elif isinstance(message, Run) and message.round == self._round:
+            self._run(message)
+        elif isinstance(message, Hold) and message.round == self._round:
+            self.crawl.limit_priority(message.floor)
+        elif isinstance(message, Finish) and message.round == self._round:
+            self._deadline = -math.inf
+            self._is_ending = True
+            self._send(Finishing(self._round))
+        elif isinstance(message, Stop):
+            self._deadline = -math.inf
+            self._stop_reason = message.reason
+
+    def _begin(self, message: Begin, now: float) -> None:
+        self._round, self._deadline = message.round, -math.inf
+        self._wanted = message.priorities
+        if self._sent is not None and self._sent.round <= message.confirmed:
+            self._contents.confirm(self._sent.claims)
+            self._partition.confirm(self._sent.outgoing, now)
+            self.crawl.commit(now)
+            self._sent = None
+        self._reading = self._submit(partial(self._read, message.inbox, message.learned))
+
+    def _read(self, files: Iterable[RoundFile], learned: int) -> _Inbox:
+        """Read what the partition has not got yet, in order; damaged sections are left out."""
+        number = self._partition.number
+        at = int(self._partition.position or 0)
+        inbox = complete = _Inbox(at, learned)
+        try:
+            if learned > self._learned and self._learning is not None:
+                inbox.snapshot = self._learning.read()
+            for file in files:
+                if file.round <= at:
+                    continue
+                if file.round > inbox.up_to:
+                    complete = inbox
+                    inbox = replace(inbox, links=[*inbox.links], claims=[*inbox.claims])
+                    inbox.up_to = file.round
+                try:
+                    self._read_file(file, number, inbox)
+                except DamagedFileError as error:
+                    inbox.problem = str(error)
+                    logger.error("%s; it is left out", error)
+        except StorageError as error:
+            # A round is delivered as a whole.
+            inbox = replace(complete, problem=str(error))
+        return inbox
+
+    def _read_file(self, file: RoundFile, number: int, inbox: _Inbox) -> None:
+        links = self._read_section(file, links_for(number))
+        inbox.links += [StreamEntry(f"{file.round:08}", batch) for batch in links]
+        if file.partition != number:
+            inbox.claims.append(self._read_section(file, CONTENTS))
+
+    def _read_section(self, file: RoundFile, name: str) -> Sequence[bytes]:
+        for _ in range(_READS - 1):
+            try:
+                return read_section(self._storage, file, name)
+            except DamagedFileError:
+                raise
+            except StorageError as error:
+                logger.warning("%s; it is read again", error)
+        return read_section(self._storage, file, name)
+
+    def _deliver(self, inbox: _Inbox, now: float) -> None:
+        for rows in inbox.claims:
+            try:
+                self._contents.deliver(rows)
+            except msgspec.MsgspecError as error:
+                logger.warning("claims of another partition are malformed: %s", error)
+        if inbox.snapshot is not None and self._learning is not None:
+            self._learning.use(inbox.snapshot)
+            self._learned = inbox.learned
+        self._partition.deliver(inbox.links, now, position=f"{inbox.up_to:08}")
+        crawl = self.crawl
+        if self._is_limited:
+            crawl.limit_pages(_UNLIMITED)  # what is left to do does not depend on the grant
+        addresses = {host.address for host in crawl.frontier.hosts if host.address}
+        new = tuple(sorted(addresses - self._known_addresses))
+        self._known_addresses |= addresses
+        if inbox.problem:
+            logger.warning("the inbox of round %d: %s", self._round, inbox.problem)
+        self._ready_at = self._clock()
+        self._send(
+            Ready(
+                self._round,
+                self._delivered,
+                crawl.counters.to_state(),
+                crawl.in_flight_pages,
+                len(crawl.frontier),
+                tuple(crawl.best_priorities(self._wanted, now)),
+                new,
+                self._is_over(now) and not inbox.problem,
+            )
+        )
+
+    @property
+    def _delivered(self) -> int:
+        return int(self._partition.position or 0)
+
+    def _is_over(self, now: float) -> bool:
+        return self._partition.is_empty and self.crawl.is_finished(now)
+
+    def _run(self, message: Run) -> None:
+        self._deadline = self._ready_at + message.until_s
+        self._idle = False
+        if message.pages is not None:
+            self._is_limited = True
+            self.crawl.limit_pages(message.pages)
+        self.crawl.limit_priority(message.floor)
+        self.crawl.share_addresses(message.shared)
+        if self._partition.examples is not None:
+            self._partition.examples.probability = message.sharing
+
+    def _write(self, now: float) -> None:
+        """Write the file of the round in the other thread."""
+        self._is_ending = False
+        outgoing = self._partition.collect(_MAX_LINKS, _MAX_EXAMPLES)
+        claims = self._contents.collect()
+        self._sent = _Sent(self._round, outgoing, len(claims))
+        self.crawl.commit(now)
+        self.crawl.sync()
+        contents: dict[str, list[bytes]] = {}
+        for to, batch in outgoing.batches:
+            contents.setdefault(links_for(to), []).append(batch)
+        contents[CONTENTS], contents[EXAMPLES] = list(claims), list(outgoing.examples)
+        self._writing = (
+            self._round,
+            self._submit(partial(self._write_file, self._round, contents)),
+        )
+
+    def _write_file(self, number: int, contents: Mapping[str, Sequence[bytes]]) -> RoundFile:
+        return write_round_file(
+            self._storage, number, self._partition.number, self._attempt, contents
+        )
+
+    def _wrote(self, number: int, writing: Future[RoundFile]) -> None:
+        file, problem = None, ""
+        try:
+            file = writing.result()
+        except StorageError as error:
+            problem = str(error)
+        self._send(
+            Finished(
+                number,
+                file,
+                self._delivered,
+                self.crawl.counters.to_state(),
+                problem,
+            )
+        )
+
+    def _report_progress(self, now: float) -> None:
+        at = self._clock()
+        if at - self._progress_at >= _PROGRESS_S:
+            self._progress_at = at
+            best = next(iter(self.crawl.best_priorities(1, now)), None)
+            fetched = self.crawl.counters.fetched
+            self._send(Progress(self._round, fetched, self._idle, best))
+
+    def _send(self, message: ToDriver) -> None:
+        try:
+            self._connection.send_bytes(encode(message))
+        except OSError:
+            logger.warning("the driver of the crawl is gone")
+
+    def _lose_driver(self, now: float) -> None:
+        """End the process; a new driver starts another one."""
+        logger.error("the driver of the crawl is gone: this partition stops")
+        self._stop_reason = "the driver is gone"
+        self.crawl.stop(now)
+        self._driver_lost()
+
+
+def build_partition_rounds(
+    start: Start,
+    topic: Topic,
+    classifier: TopicClassifier,
+    policy: Policy,
+    store: StateStore,
+    connection: DriverConnection,
+    *,
+    training_urls: frozenset[str] = frozenset(),
+    stages: StageTimes | None = None,
+    **options: Any,
+) -> PartitionRounds:
+    """Build the partition that ``start`` names, whose state is in ``store``, with its crawl.
+
+    ``options`` are those of :class:`PartitionRounds`.
+    """
+    root, _, name = start.storage.rpartition("/")
+    storage = SharedStorage(root, name)
+    contents, scorer, learning = RoundContents(store.tables), policy.scorer, None
+    if isinstance(scorer, OnlineLinkScorer):
+        learning = SharedLearning(scorer, MemoryExchange(), storage)
+    partition = build_partition(
+        start.partition,
+        1,
+        topic,
+        classifier,
+        policy,
+        store,
+        partition_map(start),
+        shares_examples=learning is not None,
+        learns=True,
+        contents=contents,
+        training_urls=training_urls,
+        stages=stages,
+        warc_prefix=partition_name(start.partition),
+    )
+    return PartitionRounds(partition, contents, connection, storage, learning=learning, **options)
+
+
+def partition_map(start: Start) -> PartitionMap:
+    """Return the partition of each host of the crawl."""
+    return PartitionMap(start.partitions, SiteUnit(start.unit))

@@ -1,0 +1,150 @@
+"""The process of one partition: a Scrapy crawl that takes part in the driver's rounds.
+
+:class:`focused.rounds.local_executor.LocalExecutor` runs it with the number of its socket.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+
+from scrapy.utils.asyncio import create_looping_call
+
+from focused.crawl.crawl_group import CrawlGroup
+from focused.crawl.crawl_stats import StageTimes
+from focused.orderings import Policy
+from focused.rounds.local_executor import inherited_connection
+from focused.rounds.messages import Start, decode_for_partition
+from focused.rounds.partition_rounds import (
+    PartitionRounds,
+    build_partition_rounds,
+    partition_map,
+)
+from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_session import OpenGroup
+from focused.scrapy_addon.spiders.run import project_settings, run
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
+from focused.scrapy_addon.state_folder import open_state
+from focused.topic import Topic
+from focused.web.urls import normalize_url
+
+_ATTEND_S = 0.02
+_LOST_DRIVER = 3
+"""Exit status of a process whose driver is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlace:
+    """What ``FOCUSED_PARTITION`` holds: the place of this process in its crawl."""
+
+    start: Start
+    connection: Connection
+
+    def __deepcopy__(self, memo: object) -> PartitionPlace:
+        """Return itself: Scrapy copies its settings, and a copied connection would close it."""
+        return self
+
+    def share(self, topic: Topic) -> Topic:
+        """Return the topic of the partition: its seeds, and its share of what is to be kept.
+
+        The driver keeps to the budget of a harvest. That of a continuous crawl is divided equally,
+        so that each partition knows when its first harvest is over.
+        """
+        owner, count = partition_map(self.start), self.start.partitions
+        urls = [(url, normalize_url(url)) for url in topic.seeds.urls]
+        own = (url for url, each in urls if each and owner.of_url(each) == self.start.partition)
+        budget, revisit = topic.budget, topic.revisit
+        if revisit.continuous:
+            budget = replace(
+                budget, pages=_share(budget.pages, count), bytes=_share(budget.bytes, count)
+            )
+        else:
+            budget = replace(budget, pages=None, bytes=None, hours=None, min_harvest=None)
+        return replace(
+            topic,
+            seeds=replace(topic.seeds, urls=tuple(own)),
+            budget=budget,
+            revisit=replace(
+                revisit,
+                pages_per_day=_share(revisit.pages_per_day, count),
+                bytes_per_day=_share(revisit.bytes_per_day, count),
+            ),
+        )
+
+    def opener(
+        self,
+        topic: Topic,
+        policy: str,
+        models: CrawlModels,
+        *,
+        replayed: bool,
+        clock: Callable[[], Clock],
+    ) -> OpenGroup:
+        """Return a function that opens the partition's crawl.
+
+        ``clock`` returns the session's clock, once it exists.
+        """
+
+        def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
+            store = open_state(topic, policy, replayed=replayed, spider=self.identity)
+            try:
+                group = build_partition_rounds(
+                    self.start,
+                    topic,
+                    models.classifier,
+                    ordering,
+                    store,
+                    self.connection,
+                    training_urls=models.training_urls,
+                    stages=stages,
+                    driver_lost=lambda: os._exit(_LOST_DRIVER),
+                )
+            except BaseException:
+                store.abandon()
+                raise
+            self._attend(group, clock())
+            return group
+
+        return open_group
+
+    @property
+    def identity(self) -> str:
+        """What the state of the partition is for, in place of a spider's name."""
+        return f"partition {self.start.partition} of {self.start.partitions} by {self.start.unit}"
+
+    def _attend(self, group: PartitionRounds, clock: Clock) -> None:
+        def attend() -> None:
+            try:
+                group.attend(clock())
+            except Exception as error:  # the scheduler ends the crawl with it
+                group.error = error
+                loop.stop()
+
+        loop = create_looping_call(attend)
+        loop.start(_ATTEND_S, now=False)
+
+
+def _share(count: int | None, partitions: int) -> int | None:
+    return None if count is None else -(-count // partitions)
+
+
+def main() -> int:
+    """Run the partition that the first message names."""
+    connection = inherited_connection(int(sys.argv[1]))
+    try:
+        start = decode_for_partition(connection.recv_bytes())
+    except (EOFError, OSError):
+        return _LOST_DRIVER
+    assert isinstance(start, Start), "the first message"
+    settings = project_settings(start.settings)
+    settings.set("FOCUSED_PARTITION", PartitionPlace(start, connection), priority="cmdline")
+    _, started = run(TopicSpider, settings, topic=str(start.settings["FOCUSED_TOPIC"]))
+    return int(not started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,270 @@
+"""Crawls by several processes over a web on loopback, as a user starts them.
+
+``python -m tests.support.round_crawls POINT NUMBER ARGUMENTS`` runs the command line, and kills its
+process when it comes to a point of a round for the NUMBERth time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+
+from focused.archive.crawl_tables import open_tables, table_files
+from focused.child_processes import python_environment
+from tests.support.recorded_web import MemoryWeb, Served, html, page
+
+TOPIC = """
+name = "whales"
+[seeds]
+urls = {seeds}
+[training]
+directory = ["unused.tsv"]
+good = ["Top/Whales"]
+model = "unused.model"
+[scope]
+private_addresses = true
+near_duplicates = false
+mirrors = false
+traps = false
+[politeness]
+user_agent = "FocusedTests/0.1 (+https://example.org/tests)"
+delay_s = {delay_s}
+patience = 0
+suspend_s = 0
+max_tries = 10
+[budget]
+{budget}
+"""
+WITHIN_S = 300.0
+CLOCK_TOLERANCE_S = 0.002
+
+
+def ring_web(hosts: int, pages: int) -> MemoryWeb:
+    """Pages of many hosts; each links to the next one of its host and to one of the next host."""
+    recorded = []
+    for host in range(hosts):
+        for number in range(pages):
+            url = f"http://h{host}.test/{number}"
+            links = [f"http://h{(host + 1) % hosts}.test/{number}"]
+            if number + 1 < pages:
+                links.append(f"http://h{host}.test/{number + 1}")
+            text = f"a whale of its own, page {number} of host {host}"
+            recorded.append(page(url, html(f"whale {host} {number}", *links, text=text)))
+    return MemoryWeb(*recorded)
+
+
+class RoundCrawl:
+    """A crawl by processes, below ``folder``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        address: str | None = None,
+        *,
+        topic: Path | None = None,
+        processes: int = 3,
+        delay_s: float = 0.02,
+        round_s: float = 1.0,
+        seeds: Sequence[str] = ("http://h0.test/0",),
+        budget: str = "",
+        settings: Sequence[str] = (),
+    ) -> None:
+        self.folder = folder / "crawl"
+        self.topic = topic or folder / "whales.toml"
+        if topic is None:
+            (folder / "unused.tsv").write_text("Top/Whales\thttp://h0.test/sample\n")
+            self.topic.write_text(
+                TOPIC.format(seeds=json.dumps(list(seeds)), delay_s=delay_s, budget=budget)
+            )
+        self.log = folder / "output.log"
+        given = ["FOCUSED_MODELS=tests.support.keyword_guide.learning_guide", *settings]
+        if address is not None:
+            given.append(f"FOCUSED_REPLAY={address}")
+        self._arguments = [
+            *("crawl", str(self.topic), "--folder", str(self.folder)),
+            *("--processes", str(processes), "--round-s", str(round_s)),
+            *(each for setting in given for each in ("-s", setting)),
+        ]
+        self._driver: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, killed_at: tuple[str, int] | None = None) -> subprocess.Popen[bytes]:
+        """Start the command; with ``killed_at`` it kills itself at a point of a round."""
+        command = [sys.executable, "-m", "focused.cli"]
+        if killed_at is not None:
+            command = [sys.executable, "-m", __name__, killed_at[0], str(killed_at[1])]
+        with self.log.open("ab") as log:
+            self._driver = subprocess.Popen(
+                [*command, *self._arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=python_environment(has_secrets=True),
+            )
+        return self._driver
+
+    def run(self) -> int:
+        """Run the command to its end; return its status."""
+        return self.start().wait(WITHIN_S)
+
+    def end(self) -> None:
+        """End what still runs."""
+        if self._driver is not None and self._driver.poll() is None:
+            self._driver.kill()
+            self._driver.wait()
+        for process in self.processes():
+            os.kill(process, signal.SIGKILL)
+
+    def processes(self) -> list[int]:
+        """The processes of partitions that run, by the folder in the locks of their states."""
+        found = []
+        for lock in sorted(self.folder.glob("partitions/*/state/lock")):
+            text = lock.read_text()
+            if text.isdecimal() and _is_running(int(text)):
+                found.append(int(text))
+        return found
+
+    def rounds(self) -> int:
+        """The number of the last manifest; 0 before the first."""
+        names = [path.name for path in self.folder.glob("rounds/manifests/*")]
+        return max((int(name) for name in names if name.isdecimal()), default=0)
+
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for an event of the crawl; fail if it ends before."""
+        assert self._driver is not None
+        give_up_at = time.monotonic() + WITHIN_S
+        while not condition():
+            assert self._driver.poll() is None, f"it ended before {what}: {self.log.read_text()}"
+            assert time.monotonic() < give_up_at, f"not within {WITHIN_S} s: {what}"
+            self._pause()
+
+    def fetched(self) -> Counter[str]:
+        """How often each page is in the archive."""
+        with open_tables(self.folder) as tables:
+            pages = pd.concat(map(pd.read_parquet, table_files(tables, "pages")))
+        return Counter(pages[pages.outcome == "fetched"].url)
+
+    @staticmethod
+    def _pause() -> None:
+        # Polls files and processes of others, which tell no event.
+        time.sleep(0.02)
+
+
+@contextmanager
+def round_crawl(
+    folder: Path, served: Served | None = None, **options: object
+) -> Iterator[RoundCrawl]:
+    """A crawl that leaves no process behind."""
+    address = None if served is None else served.address
+    crawl = RoundCrawl(folder, address, **options)  # type: ignore[arg-type]
+    try:
+        yield crawl
+    finally:
+        crawl.end()
+
+
+def impolite(served: Served, delay_s: float) -> list[str]:
+    """What the server's log says against the crawl: hosts that were asked at once or too soon."""
+    by_host: dict[str, list[tuple[float, float, str]]] = {}
+    for access in served.accesses:
+        by_host.setdefault(access.host, []).append((access.start, access.end, access.path))
+    found = []
+    for host, asked in by_host.items():
+        for (_, end, before), (start, _, after) in pairwise(sorted(asked)):
+            if start - end < delay_s - CLOCK_TOLERANCE_S:
+                found.append(f"{host}{after} {start - end:.3f} s after {before}")
+    return found
+
+
+def requests_of_pages(served: Served) -> Counter[str]:
+    """How often each page was asked for."""
+    return Counter(
+        f"http://{each.host}{each.path}" for each in served.accesses if each.path != "/robots.txt"
+    )
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return state != "Z"
+
+
+def _kill_at(point: str, number: int) -> None:
+    """Let this process die when it comes to a point for the numberth time."""
+    from focused.cluster.storage import SharedStorage
+    from focused.rounds import driver
+    from focused.rounds.driver import RoundDriver
+
+    came = Counter[str]()
+
+    def die() -> None:
+        came[point] += 1
+        if came[point] == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def before(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def wrapped(*args: object, **kwargs: object) -> object:
+            die()
+            return original(*args, **kwargs)
+
+        setattr(owner, name, wrapped)
+
+    if point == "links are delivered":
+        before(RoundDriver, "_end_reason")
+    elif point == "pages are granted":
+        before(RoundDriver, "_wait_for_end")
+    elif point == "files are written":
+        before(RoundDriver, "_commit")
+    elif point == "examples are learned":
+        before(RoundDriver, "_still_needed")
+    elif point == "the manifest has another name":
+        replace = os.replace
+
+        def renaming(self: Path, target: Path) -> Path:
+            if target.parent.name == "manifests":
+                die()
+            replace(self, target)
+            return target
+
+        Path.replace = renaming  # type: ignore[method-assign, assignment]
+    elif point == "the round is committed":
+        delete = driver.delete_outdated
+
+        def deleting(storage: SharedStorage, manifest: object) -> None:
+            die()
+            delete(storage, manifest)  # type: ignore[arg-type]
+
+        driver.delete_outdated = deleting  # type: ignore[assignment]
+    else:
+        raise AssertionError(point)
+
+
+POINTS = (
+    "links are delivered",
+    "pages are granted",
+    "files are written",
+    "examples are learned",
+    "the manifest has another name",
+    "the round is committed",
+)
+
+if __name__ == "__main__":
+    _kill_at(sys.argv[1], int(sys.argv[2]))
+    from focused.cli import main
+
+    main(sys.argv[3:])
