@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,6 +29,7 @@ from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
+from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.contents import RoundContents
@@ -99,11 +99,6 @@ class DriverConnection(Protocol):
 
     def poll(self) -> bool:
         """Whether a message, or the end of the connection, has come. Raises OSError."""
-
-
-def uptime_s() -> float:
-    """Return seconds by a clock that also runs while the machine or the process is suspended."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(slots=True)
