@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,6 +29,7 @@ from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
+from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.contents import RoundContents
@@ -101,11 +101,6 @@ class DriverConnection(Protocol):
         """Whether a message, or the end of the connection, has come. Raises OSError."""
 
 
-def uptime_s() -> float:
-    """Return seconds by a clock that also runs while the machine or the process is suspended."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 @dataclass(slots=True)
 class _Inbox:
     """The sections that were read, up to a round, and a new scorer after ``learned`` examples."""
@@ -164,7 +159,7 @@ class PartitionRounds:
         self._writing: tuple[int, Future[RoundFile]] | None = None
         self._is_ending = False
         self._sent: _Sent | None = None
-        self._learned = 0
+        self._learned = self._scored_again = 0
         self._stop_reason: str | None = None
         self._known_addresses: set[str] = set()
         self._idle = self._is_limited = False
@@ -350,6 +345,10 @@ class PartitionRounds:
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
+            if self._learned >= 2 * self._scored_again:
+                # Links that rose would not be offered: others seem to have better ones.
+                self._scored_again = self._learned
+                self.crawl.score_again(now)
         self._partition.deliver(inbox.links, now, position=f"{inbox.up_to:08}")
         crawl = self.crawl
         if self._is_limited:

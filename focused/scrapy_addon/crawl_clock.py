@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from focused.durations import uptime_s
+
 
 class Clock(Protocol):
     """The clock of a crawl, in seconds since the epoch; it may run faster than real time."""
@@ -23,18 +25,11 @@ class Clock(Protocol):
         """
 
 
-def _since_boot() -> float:
-    """Return monotonic seconds that include suspension, if the system has such a clock."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
-
-
 class CrawlClock:
     """Seconds since the epoch that ignore changes of the system's clock."""
 
     def __init__(
-        self, wall: Callable[[], float] | None = None, count: Callable[[], float] = _since_boot
+        self, wall: Callable[[], float] | None = None, count: Callable[[], float] = uptime_s
     ) -> None:
         self._count = count
         self._ahead = (wall or time.time)() - count()

@@ -51,6 +51,9 @@ def run_partitioned(
     and StateError for a folder of another crawl.
     """
     check_settings(settings)
+    for name in ("FOCUSED_CLUSTER", "FOCUSED_METRICS_PORT"):
+        if settings[name]:
+            raise ConfigurationError(f"{name} cannot be set for a crawl by several processes")
     topic = topic_from_settings(settings)
     replayed, policy = bool(settings["FOCUSED_REPLAY"]), settings["FOCUSED_POLICY"]
     check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)

@@ -52,3 +52,9 @@ def test_a_second_driver_is_refused(tmp_path: Path) -> None:
         assert "is in use by another crawl" in second.log.read_text()
         driver.kill()
         driver.wait()
+
+
+def test_settings_of_one_process_are_refused(tmp_path: Path) -> None:
+    crawl = RoundCrawl(tmp_path, "127.0.0.1:1", settings=["FOCUSED_METRICS_PORT=9000"])
+    assert crawl.run() != 0
+    assert "FOCUSED_METRICS_PORT cannot be set" in crawl.log.read_text()
