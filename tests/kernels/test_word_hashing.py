@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import struct
-from pathlib import Path
-from types import ModuleType
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import focused.kernels
 from focused.kernels import word_hashing
-
-
-def interpreted(name: str) -> ModuleType:
-    """Load a kernel from its source, under another name."""
-    source = Path(focused.kernels.__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"interpreted_{name}", source)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from tests.kernels.interpreted_kernels import interpreted
 
 SOURCE = interpreted("word_hashing")
 texts = st.lists(st.text(max_size=60) | st.text("ab c-é中\U00020000\ud800", max_size=60))
