@@ -14,8 +14,9 @@
 # make benchmark-harvest  compares orderings on four webs and 28 topics; resumes when stopped
 # make benchmark-frontier  measures the frontier at up to ten million links, beside Scrapy's queues
 # make benchmark-crawl  measures pages per second and CPU per page, beside a stock Scrapy crawl; needs nginx
+# make wheels  builds this machine's wheel in build/wheels, with compiled kernels, and tests them
 # make lock    resolves the dependencies again
-# make clean   removes .venv; webs, crawls and models stay
+# make clean   removes .venv and compiled kernels; webs, crawls and models stay
 
 PYTHON ?= python3
 TOPIC  ?= topics/parallel-computing.toml
@@ -33,18 +34,27 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl crawl-cluster test test-all test-long check docs reference lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
+.PHONY: wheels crawl crawl-cluster test test-all test-long check docs reference lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
-$(READY): requirements.lock pyproject.toml lab/pyproject.toml
+# The kernels are compiled where a C compiler is; without one they run interpreted.
+KERNELS := $(wildcard focused/kernels/*.py)
+COMPILED = focused/kernels/*.so focused/kernels/compiled.json
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation
+
+$(READY): requirements.lock pyproject.toml lab/pyproject.toml setup.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
 	  { echo "Python 3.11 to 3.14 is needed; $(PYTHON) is not: make PYTHON=python3.12 ..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "python3-venv is missing: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 	@echo "installing locked dependencies into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e lab
+	@rm -f $(COMPILED)
+	@mkdir -p build
+	@command -v cc >build/kernels.log && FOCUSED_COMPILE=1 $(INSTALL) -e . -e lab >build/kernels.log 2>&1 || \
+	  { echo "kernels run interpreted, which costs about 1 ms of CPU a page: no C compiler, or see build/kernels.log"; \
+	  $(INSTALL) -e . -e lab; }
 	@touch $@
 
 web: $(READY)
@@ -111,10 +121,19 @@ lint: $(READY)
 
 check: lint test
 
+# Wheels of other systems: cibuildwheel, by its table in pyproject.toml.
+wheels: $(READY)
+	rm -rf build/wheels build/lib*  # setuptools would add files that were deleted since
+	FOCUSED_COMPILE=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --wheel-dir build/wheels .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
+	  --target build/wheels/installed build/wheels/*.whl
+	FOCUSED_COMPILE=1 PYTHONPATH=build/wheels/installed $(BIN)/pytest -c tests/kernels/wheel.ini tests/kernels
+
 lock: $(READY)
 	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
 	  --no-header --quiet --upgrade --no-emit-package focused-lab --no-emit-package focused-crawler \
 	  pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info lab/*.egg-info
+	rm -rf $(VENV) build *.egg-info lab/*.egg-info $(COMPILED)

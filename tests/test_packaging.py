@@ -243,9 +243,33 @@ def test_the_wheel_has_focused_alone_with_its_data(wheel: Path) -> None:
     here = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "focused").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and not is_compiled(path.name)
     }
     assert here <= set(files)
+
+
+def is_compiled(file: str) -> bool:
+    return file.endswith((".so", "compiled.json"))
+
+
+@pytest.mark.long
+def test_a_wheel_is_plain_python_unless_compiling_is_asked_for(wheel: Path) -> None:
+    assert wheel.stem.endswith("-py3-none-any")
+    assert not any(map(is_compiled, zipfile.ZipFile(wheel).namelist()))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_compiled_wheel_has_all_kernels_compiled_in_their_package(tmp_path: Path) -> None:
+    wheel = build_wheel(tmp_path, compiled=True)
+    assert not wheel.stem.endswith("-any")
+    files = set(zipfile.ZipFile(wheel).namelist())
+    compiled = set(filter(is_compiled, files))
+    assert {str(Path(file).parent) for file in compiled} == {"focused/kernels"}
+    modules = {Path(file).name.partition(".")[0] for file in compiled}
+    kernels = {path.stem for path in (ROOT / "focused" / "kernels").glob("*.py")} - {"__init__"}
+    assert modules == {*kernels, *(f"{kernel}__mypyc" for kernel in kernels), "compiled"}
+    assert {f"focused/kernels/{kernel}.py" for kernel in kernels} <= files
 
 
 @pytest.mark.long

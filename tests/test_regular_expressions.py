@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -59,8 +58,15 @@ def modules() -> Iterator[ModuleType]:
 
 def modules_of(package: ModuleType) -> Iterator[ModuleType]:
     for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not each.name.endswith("__main__"):
+        # mypyc puts a compiled module into a library beside it.
+        if not each.name.endswith(("__main__", "__mypyc")):
             yield importlib.import_module(each.name)
+
+
+def source_of(module: ModuleType) -> str:
+    assert module.__file__ is not None
+    name = "__init__" if hasattr(module, "__path__") else module.__name__.rpartition(".")[2]
+    return Path(module.__file__).with_name(f"{name}.py").read_text()
 
 
 def patterns_in(value: object, depth: int = 0) -> Iterator[tuple[re.Pattern[Any], bool]]:
@@ -103,7 +109,7 @@ def found_expressions() -> tuple[list[Found], dict[str, int]]:
     found: dict[tuple[re.Pattern[Any], bool], Found] = {}
     unknown: dict[str, int] = {}
     for module in modules():
-        source = inspect.getsource(module)
+        source = source_of(module)
         at_import = 0
         for name, value in vars(module).items():
             for pattern, is_whole in patterns_in(value):

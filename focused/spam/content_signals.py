@@ -17,8 +17,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.kernels.word_signals import popular_signals, repetition_signals
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import HashIndex, WordHashes, hash_texts
+from focused.text.word_hashes import hash_short_text, hash_word
 from focused.web.page import Page
 
 MIN_WORDS = 30
@@ -55,11 +56,6 @@ SIGNALS = (
 _MAX_ANCHORS = 100
 _MAX_TITLE_WORDS = 30
 _MIN_ANCHOR_CHARS = 8
-_EARLY_WORDS = 400
-_NEAR = 15  # words between two uses of a word that count as near
-_MAX_RARE_USES = 6
-_PAIR_FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-_PRESENT_WORDS = 50
 _SMOOTHING = 1.0
 
 
@@ -97,27 +93,20 @@ class PopularWords:
         return cls(words, frequencies, scores.astype(np.float32))
 
     @cached_property
-    def _index(self) -> HashIndex:
-        return HashIndex(hash_texts(self.words).hashes)
+    def _places(self) -> dict[int, int]:
+        return {word: place for place, word in enumerate(map(hash_word, self.words))}
 
-    def signals(self, words: WordHashes) -> Sequence[float]:
-        """Return the five signals of popular words for a text, at least two words."""
-        other = len(self.words)
-        places = self._index.find(words)
-        known = places >= 0
-        places = np.where(known, places, other)
-        both = known[:-1] & known[1:]
-        likelihood = self.pair_scores[places[:-1], places[1:]]
-        shares = np.bincount(places, minlength=other + 1)[:other] / len(words)
-        first = shares[:_PRESENT_WORDS]
-        shift = np.sqrt(first) - np.sqrt(self.frequencies[:_PRESENT_WORDS])
-        return (
-            float(known.mean()),
-            float(both.mean()),
-            float(likelihood.mean()),
-            float((first > 0).mean()) if len(first) else 0.0,
-            float(np.sqrt((shift * shift).sum())),
-        )
+    @cached_property
+    def _frequency_roots(self) -> list[float]:
+        return [float(root) for root in np.sqrt(self.frequencies)]
+
+    @cached_property
+    def _flat_scores(self) -> list[float]:
+        return self.pair_scores.ravel().tolist()
+
+    def signals(self, words: list[int]) -> Sequence[float]:
+        """Return the five signals of popular words for the hashes of a text, at least two."""
+        return popular_signals(words, self._places, self._frequency_roots, self._flat_scores)
 
 
 def body_text(page: Page) -> str:
@@ -137,76 +126,25 @@ def body_text(page: Page) -> str:
 def content_signals(page: Page, popular: PopularWords) -> NDArray[np.float64] | None:
     """Return the values of :data:`SIGNALS`, shape (19,); None for a text that is too short."""
     text = body_text(page)
-    hashed = hash_texts((text, page.title))
-    n_words = int(hashed.lengths[0])
-    if n_words < MIN_WORDS:
+    words, title = hash_short_text(text), hash_short_text(page.title)
+    if len(words) < MIN_WORDS:
         return None
-    words, title = hashed.hashes[:n_words], hashed.hashes[n_words:]
-    chars_per_word = len(text) / n_words
+    chars_per_word = len(text) / len(words)
     words = words[:MAX_WORDS]
-    n_words = len(words)
+    title_words = set(title[:_MAX_TITLE_WORDS])
     raw = text.encode("utf-8", "surrogatepass")
-    _, owners, counts = np.unique(words, return_inverse=True, return_counts=True)
-    descending = np.sort(counts)[::-1]
-    pairs = _pair_hashes(words[:-1].astype(np.uint64), words[1:])
-    fours = _pair_hashes(pairs[:-2], pairs[2:])
+    *repetition, halves, near, gap = repetition_signals(words)
     return np.array(
         (
             len(zlib.compress(raw, 1)) / len(raw),
-            _count_distinct(words[:_EARLY_WORDS]) / min(n_words, _EARLY_WORDS),
-            float((counts == 1).sum()) / n_words,
-            descending[0] / n_words,
-            descending[:5].sum() / n_words,
-            _share_repeated(pairs),
-            _share_repeated(fours),
+            *repetition,
             chars_per_word,
             sum(map(text.count, ".,;:(")) * chars_per_word / len(text),
-            _similarity_of_halves(owners, counts),
-            *_repeats(owners, counts),
+            halves,
+            near,
+            gap,
             min(_MAX_TITLE_WORDS, len(title)),
-            float((words[:, None] == title[None, :_MAX_TITLE_WORDS]).any(axis=1).mean()),
+            sum(map(title_words.__contains__, words)) / len(words),
             *popular.signals(words),
         )
     )
-
-
-def _pair_hashes(
-    one: NDArray[np.uint64], other: NDArray[np.uint64] | WordHashes
-) -> NDArray[np.uint64]:
-    return (one * _PAIR_FACTORS[0]) ^ (other.astype(np.uint64) * _PAIR_FACTORS[1])
-
-
-def _share_repeated(hashes: NDArray[np.uint64]) -> float:
-    return 1.0 - _count_distinct(hashes) / max(1, len(hashes))
-
-
-def _count_distinct(hashes: NDArray[np.uint64] | WordHashes) -> int:
-    # np.unique takes five times as long.
-    ordered = np.sort(hashes)
-    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1 if len(hashes) else 0
-
-
-def _similarity_of_halves(owners: NDArray[np.intp], counts: NDArray[np.intp]) -> float:
-    """Return the cosine of both halves' rarer words, with the roots of their counts, in [0, 1]."""
-    middle = len(owners) // 2
-    rare = counts <= max(3, len(owners) // 100)
-    first = np.sqrt(np.bincount(owners[:middle], minlength=len(counts)) * rare)
-    second = np.sqrt(np.bincount(owners[middle:], minlength=len(counts)) * rare)
-    length = float(np.sqrt((first @ first) * (second @ second)))
-    return float(first @ second) / length if length else 0.0
-
-
-def _repeats(owners: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[float, float]:
-    """Return how near rarer words repeat: the share within 15 words, and the mean log gap.
-
-    Gaps are relative to those of words in random order.
-    """
-    order = np.argsort(owners, kind="stable")
-    of = owners[order]
-    repeats = (of[1:] == of[:-1]) & (counts[of[1:]] <= _MAX_RARE_USES)
-    gaps = (order[1:] - order[:-1])[repeats]
-    if not len(gaps):
-        return 0.0, -0.5
-    uses = counts[of[1:][repeats]]
-    relative = np.log(gaps * (uses + 1) / len(owners))
-    return float((gaps <= _NEAR).mean()), float(relative.mean())

@@ -1,4 +1,4 @@
-"""Hashes the words of many texts with array arithmetic, without creating word strings.
+"""Hashes the words of many texts without creating word strings.
 
 The words are those of :func:`focused.text.tokens.tokenize`. Each word has a 32-bit hash:
 among 200,000 words about five pairs collide.
@@ -6,7 +6,8 @@ among 200,000 words about five pairs collide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple, TypeVar, overload
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
+from focused.kernels.word_hashing import END_OF_TEXT, hash_words
 from focused.text.tokens import MAX_WORD_CHARS, has_only_ascii_letters, tokenize
 
 WordHashes = NDArray[np.uint32]
@@ -21,12 +23,7 @@ WordHashes = NDArray[np.uint32]
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters hashed per text."""
 
-_MAX_BYTES_PER_CHAR = 4
-_MAX_BATCH_BYTES = 1 << 20
-_BASE = np.uint32(0x9E3779B1)
-_MIX_FACTOR = np.uint32(0x85EBCA6B)
 _ENCODING_ERRORS = "surrogatepass"
-_HIGH_SHIFT, _LOW_SHIFT = np.uint32(15), np.uint32(13)
 
 
 class HashedTexts(NamedTuple):
@@ -83,13 +80,12 @@ class LazyHashedTexts(Sequence[str]):
 
     def word(self, place: int) -> str:
         """Return a word by its place in :attr:`words`, as ``tokenize`` gives it."""
-        located = self._located
-        raw = located.raw[located.begins[place] : located.ends[place]]
-        return raw.lower().decode("utf-8", _ENCODING_ERRORS)
+        begin, end = self._located.places[place]
+        return self._located.raw[begin:end].lower().decode("utf-8", _ENCODING_ERRORS)
 
     @cached_property
     def _located(self) -> _LocatedWords:
-        return _hash_located(self._texts)
+        return _locate_words(self._texts)
 
 
 def hash_texts_once(texts: Sequence[str]) -> HashedTexts:
@@ -99,154 +95,64 @@ def hash_texts_once(texts: Sequence[str]) -> HashedTexts:
 
 def hash_texts(texts: Sequence[str]) -> HashedTexts:
     """Return the word hashes of each text in order, with repeats."""
-    return _hash_located(texts).hashed
-
-
-def _hash_located(texts: Sequence[str]) -> _LocatedWords:
-    """Hash texts in batches of bounded memory."""
-    if _MAX_BYTES_PER_CHAR * (sum(map(len, texts)) + len(texts)) <= _MAX_BATCH_BYTES:
-        return _hash_batch(texts)
-    parts, first, size = [], 0, 0
-    for place, text in enumerate(texts):
-        bytes_ = _MAX_BYTES_PER_CHAR * (min(len(text), MAX_TEXT_CHARS) + 1)
-        if size + bytes_ > _MAX_BATCH_BYTES:
-            parts.append(_hash_batch(texts[first:place]))
-            first, size = place, 0
-        size += bytes_
-    parts.append(_hash_batch(texts[first:]))
-    return _LocatedWords.join(parts)
+    return _locate_words(texts).hashed
 
 
 def hash_short_text(text: str) -> list[int]:
-    """Hash one short text without arrays, which is faster."""
-    return [hash_word(word) for word in tokenize(text)]
+    """Hash one text, without arrays."""
+    return _hash_encoded(_encode_text(text))
 
 
 @lru_cache(65_536)
 def hash_word(word: str) -> int:
     """Return the hash of one word of :func:`focused.text.tokens.tokenize`."""
-    values = _letter_values().take(np.frombuffer(word.encode("utf-8", _ENCODING_ERRORS), np.uint8))
-    values *= powers(_BASE, len(values))[0][: len(values)]
-    return int(_mix_bits(values.sum(dtype=np.uint32, keepdims=True))[0])
+    return _hash_encoded(word.encode("utf-8", _ENCODING_ERRORS))[0]
+
+
+def _hash_encoded(raw: bytes) -> list[int]:
+    hashes, _, _ = hash_words(raw + END_OF_TEXT, _letter_values(), MAX_WORD_CHARS)
+    return memoryview(hashes).cast("I").tolist()
 
 
 class _LocatedWords(NamedTuple):
-    """Hashed words; word i is ``raw[begins[i]:ends[i]]``, in UTF-8, in which case it stood."""
+    """Hashed words; word i is in ``raw``, in UTF-8, in which case it stood.
+
+    ``places``, shape (n, 2), is where each begins and ends.
+    """
 
     hashed: HashedTexts
     raw: bytes
-    begins: NDArray[np.intp]
-    ends: NDArray[np.intp]
-
-    @classmethod
-    def join(cls, parts: Sequence[_LocatedWords]) -> _LocatedWords:
-        """Join the words of consecutive texts."""
-        hashed, raws, begins, ends = zip(*parts, strict=True)
-        offsets = np.cumsum([0, *map(len, raws[:-1])])
-        return cls(
-            HashedTexts(*map(np.concatenate, zip(*hashed, strict=True))),
-            b"".join(raws),
-            *(
-                np.concatenate(
-                    [place + offset for place, offset in zip(each, offsets, strict=True)]
-                )
-                for each in (begins, ends)
-            ),
-        )
+    places: NDArray[np.int32]
 
 
-def _hash_batch(texts: Sequence[str]) -> _LocatedWords:
-    if not texts:
-        nowhere = np.empty(0, np.intp)
-        return _LocatedWords(HashedTexts(np.empty(0, np.uint32), nowhere), b"", nowhere, nowhere)
-    text = _EncodedTexts.of(texts)
-    codes = np.frombuffer(text.raw, np.uint8)
-    values = _letter_values(beyond_ascii=text.beyond_ascii).take(codes)
-    is_letter = values != 0
-    # The first and the last byte are separators.
-    edges = np.flatnonzero(is_letter[1:] != is_letter[:-1])
-    before, last = edges[::2], edges[1::2]
-    forth, back = powers(_BASE, len(values))
-    values *= forth[: len(values)]
-    # Prefix sum at the word's end less that at its start, times the inverse power of the start:
-    # the polynomial of the word's letters modulo 2**32.
-    up_to = np.cumsum(values, dtype=np.uint32)
-    hashes = up_to[last]
-    hashes -= up_to[before]
-    hashes *= back[before + 1]
-    lengths = last - before
-    chars = _char_counts(codes, before, last) if text.beyond_ascii else lengths
-    is_word = (lengths > 1) & (chars <= MAX_WORD_CHARS)
-    hashes, before, last = hashes[is_word], before[is_word], last[is_word]
-    counts = np.diff(before.searchsorted(text.ends), prepend=0)
-    return _LocatedWords(HashedTexts(_mix_bits(hashes), counts), text.raw, before + 1, last + 1)
-
-
-class _EncodedTexts(NamedTuple):
-    """Texts in UTF-8 with separators, and where each ends.
-
-    With ``beyond_ascii`` all non-ASCII bytes are letters, else all separate.
-    """
-
-    raw: bytes
-    ends: NDArray[np.intp]
-    beyond_ascii: bool = False
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> _EncodedTexts:
-        together = "\n".join(texts)
-        if len(together) <= MAX_TEXT_CHARS and has_only_ascii_letters(together):
-            raw = f"\n{together}\n".encode("utf-8", _ENCODING_ERRORS)
-            sizes = [
-                len(text) if text.isascii() else len(text.encode("utf-8", _ENCODING_ERRORS))
-                for text in texts
-            ]
-            return cls(raw, _end_offsets(sizes))
-        # Texts with other letters are tokenised first.
-        pieces = [_encode_text(text[:MAX_TEXT_CHARS]) for text in texts]
-        return cls(
-            b"\n".join((b"", *pieces, b"")), _end_offsets(map(len, pieces)), beyond_ascii=True
-        )
-
-
-def _end_offsets(sizes: Iterable[int]) -> NDArray[np.intp]:
-    ends = np.array(list(sizes), np.intp)
-    ends += 1
-    return ends.cumsum(out=ends)
+def _locate_words(texts: Sequence[str]) -> _LocatedWords:
+    raw = END_OF_TEXT.join((*map(_encode_text, texts), b""))
+    hashes, places, counts = hash_words(raw, _letter_values(), MAX_WORD_CHARS)
+    lengths = np.frombuffer(counts, np.int32).astype(np.intp)
+    hashed = HashedTexts(np.frombuffer(hashes, np.uint32), lengths)
+    return _LocatedWords(hashed, raw, np.frombuffer(places, np.int32).reshape(-1, 2))
 
 
 def _encode_text(text: str) -> bytes:
+    """Return the beginning of a text in UTF-8, where letters alone are not ASCII."""
+    text = text[:MAX_TEXT_CHARS]
     if has_only_ascii_letters(text):
         return text.encode("ascii", "replace")
     return " ".join(tokenize(text)).encode("utf-8", _ENCODING_ERRORS)
 
 
-def _char_counts(
-    codes: NDArray[np.uint8], before: NDArray[np.intp], last: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Return the number of characters in each run of bytes."""
-    begins = np.cumsum((codes & 0xC0) != 0x80)
-    return np.asarray(begins[last] - begins[before])
-
-
-def _mix_bits(hashes: WordHashes) -> WordHashes:
-    """Spread the entropy to the high bits (after Appleby's MurmurHash3)."""
-    hashes ^= hashes >> _HIGH_SHIFT
-    hashes *= _MIX_FACTOR
-    hashes ^= hashes >> _LOW_SHIFT
-    return hashes * _BASE
-
-
 @cache
-def _letter_values(*, beyond_ascii: bool = True) -> WordHashes:
-    """Return a number per byte value, the same for upper and lower case; 0 for separators."""
-    numbers = np.array([xxh32_intdigest(bytes((code,))) for code in range(256)], np.uint32)
+def _letter_values() -> bytes:
+    """Return a number per byte, the same for upper and lower case; 0 for separators.
+
+    Bytes from 0x80 are parts of letters; :data:`focused.kernels.word_hashing.END_OF_TEXT` is none.
+    """
+    numbers = [xxh32_intdigest(bytes((code,))) for code in range(256)]
     for code in range(0x80):
         letter = chr(code)
         numbers[code] = numbers[ord(letter.lower())] if letter.isalpha() else 0
-    if not beyond_ascii:
-        numbers[0x80:] = 0
-    return numbers
+    numbers[END_OF_TEXT[0]] = 0
+    return struct.pack("<256q", *numbers)
 
 
 _SLOTS_PER_WORD = 8

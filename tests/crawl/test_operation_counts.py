@@ -96,7 +96,7 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
         "trees": count_calls(patch, LexborHTMLParser),
         "classified": count_method(patch, LinearTopicClassifier, "classify_hashed"),
         "verdicts": count_method(patch, LinearTopicClassifier, "score_texts"),
-        "hashed": count_calls(patch, word_hashes._hash_batch, _chars),
+        "hashed": count_calls(patch, word_hashes._locate_words, _chars),
         "scored": count_method(patch, Apprentice, "score_merged", _links_scored),
         "texts": count_calls(patch, compute_static_features, lambda _, links: len(links)),
         "rescored": count_method(patch, Apprentice, "rescore"),

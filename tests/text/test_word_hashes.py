@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from focused.text import word_hashes
 from focused.text.tokens import tokenize
 from focused.text.word_hashes import (
     HashIndex,
@@ -34,14 +32,6 @@ def test_the_hashes_of_texts_are_those_of_the_tokenisers_words(texts):
     assert found.hashes.tolist() == [hash_word(word) for text in texts for word in tokenize(text)]
     assert found.lengths.tolist() == [len(tokenize(text)) for text in texts]
     assert [each for text in texts for each in hash_short_text(text)] == found.hashes.tolist()
-
-
-def test_texts_longer_than_a_chunk_are_hashed_as_if_one_by_one(monkeypatch):
-    monkeypatch.setattr(word_hashes, "_MAX_BATCH_BYTES", 100)
-    texts = ["a whale in the sea", "", "the ship", "harpoon and whale", "x"] * 3
-    together, alone = hash_texts(texts), [hash_texts([text]) for text in texts]
-    assert together.hashes.tolist() == [each for one in alone for each in one.hashes.tolist()]
-    assert together.lengths.tolist() == [int(one.lengths[0]) for one in alone]
 
 
 def test_of_an_endless_text_the_beginning_counts():
@@ -79,13 +69,11 @@ def test_lazy_texts_are_hashed_once():
 
 
 @settings(deadline=None)
-@given(st.lists(odd_texts, max_size=5), st.sampled_from([100, 1 << 20]))
-@example(["Straße — NAÏVE", "Plain Words", "", "中文字", "Ꭰꭰ"], 100)
-def test_a_word_of_lazy_texts_is_that_of_the_tokeniser(texts, most_bytes):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_hashes, "_MAX_BATCH_BYTES", most_bytes)
-        lazy = LazyHashedTexts(texts)
-        words = [lazy.word(place) for place in range(len(lazy.words.hashes))]
+@given(st.lists(odd_texts, max_size=5))
+@example(["Straße — NAÏVE", "Plain Words", "", "中文字", "Ꭰꭰ"])
+def test_a_word_of_lazy_texts_is_that_of_the_tokeniser(texts):
+    lazy = LazyHashedTexts(texts)
+    words = [lazy.word(place) for place in range(len(lazy.words.hashes))]
     assert words == [word for text in texts for word in tokenize(text)]
 
 

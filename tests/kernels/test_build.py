@@ -1,0 +1,44 @@
+"""Kernels are compiled all or none, from the sources beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import focused.kernels
+from focused.kernels import changed_kernels, compiled_kernels
+
+FOLDER = Path(focused.kernels.__file__).parent
+KERNELS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+
+def test_all_kernels_are_compiled_or_none() -> None:
+    # Wheels are built and tested with this variable.
+    allowed = ([*KERNELS],) if os.environ.get("FOCUSED_COMPILE") else ([], KERNELS)
+    assert sorted(compiled_kernels()) in allowed
+
+
+def test_no_compiled_kernel_is_older_than_its_source() -> None:
+    assert changed_kernels() == ()
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pretend that one kernel is compiled, from the source beside it."""
+    monkeypatch.setattr(focused.kernels, "_FOLDER", tmp_path)
+    monkeypatch.setattr(focused.kernels, "_CHECKSUMS", tmp_path / "compiled.json")
+    shutil.copy(FOLDER / "word_hashing.py", tmp_path)
+    (tmp_path / "compiled.json").write_text('{"word_hashing": 1}')
+    return tmp_path
+
+
+def test_a_kernel_that_was_compiled_from_another_source_is_reported(compiled: Path) -> None:
+    assert changed_kernels() == ("word_hashing",)
+
+
+def test_a_kernel_that_was_compiled_and_has_no_source_is_reported(compiled: Path) -> None:
+    (compiled / "word_hashing.py").unlink()
+    assert changed_kernels() == ("word_hashing",)
