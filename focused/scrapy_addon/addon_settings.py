@@ -259,6 +259,11 @@ def check_settings(settings: BaseSettings) -> None:
     parser_processes(settings)
     parsing_limits(settings)
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
+    if isinstance(settings["FOCUSED_PARTITION"], str | int):
+        raise ConfigurationError(
+            "FOCUSED_PARTITION: only `focused crawl --processes` sets it, in the processes that it "
+            "starts"
+        )
     for feature in installed_driver_features().values():
         feature.check(settings)
 

@@ -75,6 +75,7 @@ WRONG = [
     ("FOCUSED_CLUSTER", "redis://127.0.0.1:6379"),
     ("FOCUSED_CLUSTER_STORAGE", 5),
     ("FOCUSED_WORKER", 5),
+    ("FOCUSED_PARTITION", "3"),
     ("FOCUSED_FETCH_SAMPLES", "perhaps"),
     ("FOCUSED_PARSER_PROCESSES", "some"),
     ("FOCUSED_PARSE_TIMEOUT_S", "soon"),
