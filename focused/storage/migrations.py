@@ -135,8 +135,9 @@ def _from_format_18(tables: _OldTables, folder: Path) -> None:
     tables.remove("site_trust", lambda key: key.endswith(b"second fetches"))
     tables.remove("site_trust", lambda key: key.startswith(b"second fetch "))
     counters = tables.get_meta(b"counters")
-    kept = {name: n for name, n in counters.items() if name not in _FORMER_COUNTERS}
-    tables.put(META, b"counters", msgspec.json.encode(kept))
+    if counters is not None:  # the crawl has committed
+        kept = {name: n for name, n in counters.items() if name not in _FORMER_COUNTERS}
+        tables.put(META, b"counters", msgspec.json.encode(kept))
     tables.change("page_records", _without_signal)
     tables.drop("signal_trust")
     # No key is empty: the row of all further hosts had none but the prefix.

@@ -144,3 +144,14 @@ def test_a_format_older_than_all_that_are_migrated_is_refused(
         StateStore.open(tmp_path / "state", IDENTITY).close()
     with pytest.raises(StateFormatError, match=f"its format is {OLDEST_FORMAT - 1}, not"):
         StateStore.open(tmp_path / "state", IDENTITY)
+
+
+def test_a_crawl_that_was_killed_before_its_first_commit_is_migrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(store_module, "FORMAT_VERSION", OLDEST_FORMAT)
+        StateStore.open(tmp_path / "state", IDENTITY).close()
+    (tmp_path / "state" / "journal").unlink(missing_ok=True)
+    with contextlib.closing(StateStore.open(tmp_path / "state", IDENTITY)) as store:
+        assert store.tables.get_meta("counters") is None
