@@ -152,6 +152,6 @@ def test_a_crawl_that_was_killed_before_its_first_commit_is_migrated(
     with monkeypatch.context() as older:
         older.setattr(store_module, "FORMAT_VERSION", OLDEST_FORMAT)
         StateStore.open(tmp_path / "state", IDENTITY).close()
-    (tmp_path / "state" / "journal").unlink(missing_ok=True)
+    (tmp_path / "state" / "journal").write_bytes(b"focused journal 2\n")
     with contextlib.closing(StateStore.open(tmp_path / "state", IDENTITY)) as store:
         assert store.tables.get_meta("counters") is None
