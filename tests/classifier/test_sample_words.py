@@ -67,8 +67,8 @@ def test_the_known_share_is_what_the_others_would_know():
         (["common", "common", "own"], []),
         (["common"], []),
         (["common"], []),
-        ([], ["x"]),
-        ([], ["y"]),
+        ([], ["xx"]),
+        ([], ["yy"]),
     ]
     with filled(documents) as sample_words:
         share = next(sample_words.batches(sample_words.vocabulary())).known_share
