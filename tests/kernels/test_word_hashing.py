@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Callable
+from types import ModuleType
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.kernels import word_hashing
-from tests.kernels.interpreted_kernels import interpreted
 
-SOURCE = interpreted("word_hashing")
+
+@pytest.fixture(scope="module")
+def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
+    return interpreted("word_hashing")
+
+
 texts = st.lists(st.text(max_size=60) | st.text("ab c-é中\U00020000\ud800", max_size=60))
 
 
@@ -24,16 +31,16 @@ def table(seed: int) -> bytes:
 
 @settings(deadline=None)
 @given(texts, st.integers(), st.integers(1, 50))
-def test_compiled_and_interpreted_hash_alike(texts, seed, most):
+def test_compiled_and_interpreted_hash_alike(source, texts, seed, most):
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     given = word_hashing.END_OF_TEXT.join((*encoded, b"")), table(seed), most
-    assert word_hashing.hash_words(*given) == SOURCE.hash_words(*given)
+    assert word_hashing.hash_words(*given) == source.hash_words(*given)
 
 
-def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters() -> None:
+def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters(source: ModuleType) -> None:
     values = struct.pack("<256q", *(0 if code in b" \xff" else code for code in range(256)))
     raw = "ab c  éé ééé abcd".encode() + b"\xff" + b"\xff" + b"x yz\xff"
-    hashes, places, counts = SOURCE.hash_words(raw, values, 2)
+    hashes, places, counts = source.hash_words(raw, values, 2)
     begins_and_ends = struct.iter_unpack("<ii", places)
     assert [raw[begin:end] for begin, end in begins_and_ends] == [b"ab", "éé".encode(), b"yz"]
     assert struct.unpack("<3i", counts) == (2, 0, 1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 import focused.kernels
 
 
-def interpreted(name: str) -> ModuleType:
+def load_source(name: str) -> ModuleType:
     """Load a kernel from its source, under another name."""
     source = Path(focused.kernels.__file__).with_name(f"{name}.py")
     spec = importlib.util.spec_from_file_location(f"interpreted_{name}", source)
@@ -17,3 +20,9 @@ def interpreted(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def interpreted() -> Callable[[str], ModuleType]:
+    """The function that loads a kernel from its source."""
+    return load_source
