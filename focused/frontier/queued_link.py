@@ -50,7 +50,8 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def rank(self) -> float:
         """The link's place in its host's queue and among hosts; larger comes first."""
-        return self.priority + EXEMPT_RANK if self.is_exempt else self.priority
+        # A person may have moved an exempt link to a priority below 0.
+        return EXEMPT_RANK + max(0.0, self.priority) if self.is_exempt else self.priority
 
     def with_rank(self, rank: float) -> QueuedLink:
         """Return the link with the priority of a rank."""

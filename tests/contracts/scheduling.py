@@ -269,6 +269,15 @@ def test_exempt_links_come_first_and_from_hosts_without_budget_too(life):
     assert [each.url for each in frontier.waiting(frontier.hosts.get("a"))] == ["http://a/2"]
 
 
+def test_an_exempt_link_of_a_negative_priority_still_comes_from_hosts_without_budget(life):
+    frontier = life.begin(limits=HostLimits(pages_per_host=1))
+    frontier.push(link("http://a/1", 0.9), 0)
+    finish(frontier, take(frontier), 0)
+    frontier.hosts.count_fetched(frontier.hosts.get("a"))
+    frontier.push(link("http://a/again", -1.0, is_exempt=True), 0)
+    assert url_of_next(frontier, now=10) == "http://a/again"
+
+
 def test_an_exempt_link_that_is_tried_again_stays_so(life):
     frontier = life.begin()
     frontier.push(link("http://a/again", 0.1, is_exempt=True), 0)
