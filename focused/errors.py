@@ -15,7 +15,6 @@
     ├── SearchError             build the search index again
     ├── ExtractionError         name a crawl with pages that can be extracted
     ├── MissingExtraError       install the extra that the message names
-    ├── CoordinationError       start the coordinator of the workers, or mend its address
     ├── ExchangeError           the same, for the messages between partitions
     └── StorageError            make the shared storage readable and writable
 
@@ -91,10 +90,6 @@ class ExchangeError(FocusedError):
     """The partitions of a crawl cannot exchange messages."""
 
 
-class CoordinationError(FocusedError):
-    """The workers of a crawl cannot reach their coordinator."""
-
-
 class StorageError(FocusedError):
     """The shared storage of a crawl cannot be read or written."""
 
@@ -141,7 +136,6 @@ _EXTRA_OF_MODULE = {
     "playwright": "javascript",
     "pysolr": "solr",
     "pythonjsonlogger": "operations",
-    "redis": "cluster",
     "sknetwork": "graph",
     "tantivy": "search",
     "trafilatura": "corpus",

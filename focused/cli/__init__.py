@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from focused.cli.cluster_commands import cluster, worker
 from focused.cli.common import (
     ANY_PATH,
     FOLDER,
@@ -130,8 +129,6 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
 
 
 main.add_command(frontier)
-main.add_command(worker)
-main.add_command(cluster)
 main.add_command(web)
 main.add_command(export)
 main.add_command(index)

@@ -51,9 +51,10 @@ def run_partitioned(
     and StateError for a folder of another crawl.
     """
     check_settings(settings)
-    for name in ("FOCUSED_CLUSTER", "FOCUSED_METRICS_PORT"):
-        if settings[name]:
-            raise ConfigurationError(f"{name} cannot be set for a crawl by several processes")
+    if settings["FOCUSED_METRICS_PORT"]:
+        raise ConfigurationError(
+            "FOCUSED_METRICS_PORT cannot be set for a crawl by several processes"
+        )
     topic = topic_from_settings(settings)
     replayed, policy = bool(settings["FOCUSED_REPLAY"]), settings["FOCUSED_POLICY"]
     check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
@@ -129,10 +130,9 @@ def progress_line(topic: Topic, report: RoundReport) -> str:
 
 def _manifest(storage: SharedStorage, topic: Topic, policy: str, processes: int) -> Manifest:
     """Return the last manifest, or that of a new crawl. Raises StateError."""
-    unit = SiteUnit.DOMAIN if topic.cluster is None else SiteUnit(topic.cluster.unit)
     found = last_manifest(storage)
     if found is None:
-        return Manifest(topic.name, policy, processes, unit)
+        return Manifest(topic.name, policy, processes, SiteUnit(topic.cluster.unit))
     expected = (topic.name, policy, processes)
     if (found.topic, found.policy, found.partitions) != expected:
         raise StateError(

@@ -15,7 +15,6 @@ from focused.topic import (
     DEFAULT_CRAWLS_FOLDER,
     DEFAULT_MAX_SAMPLES,
     DEFAULT_MAX_WARC_BYTES,
-    DEFAULT_PARTITIONS,
     ESTIMATORS,
     FOCUS_MODES,
     JAVASCRIPT_ACTIONS,
@@ -80,7 +79,7 @@ def load_topic(path: Path) -> Topic:
         output=_read_output(_read_section(head, "output"), path.parent, name),
         deep_web=_read_deep_web(_read_section(head, "deep_web")),
         login=read_logins(head, path.parent),
-        cluster=_read_cluster(head, path.parent),
+        cluster=_read_cluster(head),
         sections={
             each: read_section(_read_section(head, each, sections), kind)
             for each, kind in declared.items()
@@ -399,31 +398,12 @@ def _read_output(section: TomlTable, folder: Path, name: str) -> Output:
     )
 
 
-def _read_cluster(head: TomlTable, folder: Path) -> Cluster | None:
-    if not head.values.get("cluster"):
-        return None
+def _read_cluster(head: TomlTable) -> Cluster:
     section = _read_section(head, "cluster")
-    several = isinstance(section.values.get("url"), list)
-    urls = section.texts("url") if several else tuple(filter(None, (section.text("url"),)))
-    if not urls:
-        section.add_error("url", 'required; for example url = "redis://127.0.0.1:6379"')
     storage = section.text("storage")
-    if "://" not in storage:
-        section.add_error("storage", 'required: a URL; for example storage = "file:///mnt/crawls"')
-    files = {
-        key: _resolve_path(folder, named) if (named := section.text(key)) else None
-        for key in ("tls_authority", "tls_certificate", "tls_key")
-    }
-    for key, file in files.items():
-        if file is not None and not file.is_file():
-            section.add_error(key, f"{file}: there is no such file")
-    return Cluster(
-        urls,
-        storage,
-        section.whole("partitions", DEFAULT_PARTITIONS, at_least=1),
-        section.choice("unit", PARTITION_UNITS),
-        **files,
-    )
+    if storage and "://" not in storage:
+        section.add_error("storage", 'is no URL; for example storage = "file:///mnt/crawls"')
+    return Cluster(storage, section.choice("unit", PARTITION_UNITS))
 
 
 def _read_warc_mode(section: TomlTable) -> WarcMode:

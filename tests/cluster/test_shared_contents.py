@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from focused.cluster.local_redis import LocalRedis
+from focused.cluster.redis_connection import RedisConnection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.cluster.local_redis import LocalRedis
-from focused.cluster.redis_connection import RedisConnection
 from focused.cluster.shared_contents import ContentRegistry, ContentStore, MemoryContentStore
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import pytest
-
 from focused.cluster.coordinator import Coordinator, PaceLeases
-from focused.cluster.exchange import MAX_PUBLISHED, Exchange, MemoryExchange
 from focused.cluster.local_redis import LocalRedis
 from focused.cluster.memory_coordinator import MemoryCoordinator, MemoryPaceLeases
 from focused.cluster.redis_connection import RedisConnection, connect, open_server, parse_redis_url
 from focused.cluster.redis_coordinator import RedisCoordinator, RedisPaceLeases
 from focused.cluster.redis_exchange import RedisExchange
 from focused.cluster.redis_shared_contents import RedisContentStore
+
+from focused.cluster.exchange import MAX_PUBLISHED, Exchange, MemoryExchange
 from focused.cluster.shared_contents import ContentStore, MemoryContentStore
 
 needs_redis = pytest.mark.skipif(

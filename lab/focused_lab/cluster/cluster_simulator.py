@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
+from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.assignment import PartitionMap, SiteUnit
@@ -27,7 +28,6 @@ from focused.cluster.budget import (
     unused_pages,
 )
 from focused.cluster.exchange import MemoryExchange
-from focused.cluster.leadership import MAX_REPORTED_PRIORITIES
 from focused.cluster.learning import SharedLearning
 from focused.cluster.partition import Partition, build_partition
 from focused.cluster.routing import LinkMode
