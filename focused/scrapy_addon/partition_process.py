@@ -22,6 +22,7 @@ from focused.rounds.partition_rounds import (
     PartitionRounds,
     build_partition_rounds,
     partition_map,
+    restore_state,
 )
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels
@@ -90,6 +91,7 @@ class PartitionPlace:
         """
 
         def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
+            restore_state(self.start, topic.output.folder)
             store = open_state(topic, policy, replayed=replayed, spider=self.identity)
             try:
                 group = build_partition_rounds(
@@ -106,6 +108,9 @@ class PartitionPlace:
             except BaseException:
                 store.abandon()
                 raise
+            if self.start.state is not None:
+                # What the last process requested after it had stored this is not known.
+                group.crawl.restart_delays(clock()())
             self._attend(group, clock())
             return group
 

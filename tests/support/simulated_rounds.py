@@ -5,13 +5,17 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow.parquet as pq
+
 from focused.archive.archive import page_rows
+from focused.cluster.archive_parts import open_archive_parts
 from focused.cluster.exchange import MemoryExchange
 from focused.cluster.learning import SharedLearning
 from focused.cluster.storage import SharedStorage
@@ -26,6 +30,7 @@ from focused.rounds.partition_rounds import (
     PartitionRounds,
     build_partition_rounds,
     partition_map,
+    restore_state,
 )
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
@@ -46,6 +51,13 @@ def run_at_once(call: Callable[[], T]) -> Future[T]:
     except Exception as error:
         done.set_exception(error)
     return done
+
+
+class AtOnce(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return run_at_once(partial(fn, *args, **kwargs))
 
 
 @dataclass(eq=False)
@@ -96,15 +108,19 @@ class SimulatedRounds:
         delay_s: float = 0.2,
         limits: Limits | None = None,
         step_s: float = 0.02,
+        shared: str | None = None,
+        version: str = "",
         **sections: Any,
     ) -> None:
+        """``shared`` is the URL of a storage to which partitions copy their states."""
         self.folder, self.web, self.seeds = folder, web, seeds
         self.partitions, self.budget = partitions, budget or Budget()
         self.limits = limits or Limits(round_s=2.0, answer_s=3.0, silence_s=30.0)
         self.sections = {"delay_s": delay_s, **sections}
         self.addresses = addresses or {}
         self.now, self.step_s = START, step_s
-        self.storage = SharedStorage(f"file://{folder}", "shared")
+        self.shared, self.version = shared, version
+        self.storage = SharedStorage(shared or f"file://{folder}", "shared")
         self.asked: list[tuple[float, int, str]] = []
         self.reports: list[RoundReport] = []
         self.problems: list[str] = []
@@ -113,6 +129,11 @@ class SimulatedRounds:
         self.on_step: Callable[[], object] = lambda: None
         self._numbers = count()
         self._ended: deque[int] = deque()
+        self.are_certain = True
+        """Whether processes that end are known to have ended."""
+        self.without_room: set[int] = set()
+        self.lost: list[tuple[int, Process]] = []
+        """Processes that the driver has given up, and which don't know it."""
 
     def driver(self) -> RoundDriver:
         """A driver that goes on after the last manifest."""
@@ -135,6 +156,8 @@ class SimulatedRounds:
             on_round=self.reports.append,
             on_problem=self.problems.append,
             clock=lambda: self.now,
+            version=self.version,
+            name=None if self.shared is None else f"driver {next(self._numbers)}",
         )
 
     def run(self) -> str:
@@ -147,6 +170,7 @@ class SimulatedRounds:
         assert isinstance(start, Start)
         self.started.append(partition)
         topic = self._topic(start)
+        restore_state(start, topic.output.folder)
         channel = Channel()
         store = StateStore.open(topic.output.folder / "state", {"partition": str(partition)})
         rounds = build_partition_rounds(
@@ -158,8 +182,11 @@ class SimulatedRounds:
             channel,
             driver_lost=lambda: None,
             submit=run_at_once,
+            background=AtOnce(),
             clock=lambda: self.now,
         )
+        if start.state is not None:
+            rounds.crawl.restart_delays(self.now)
         rounds.crawl.seed(topic.seeds.urls, self.now)
         self.processes[partition] = Process(rounds, store, channel.received, channel.sent)
 
@@ -172,7 +199,7 @@ class SimulatedRounds:
         """Let time pass until a message comes."""
         until = self.now + timeout_s
         while True:
-            for number, process in list(self.processes.items()):
+            for number, process in [*self.processes.items(), *self.lost]:
                 if not process.is_asleep:
                     self._drive(number, process)
             found: list[tuple[int, bytes | None]] = []
@@ -197,10 +224,27 @@ class SimulatedRounds:
             process.rounds.crawl.abandon()
             self._ended.append(partition)
 
+    def cut_off(self, partition: int) -> None:
+        """Let the connection to a machine break: its process goes on, and reaches nobody."""
+        process = self.processes.pop(partition)
+        self.lost.append((partition, process))
+        self._ended.append(partition)
+
+    def is_waiting(self, partition: int) -> bool:
+        """Whether there is no room for a partition."""
+        return partition in self.without_room
+
+    def is_gone(self, partition: int) -> bool:
+        """Whether a process is known to have ended."""
+        return self.are_certain
+
     def abandon(self) -> None:
         """Let all processes die, as those of a killed driver do."""
         for number in list(self.processes):
             self.kill(number)
+        for _, process in self.lost:
+            process.rounds.crawl.abandon()
+        self.lost.clear()
         self._ended.clear()
 
     def fetched(self) -> list[str]:
@@ -212,6 +256,11 @@ class SimulatedRounds:
         return [row["url"] for row in self._rows() if row["duplicate_of"] is not None]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
+        if self.shared is not None:
+            with open_archive_parts(self.storage.url) as tables:
+                for path in sorted(tables.glob("pages/*.parquet")):
+                    yield from pq.read_table(path).to_pylist()
+            return
         for data in sorted(self.folder.glob("p*/**/state/data.mdb")):
             store = StateStore.reopen(data.parent)
             yield from page_rows(store.tables)
@@ -222,7 +271,8 @@ class SimulatedRounds:
         return partition_map(Start(0, self.partitions, "domain", "", {})).of_url(url)
 
     def _topic(self, start: Start) -> Topic:
-        folder = self.folder / f"p{start.partition}"
+        # Each process of a crawl with shared storage runs on a machine of its own.
+        folder = self.folder / f"p{start.partition}-{start.attempt}"
         seeds = [url for url in self.seeds if self.partition_of(url) == start.partition]
         return simulated_topic(folder, *seeds, **self.sections)
 
