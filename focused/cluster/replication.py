@@ -223,7 +223,8 @@ class Replica:
     def finish(self) -> None:
         """Store the WARC files whole and write the partition's tables, after the store's close.
 
-        The last :meth:`upload` came after the last commit.
+        Then nothing is left in the folder that is in the storage, too. The last :meth:`upload` came
+        after the last commit.
         """
         if self._snapshot is not None:
             wait([self._snapshot.result])
@@ -234,6 +235,10 @@ class Replica:
             self._warc.upload_files()
             if self._has_tables:
                 upload_tables(self._storage, self._partition, self._folder, store.tables)
+        try:
+            remove_local_files(self._folder, self._partition)
+        except OSError as error:
+            logger.warning("%s", local_error(self._folder, error))
 
     def _is_snapshot_due(self) -> bool:
         assert self._state is not None, "begin() was not called"

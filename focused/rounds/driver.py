@@ -589,6 +589,7 @@ class RoundDriver:
         for n, seat in self._seats.items():
             if now >= seat.start_at and not self._is_committing:
                 seat.start_at, seat.heard_at = math.inf, now
+                seat.waiting_told_at = now + self._limits.answer_s - self._limits.silence_s
                 self._executor.start(n, encode(self._next_start(n, seat)))
             elif self._executor.is_waiting(n):
                 seat.heard_at = now

@@ -23,7 +23,7 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     ``storage`` is the URL of the crawl's shared storage, ``settings`` are Scrapy's. ``attempt``
     numbers the processes of a crawl on several machines, 0 is one that keeps its state to its
     machine. Another one restores ``state``; it finds the content of ``files`` in the storage by
-    checksum, and gets variables of its ``environment``.
+    checksum. Variables of its ``environment`` and ``secret_files`` are in no storage.
     """
 
     partition: int
@@ -35,6 +35,7 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     state: StoredState | None = None
     files: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
+    secret_files: Mapping[str, bytes] = {}
 
 
 class Begin(msgspec.Struct, frozen=True, tag=True):

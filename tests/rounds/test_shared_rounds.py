@@ -244,7 +244,8 @@ def test_a_partition_without_room_misses_rounds_and_the_user_is_told(crawls: Cra
 
 def test_a_driver_stops_when_another_one_runs_the_crawl(crawls: Crawls) -> None:
     rounds = crawls()
-    begun, is_written = rounds.now, []
+    begun = rounds.now
+    is_written: list[int] = []
 
     def write() -> None:
         found = last_manifest(rounds.storage)
