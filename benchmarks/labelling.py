@@ -3,7 +3,7 @@
 ``python benchmarks/labelling.py`` starts each topic with 10 good samples and 30 others, lets the
 recorded web's labels answer for a person, and trains after every ten answers: once with random
 pages, once with those selected by :mod:`focused.labelling.page_selection`. Models are measured on
-held-out pages. The points of the curves go into ``benchmarks/results/labelling/``. No model and no selection sees a
+held-out pages. Curves go into ``benchmarks/results/labelling/``. No model and no selection sees a
 label that was not asked for.
 """
 
