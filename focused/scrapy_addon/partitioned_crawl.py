@@ -16,14 +16,13 @@ from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.atomic_file import write_json_atomically
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import SiteUnit
-from focused.cluster.exchange import MemoryExchange
-from focused.cluster.learning import SharedLearning
 from focused.cluster.storage import SharedStorage
 from focused.errors import ConfigurationError, StateError, escape_control_characters
 from focused.file_access import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
+from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
@@ -83,7 +82,7 @@ def run_partitioned(
         _write_settings(folder, topic, settings)
         scorer, learning = ordering.scorer, None
         if isinstance(scorer, OnlineLinkScorer):
-            learning = SharedLearning(scorer, MemoryExchange(), storage)
+            learning = SharedLearning(scorer, storage)
             learning.restore()
         executor = LocalExecutor(_MODULE)
         try:
