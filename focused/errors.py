@@ -15,7 +15,6 @@
     ├── SearchError             build the search index again
     ├── ExtractionError         name a crawl with pages that can be extracted
     ├── MissingExtraError       install the extra that the message names
-    ├── ExchangeError           the same, for the messages between partitions
     └── StorageError            make the shared storage readable and writable
 
 A failure of a single page is not an exception: it is a :class:`focused.web.page.Failed`,
@@ -84,10 +83,6 @@ class StateError(FocusedError):
 
 class StateFormatError(StateError):
     """A crawl folder was written by a version of the crawler with another format."""
-
-
-class ExchangeError(FocusedError):
-    """The partitions of a crawl cannot exchange messages."""
 
 
 class StorageError(FocusedError):

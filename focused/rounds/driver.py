@@ -19,17 +19,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from focused.cluster.budget import priority_floors, share_out
-from focused.cluster.learning import SharedLearning, sharing_probability
 from focused.cluster.storage import SharedStorage
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.stop_conditions import reached_limit
 from focused.durations import HOUR_S
 from focused.errors import StateError, StorageError
+from focused.rounds.learning import SharedLearning, sharing_probability
 from focused.rounds.manifest import (
     Manifest,
     PartitionRecord,
@@ -192,8 +192,8 @@ class RoundDriver:
         """``starts`` are the first messages to the partitions, in their order.
 
         ``learning`` trains the scorer on the examples of all partitions. ``worth_waiting_for`` as
-        for :func:`focused.cluster.budget.next_grants`. ``name`` is unique among the drivers of a
-        crawl on several machines, whose partitions store their states in ``storage``; without it
+        for :func:`focused.cluster.budget.priority_floors`. ``name`` is unique among the drivers of
+        a crawl on several machines, whose partitions store their states in ``storage``; without it
         they keep them. All partitions must be of this ``version``, unless it is empty.
         """
         self.should_stop = False
@@ -284,13 +284,13 @@ class RoundDriver:
         reason = self._end_reason(ready)
         if reason is not None or self.should_stop or not ready:
             return reason
-        fetched, run_at = self.counters.fetched, self._clock()
+        fetched, run_at = self._fetched, self._clock()
         self._grant(number, ready)
         self._wait_for_end(ready, run_at, fetched)
         ran_s = self._clock() - run_at
         files = self._finish(number, ready.keys())
         self._commit(tuple(files.values()), ready)
-        self._fetched_per_s = (self.counters.fetched - fetched) / max(ran_s, 0.01)
+        self._fetched_per_s = (self._fetched - fetched) / max(ran_s, 0.01)
         self._round_s = min(self._round_s * _GROWTH, self._limits.round_s)
         self._on_round(
             RoundReport(
@@ -407,7 +407,7 @@ class RoundDriver:
                     floors[n] = floor
                     self._send(n, Hold(number, floor))
             idle = {n for n in running if self._is_idle(n)}
-            now_fetched = self.counters.fetched
+            now_fetched = self._fetched
             # Where nothing was fetched, nothing is due before the round's deadline either.
             all_idle = idle == running and now_fetched > fetched
             return not running or all_idle or now_fetched >= enough
@@ -669,10 +669,15 @@ class RoundDriver:
     def _send(self, partition: int, message: ToPartition) -> None:
         self._executor.send(partition, encode(message))
 
-    def _told(self, partition: int) -> Mapping[str, object]:
+    @property
+    def _fetched(self) -> int:
+        """The pages of all partitions, as far as they were told."""
+        return sum(int(self._told(n).get("fetched", 0)) for n in self._seats)
+
+    def _told(self, partition: int) -> Mapping[str, Any]:
         """Return the newest counters of a partition."""
         seat = self._seats[partition]
-        told: Mapping[str, object]
+        told: Mapping[str, Any]
         if seat.closed is not None:
             return seat.closed.counters
         if seat.finished is not None:

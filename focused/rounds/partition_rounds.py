@@ -23,12 +23,10 @@ import msgspec
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import PartitionMap, SiteUnit
-from focused.cluster.exchange import MemoryExchange, StreamEntry
-from focused.cluster.learning import SharedLearning
 from focused.cluster.partition import Outgoing, Partition, build_partition
 from focused.cluster.storage import SharedStorage, try_again
 from focused.cluster.stored_state import StoredState
-from focused.crawl.crawl_stats import Counters, StageTimes
+from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import Policy
@@ -37,6 +35,7 @@ from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.contents import RoundContents
+from focused.rounds.learning import SharedLearning
 from focused.rounds.messages import (
     Begin,
     Closed,
@@ -119,7 +118,7 @@ class _Inbox:
 
     up_to: int
     learned: int
-    links: list[StreamEntry] = field(default_factory=list)
+    links: list[bytes] = field(default_factory=list)
     claims: list[Sequence[bytes]] = field(default_factory=list)
     snapshot: bytes | None = None
     problem: str = ""
@@ -349,7 +348,7 @@ class PartitionRounds:
     def _read(self, files: Iterable[RoundFile], learned: int) -> _Inbox:
         """Read what the partition has not got yet, in order; damaged sections are left out."""
         number = self._partition.number
-        at = int(self._partition.position or 0)
+        at = self._partition.delivered
         inbox = complete = _Inbox(at, learned)
         try:
             if learned > self._learned and self._learning is not None:
@@ -373,7 +372,7 @@ class PartitionRounds:
 
     def _read_file(self, file: RoundFile, number: int, inbox: _Inbox) -> None:
         links = self._read_section(file, links_for(number))
-        inbox.links += [StreamEntry(f"{file.round:08}", batch) for batch in links]
+        inbox.links += links
         if file.partition != number:
             inbox.claims.append(self._read_section(file, CONTENTS))
 
@@ -400,7 +399,7 @@ class PartitionRounds:
                 # Links that rose would not be offered: others seem to have better ones.
                 self._scored_again = self._learned
                 self.crawl.score_again(now)
-        self._partition.deliver(inbox.links, now, position=f"{inbox.up_to:08}")
+        self._partition.deliver(inbox.links, now, up_to=inbox.up_to)
         crawl = self.crawl
         if self._is_limited:
             crawl.limit_pages(_UNLIMITED)  # what is left to do does not depend on the grant
@@ -413,7 +412,7 @@ class PartitionRounds:
         self._send(
             Ready(
                 self._round,
-                self._delivered,
+                self._partition.delivered,
                 crawl.counters.to_state(),
                 crawl.in_flight_pages,
                 len(crawl.frontier),
@@ -422,10 +421,6 @@ class PartitionRounds:
                 self._is_over(now) and not inbox.problem,
             )
         )
-
-    @property
-    def _delivered(self) -> int:
-        return int(self._partition.position or 0)
 
     def _is_over(self, now: float) -> bool:
         return self._partition.is_empty and self.crawl.is_finished(now)
@@ -481,7 +476,7 @@ class PartitionRounds:
         if self._sent is not None:
             self._sent.state = state
         counters = self.crawl.counters.to_state()
-        self._send(Finished(number, file, self._delivered, counters, problem, state))
+        self._send(Finished(number, file, self._partition.delivered, counters, problem, state))
 
     def _report_progress(self, now: float) -> None:
         at = self._clock()
@@ -513,15 +508,17 @@ def build_partition_rounds(
     store: StateStore,
     connection: DriverConnection,
     *,
-    training_urls: frozenset[str] = frozenset(),
-    stages: StageTimes | None = None,
+    driver_lost: Callable[[], object],
+    submit: RunInBackground | None = None,
+    clock: Callable[[], float] = uptime_s,
     background: Executor | None = None,
     **options: Any,
 ) -> PartitionRounds:
     """Build the partition that ``start`` names, whose state is in ``store``, with its crawl.
 
-    ``background`` uploads large parts of the state, in another thread by default. ``options`` are
-    those of :class:`PartitionRounds`. Raises StorageError.
+    ``driver_lost``, ``submit`` and ``clock`` as for :class:`PartitionRounds`, ``options`` as for
+    :func:`focused.crawl.build.build_crawl`. ``background`` uploads large parts of the state, in
+    another thread by default. Raises StorageError.
     """
     storage, replica = storage_of(start), None
     if start.attempt:
@@ -541,24 +538,29 @@ def build_partition_rounds(
         topic = replace(topic, output=replace(topic.output, parquet=False))
     contents, scorer, learning = RoundContents(store.tables), policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
-        learning = SharedLearning(scorer, MemoryExchange(), storage)
+        learning = SharedLearning(scorer, storage)
     partition = build_partition(
         start.partition,
-        1,
         topic,
         classifier,
         policy,
         store,
         partition_map(start),
         shares_examples=learning is not None,
-        learns=True,
         contents=contents,
-        training_urls=training_urls,
-        stages=stages,
         warc_prefix=partition_name(start.partition),
+        **options,
     )
     return PartitionRounds(
-        partition, contents, connection, storage, learning=learning, replica=replica, **options
+        partition,
+        contents,
+        connection,
+        storage,
+        learning=learning,
+        replica=replica,
+        driver_lost=driver_lost,
+        submit=submit,
+        clock=clock,
     )
 
 

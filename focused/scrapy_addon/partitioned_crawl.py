@@ -19,8 +19,6 @@ from scrapy.settings import BaseSettings
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import SiteUnit
-from focused.cluster.exchange import MemoryExchange
-from focused.cluster.learning import SharedLearning
 from focused.cluster.storage import SharedStorage, try_again
 from focused.errors import (
     ConfigurationError,
@@ -33,6 +31,7 @@ from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED
 from focused.rounds.driver import Executor, Limits, RoundDriver, RoundReport
+from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
@@ -126,7 +125,7 @@ def run_partitioned(
         _write_settings(storage, topic, settings)
         scorer, learning = ordering.scorer, None
         if isinstance(scorer, OnlineLinkScorer):
-            learning = SharedLearning(scorer, MemoryExchange(), storage)
+            learning = SharedLearning(scorer, storage)
             learning.restore()
         executor = _executor(ray, processes)
         try:

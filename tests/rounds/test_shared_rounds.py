@@ -111,7 +111,7 @@ def test_a_lost_machine_repeats_its_last_round_at_most(crawls: Crawls) -> None:
 
 def test_a_machine_out_of_reach_disturbs_nobody(crawls: Crawls) -> None:
     rounds = crawls()
-    rounds.are_certain = False
+    rounds.is_certain = False
     at_times(rounds, lambda number: rounds.cut_off(number % 3), 2.0, 4.0, 6.0)
     assert rounds.run() == "no link is left"
     assert len(rounds.lost) == 3
@@ -122,14 +122,14 @@ def test_a_machine_out_of_reach_disturbs_nobody(crawls: Crawls) -> None:
 
 def test_what_a_machine_out_of_reach_still_stores_is_not_read(crawls: Crawls) -> None:
     rounds = crawls()
-    rounds.are_certain = False
+    rounds.is_certain = False
     cut = []
 
     def cut_at_the_end_of_a_round() -> None:
         process = rounds.processes.get(0)
-        if process is None or len(cut) == 3 or not process.received:
+        if process is None or len(cut) == 3 or not process.channel.received:
             return
-        if isinstance(decode_for_partition(process.received[-1]), Finish):
+        if isinstance(decode_for_partition(process.channel.received[-1]), Finish):
             cut.append(rounds.started.count(0))
             rounds.cut_off(0)
 
