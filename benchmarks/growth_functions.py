@@ -335,7 +335,9 @@ def _read_robots(text: str) -> None:
 
 def _read_feed(text: str) -> None:
     response = fetched(text, "application/xml")
-    feeds.is_feed(response)
+    decoding.is_feed(response)
+    decoding.feed_kind(response)
+    decoding.gunzip(response.body, 1_000_000)
     feeds.parse_feed(response)
     feeds.parse_feed_entries(response)
     list(feeds.read_entries(text, feeds.FeedEntry(), URL))
@@ -699,7 +701,9 @@ READERS: tuple[Reader, ...] = (
         "feed",
         _read_feed,
         (
-            feeds.is_feed,
+            decoding.is_feed,
+            decoding.feed_kind,
+            decoding.gunzip,
             feeds.parse_feed,
             feeds.parse_feed_entries,
             feeds.read_entries,

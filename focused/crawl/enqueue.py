@@ -38,7 +38,7 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.topic import Scope, Training
-from focused.web.feeds import CONTINUATION_PATH
+from focused.web.decoding import CONTINUATION_PATH
 from focused.web.page import Classification, FailureKind, Link, Page
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of

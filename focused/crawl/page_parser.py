@@ -33,8 +33,7 @@ from focused.text.content_signatures import ShingleHashes, shingles
 from focused.text.documents import HashedPage, hash_page
 from focused.topic import Scope, Topic
 from focused.web.content_hash import content_fingerprint
-from focused.web.decoding import media_type_of
-from focused.web.feeds import is_feed
+from focused.web.decoding import is_feed, media_type_of
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import RobotsFile, parse_robots_body, product_token

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from focused.documents import formats
 from focused.documents.errors import DocumentError
 from focused.documents.formats import document_format
-from focused.topic.document_formats import DOCUMENT_FORMATS, missing_document_library
+from focused.topic import DOCUMENT_FORMATS
+from focused.topic.document_formats import missing_document_library
 from focused.web.page import Failed, FailureKind, Fetched
 
 _HTML = "text/html; charset=utf-8"

@@ -21,11 +21,9 @@ from scrapy.utils.misc import load_object
 
 from focused.errors import ConfigurationError
 from focused.orderings import find_policy
-from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.driver_features import installed_driver_features
 from focused.scrapy_addon.item_fields import parse_item_fields
 from focused.scrapy_addon.name_resolver import parse_servers
-from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
 from focused.scrapy_addon.setting import (
     Setting,
@@ -38,7 +36,11 @@ from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
 
 if TYPE_CHECKING:
+    from focused.parser_process import ParsingLimits
     from focused.recorded_web.replay_clock import ReplayClock
+
+MAX_PARSER_PROCESSES = 64
+"""Largest value of FOCUSED_PARSER_PROCESSES."""
 
 _ELAPSED_PER_CPU = 6
 """A page may take so many times its CPU time by the clock: the machine may be busy."""
@@ -257,7 +259,8 @@ def check_settings(settings: BaseSettings) -> None:
     non_negative(settings, "FOCUSED_DELAY_S")
     whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
-    parsing_limits(settings)
+    positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
+    positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
     if isinstance(settings["FOCUSED_PARTITION"], str | int):
         raise ConfigurationError(
@@ -364,6 +367,8 @@ def parser_processes(settings: BaseSettings) -> int | None:
 
 def parsing_limits(settings: BaseSettings) -> ParsingLimits:
     """Return the limits of parsing one page. Raises ConfigurationError."""
+    from focused.parser_process import ParsingLimits  # only for pages that take long
+
     cpu_s = positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
     memory_mb = positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)

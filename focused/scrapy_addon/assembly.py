@@ -66,10 +66,10 @@ def assemble(
     status = RunStatus(topic.output.folder, engine.close)
     profile = CrawlProfile()
     parsers = PageParsers(
-        crawls, processes=parser_processes(settings), limits=parsing_limits(settings)
+        crawls, processes=parser_processes(settings), limits=lambda: parsing_limits(settings)
     )
     statistics = StatisticsPublisher(
-        lambda: crawler.stats, crawls, profile, parsers.pool, replayed=replayed
+        lambda: crawler.stats, crawls, profile, parsers, replayed=replayed
     )
     driver = Driver(
         crawler, topic, settings["FOCUSED_POLICY"], crawls, clock, status, engine, statistics

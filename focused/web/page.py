@@ -92,7 +92,7 @@ class Page:
     ``noindex``, ``nofollow`` and ``unavailable_after`` (seconds since the epoch) combine meta
     robots and X-Robots-Tag.
     ``format`` is that of a document
-    (:data:`focused.topic.document_formats.DOCUMENT_FORMATS`), ``""`` for HTML and feeds.
+    (:data:`focused.topic.DOCUMENT_FORMATS`), ``""`` for HTML and feeds.
     ``hides_text``: its elements hide most of its words from readers.
     """
 

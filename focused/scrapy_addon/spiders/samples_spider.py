@@ -15,7 +15,6 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.classifier.topic_classifier import ConstantClassifier
-from focused.directory.directory_reader import load_training_samples
 from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import session_of
@@ -44,6 +43,9 @@ class SamplesSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield a request for each listed page."""
+        # Scrapy imports all spiders of a project.
+        from focused.directory.directory_reader import load_training_samples
+
         topic = session_of(self.crawler).topic
         for entry in load_training_samples(topic.training).entries:
             if entry.needs_fetch:

@@ -15,23 +15,16 @@ from resiliparse.parse.lang import detect_fast
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from focused.web.decoding import (
+    GZIP_START,
     MAX_PARSED_BYTES,
     close_empty_elements,
     decode,
+    is_feed,
     limit_markup,
     media_type_of,
     sniff_media_type,
 )
-from focused.web.feeds import is_feed, parse_feed
 from focused.web.html.hidden_text import hides_text
-from focused.web.html.json_ld import (
-    MARKERS,
-    MAX_LINKS,
-    headline,
-    is_json_ld,
-    json_ld_nodes,
-    named_urls,
-)
 from focused.web.html.link_context import LinkContextReader, group_by_block, merge_rel
 from focused.web.html.tree_walk import RawLink, TreeWalk
 from focused.web.http_response import parse_canonical, parse_refresh
@@ -43,7 +36,7 @@ DEFAULT_MAX_LINKS = 5_000
 
 MAX_QUICK_BYTES = 500_000
 MAX_QUICK_TAGS = 15_000
-_GZIP = b"\x1f\x8b"
+_JSON_LD_MARKERS = ("ld+json", "LD+JSON")  # a page without these texts has no JSON-LD
 
 UrlResolver = Callable[[str], str | None]
 
@@ -67,8 +60,11 @@ def parse_page(
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
         return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty")
-    if is_feed(fetched) and (feed := parse_feed(fetched, robot=robot)) and feed.links:
-        return feed
+    if is_feed(fetched):
+        from focused.web.feeds import parse_feed  # few pages are feeds
+
+        if (feed := parse_feed(fetched, robot=robot)) and feed.links:
+            return feed
     seen_type = sniff_media_type(body)
     if not seen_type.startswith("text/") and not seen_type.endswith("xml"):
         detail = f"the body looks like {seen_type}"
@@ -92,7 +88,7 @@ def needs_parser_process(fetched: Fetched) -> bool:
     True for many bytes or tags, and for gzipped feeds, which may decompress to megabytes.
     """
     body = fetched.body
-    if len(body) > MAX_QUICK_BYTES or body.startswith(_GZIP):
+    if len(body) > MAX_QUICK_BYTES or body.startswith(GZIP_START):
         return True
     return body.count(b"<") > MAX_QUICK_TAGS
 
@@ -121,7 +117,15 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
     described = ""
-    if any(marker in html for marker in MARKERS):
+    if any(marker in html for marker in _JSON_LD_MARKERS):
+        from focused.web.html.json_ld import (
+            MAX_LINKS,
+            headline,
+            is_json_ld,
+            json_ld_nodes,
+            named_urls,
+        )
+
         scripts = (each for each in tree.css("script") if is_json_ld(each.attributes.get("type")))
         nodes = list(json_ld_nodes(script.text() for script in scripts))
         described = headline(nodes)
