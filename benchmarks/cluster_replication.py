@@ -22,12 +22,12 @@ from pathlib import Path
 import pyarrow as pa
 from frontier_machine import machine
 
-from focused.atomic_file import write_json_atomically
 from focused.cluster import replication
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.replication import Replica, decode_segment, restore
 from focused.cluster.storage import SharedStorage
 from focused.crawl import Crawl, build_crawl
+from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import load_crawl_models

@@ -65,7 +65,6 @@ from focused.web.html import (
     dates,
     declared_metadata,
     document,
-    hidden_text,
     json_ld,
     link_context,
     main_text,
@@ -214,7 +213,7 @@ def _read_hidden_text(text: str) -> None:
     from selectolax.lexbor import LexborHTMLParser
 
     html = decoding.limit_markup(text)
-    hidden_text.hides_text(html, LexborHTMLParser(html))
+    parse.hides_text(html, LexborHTMLParser(html))
 
 
 def _extract(text: str) -> None:
@@ -553,7 +552,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "hidden text",
         _read_hidden_text,
-        (hidden_text.hides_text,),
+        (parse.hides_text,),
         TAGS,
         _BODY,
         noise_s=_TREE_NOISE_S,

@@ -22,9 +22,9 @@ from link_log import log_links
 from link_prior_card import group_by_web, measure_web_quality, render_prior_card
 from link_prior_fitting import LoggedRun, fit_link_prior
 
-from focused.atomic_file import write_atomically, write_json_atomically
 from focused.classifier.classifier_file import load_classifier, stale_reason
 from focused.cli import main as focused
+from focused.files import write_atomically, write_json_atomically
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_NAMES

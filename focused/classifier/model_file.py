@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused import __version__
-from focused.atomic_file import write_atomically
 from focused.classifier.calibration import ClassifierMetrics, ReliabilityBin
 from focused.classifier.classifier_file import (
     ARRAY_DTYPE,
@@ -44,6 +43,7 @@ from focused.classifier.training_report import (
     render_model_card,
 )
 from focused.errors import ModelError
+from focused.files import write_atomically
 from focused.spam.spam_classifier import SpamClassifier
 from focused.topic import Topic
 

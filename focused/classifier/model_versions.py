@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from focused.atomic_file import write_atomically
 from focused.classifier.classifier_file import training_urls_head, training_urls_path
 from focused.classifier.model_file import load_model, save_model
 from focused.classifier.sample_texts import FetchPage, MessageCallback, text_identity
@@ -20,6 +19,7 @@ from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.directory.sample_set import SampleSet
 from focused.errors import ModelError, ModelLockedError
+from focused.files import write_atomically
 from focused.labels.label_file import Label
 from focused.text.documents import page_words
 from focused.topic import Topic

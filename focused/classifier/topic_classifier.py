@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import CalibrationCurve, FloatArray, logit
-from focused.classifier.crawl_calibration import temper_relevance
+from focused.classifier.calibration import CalibrationCurve, FloatArray, logit, temper_relevance
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy

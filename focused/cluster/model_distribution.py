@@ -16,11 +16,11 @@ from typing import Annotated
 
 import msgspec
 
-from focused.atomic_file import write_atomically
 from focused.classifier.model_file import MAX_MODEL_BYTES, load_named_model
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.learning import ObjectStore
 from focused.errors import ModelError, StorageError
+from focused.files import write_atomically
 
 logger = logging.getLogger(__name__)
 

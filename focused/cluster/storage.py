@@ -22,8 +22,8 @@ from typing import IO, Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from focused.atomic_file import fsync_folder
 from focused.errors import StorageError
+from focused.files import fsync_folder
 
 _READS_AT_ONCE = 16
 _CHUNK_BYTES = 1 << 20

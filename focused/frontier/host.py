@@ -113,7 +113,7 @@ class Host:
 
     ``best`` is the rank of its best link not in flight, or None; ``bonus`` is added to it.
     ``asked`` pages were settled, failures included; ``fetched`` came; ``unproductive`` is a running
-    count, see :func:`focused.frontier.priorities.unproductive_after`. ``leased`` is the queue key
+    count, see :func:`focused.frontier.queued_link.unproductive_after`. ``leased`` is the queue key
     of the link in flight since ``leased_at``. ``in_turn``: it has links and budget left. While
     ``reserved`` for a direct request it is not offered.
     """

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from focused.frontier.host import Host, Server
-from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import EXEMPT_RANK
+from focused.frontier.queued_link import EXEMPT_RANK, NO_EXPLORATION, Exploration
 
 _DueEntry = tuple[float, float, int, Host]
 """-priority, due at, stamp, host."""

@@ -10,8 +10,7 @@ from typing import Any
 
 from focused.frontier.host import Host, Server, host_to_row, restore_host
 from focused.frontier.host_scheduler import HostLimits, HostScheduler
-from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import rank_in_key
+from focused.frontier.queued_link import NO_EXPLORATION, Exploration, rank_in_key
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 

@@ -19,7 +19,7 @@ from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_files, warc_path
 from focused.classifier.classifier_file import load_classifier
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.directory.directory_reader import load_directory
 from focused.errors import ConfigurationError, FocusedError, ModelError, StateError
 from focused.storage.arrow_columns import times_as_seconds

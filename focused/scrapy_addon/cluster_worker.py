@@ -35,7 +35,7 @@ from focused.cluster.worker_round import WorkerRounds
 from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import StageTimes
 from focused.errors import ConfigurationError, FocusedError, StorageError
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import Policy
 from focused.scrapy_addon.crawl_models import CrawlModels, ModelWatcher, NamedClassifier

@@ -8,11 +8,11 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from focused.atomic_file import write_json_atomically
 from focused.crawl import build_crawl
 from focused.crawl.crawl_group import CrawlGroup, SingleCrawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.errors import ConfigurationError
+from focused.files import write_json_atomically
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.driver_features import Driver

@@ -12,11 +12,9 @@ from scrapy.exceptions import IgnoreRequest
 
 from focused.crawl import SettledFetch
 from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
-from focused.documents.formats import document_format, needs_process
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.run_status import RunStatus
-from focused.web.html.parse import needs_parser_process
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file, product_token
 
@@ -259,7 +257,7 @@ class PageProcessor:
             return None
         if not crawl.may_parse(lease, outcome):
             return None
-        is_long = _is_long(outcome)
+        is_long = crawl.needs_process(outcome)
         if is_long:
             crawl.begin_parsing(lease)
         return await self._parsers.parse(outcome, is_long=is_long)
@@ -274,9 +272,10 @@ class PageProcessor:
         """Parse and classify a page that is not the frontier's; None if it is not a page."""
         if not self._crawls.is_open or not isinstance(outcome, Fetched):
             return None
-        if not self._crawls.of_url(outcome.url).is_page(outcome):
+        crawl = self._crawls.of_url(outcome.url)
+        if not crawl.is_page(outcome):
             return None
-        parsed = await self._parsers.parse(outcome, is_long=_is_long(outcome))
+        parsed = await self._parsers.parse(outcome, is_long=crawl.needs_process(outcome))
         if parsed is None and self._crawls.is_open:
             parsed = self._crawls.group.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
@@ -307,8 +306,3 @@ class PageProcessor:
         if crawl is None or not crawl.is_long_robots_file(lease, outcome):
             return None
         return await self.parse_robots(outcome)
-
-
-def _is_long(fetched: Fetched) -> bool:
-    shown = fetched.as_shown()
-    return needs_process(document_format(shown)) or needs_parser_process(shown)

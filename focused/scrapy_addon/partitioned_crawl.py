@@ -13,14 +13,13 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
-from focused.atomic_file import write_json_atomically
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import SiteUnit
 from focused.cluster.exchange import MemoryExchange
 from focused.cluster.learning import SharedLearning
 from focused.cluster.storage import SharedStorage
 from focused.errors import ConfigurationError, StateError, escape_control_characters
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder, write_json_atomically
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.rounds.driver import Limits, RoundDriver, RoundReport

@@ -39,8 +39,13 @@ from focused.topic import (
     Training,
     WarcMode,
 )
-from focused.topic.feature_sections import declared_sections, key_names, read_section
-from focused.topic.toml_table import ErrorList, TomlTable
+from focused.topic.toml_table import (
+    ErrorList,
+    TomlTable,
+    declared_sections,
+    key_names,
+    read_section,
+)
 
 if TYPE_CHECKING:
     from focused.topic.login import Login

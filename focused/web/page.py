@@ -129,7 +129,7 @@ class Classification:
     compares it with the model's threshold. ``known`` is False if the page has too little text; the
     relevance is then the prior. ``category`` is the most probable category, on topic or not.
     ``spam`` is the probability in [0, 1] that the page is spam, 0 if that was not rated.
-    ``untempered`` is the relevance before :mod:`focused.classifier.crawl_calibration`, where that
+    ``untempered`` is the relevance before :mod:`focused.classifier.calibration`, where that
     differs.
     """
 

@@ -17,7 +17,7 @@ from focused.cluster.learning import SharedLearning
 from focused.cluster.storage import SharedStorage
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
-from focused.frontier.priorities import highest_score_first
+from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.apprentice import Apprentice
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.manifest import Manifest, last_manifest

@@ -27,7 +27,7 @@ from focused.cluster.worker import ROUND_S, ClusterWorker
 from focused.cluster.worker_round import WorkerRounds
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
-from focused.frontier.priorities import highest_score_first
+from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Outcome

@@ -18,7 +18,6 @@ from focused.classifier.topic_classifier import ConstantClassifier
 from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import session_of
-from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.topic import Topic
 
 
@@ -57,6 +56,8 @@ class SamplesSpider(Spider):
 
 def main(arguments: list[str]) -> int:
     """Fetch the samples of a topic; return the exit status."""
+    from focused.scrapy_addon.spiders.run import project_settings, run  # as above
+
     topic, folder, replay = arguments
     given = {"FOCUSED_TOPIC": topic, "FOCUSED_FOLDER": folder, "FOCUSED_REPLAY": replay or None}
     crawler, began = run(SamplesSpider, project_settings(given))

@@ -8,11 +8,11 @@ size of the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from resiliparse.parse.lang import detect_fast
-from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from focused.web.decoding import (
     GZIP_START,
@@ -24,7 +24,6 @@ from focused.web.decoding import (
     media_type_of,
     sniff_media_type,
 )
-from focused.web.html.hidden_text import hides_text
 from focused.web.html.link_context import LinkContextReader, group_by_block, merge_rel
 from focused.web.html.tree_walk import RawLink, TreeWalk
 from focused.web.http_response import parse_canonical, parse_refresh
@@ -263,3 +262,39 @@ def _detect_language(text: str) -> str:
         return ""
     language, rank = detect_fast(text[:_DETECTED_FROM_CHARS], _MAX_LANGUAGE_RANK)
     return _declared_language(language) if 0 < rank <= _MAX_LANGUAGE_RANK else ""
+
+
+MIN_HIDDEN_WORDS = 100
+MIN_HIDDEN_SHARE = 0.5
+
+_STYLES = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
+_SELECTOR = ",".join(("[hidden]", *(f'[style*="{style}"]' for style in _STYLES)))
+_SIGNS = (" hidden", *_STYLES)
+
+
+def hides_text(html: str, tree: LexborHTMLParser) -> bool:
+    """Whether at least a hundred words, and more than half of a page's, are in hidden elements."""
+    if not any(sign in html for sign in _SIGNS):
+        return False
+    found = tree.css(_SELECTOR)
+    if not found or tree.body is None:
+        return False
+    hidden = sum(map(_count_words, _outermost(found)))
+    return hidden >= MIN_HIDDEN_WORDS and hidden > MIN_HIDDEN_SHARE * _count_words(tree.body)
+
+
+def _count_words(node: LexborNode) -> int:
+    code = sum(len(each.text().split()) for each in node.css("script, style"))
+    return len(node.text(separator=" ").split()) - code
+
+
+def _outermost(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
+    """Yield those of the matching nodes, in document order, that are in no other one.
+
+    Each node is below one outermost node at most, so that the cost is linear.
+    """
+    inner: set[int] = set()
+    for node in nodes:
+        if node.mem_id not in inner:
+            inner.update(each.mem_id for each in node.css(_SELECTOR))
+            yield node

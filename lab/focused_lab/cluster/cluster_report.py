@@ -11,8 +11,8 @@ import msgspec
 import pandas as pd
 from rich.table import Table
 
-from focused.atomic_file import write_atomically, write_json_atomically
 from focused.errors import ComparisonError
+from focused.files import write_atomically, write_json_atomically
 from focused.text.csv_cells import escape_formulas
 from focused_lab.analysis.number_format import NONE, format_bare_share
 from focused_lab.analysis.tables import Cell, table_of
