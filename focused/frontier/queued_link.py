@@ -62,7 +62,8 @@ def unproductive_after(unproductive: float, relevance: float) -> float:
 
 
 EXEMPT_RANK = 1e6
-"""The smallest rank of exempt links, above the priorities of all others."""
+"""The smallest rank of exempt links, above the ranks of all others."""
+_MAX_OTHER_RANK = 999_999.0
 PAGE = "page"
 """The purpose of links: fetch the page."""
 
@@ -99,8 +100,10 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def rank(self) -> float:
         """The link's place in its host's queue and among hosts; larger comes first."""
-        # A person may have moved an exempt link to a priority below 0.
-        return EXEMPT_RANK + max(0.0, self.priority) if self.is_exempt else self.priority
+        if self.is_exempt:
+            # A person may have moved an exempt link to a priority below 0.
+            return EXEMPT_RANK + max(0.0, self.priority)
+        return min(self.priority, _MAX_OTHER_RANK)  # orderings may have any priorities
 
     def with_rank(self, rank: float) -> QueuedLink:
         """Return the link with the priority of a rank."""
