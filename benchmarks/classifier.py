@@ -38,7 +38,7 @@ from focused.classifier.sample_words import SampleWords
 from focused.classifier.sklearn_classifier import page_to_text
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import fit_classifier
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.errors import TrainingError
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.text.documents import hash_page, page_words

@@ -33,8 +33,8 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from focused.archive.archive import Archive, LinkRow, PageRow
-from focused.atomic_file import write_json_atomically
 from focused.crawl.policy import LinkOrder, save_link_order
+from focused.files import write_json_atomically
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.local_app import TOKEN_HEADER

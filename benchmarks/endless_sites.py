@@ -106,7 +106,7 @@ def _crawl(
     if defence == "novelty" and isinstance(classifier, SwappableClassifier):
         classifier = classifier.current
     if defence == "novelty" and isinstance(classifier, LinearTopicClassifier):
-        classifier = replace(classifier, spam=None)
+        classifier = replace(classifier, make_spam=None)
     run = simulate_trial(
         context,
         trial,

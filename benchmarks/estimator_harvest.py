@@ -23,11 +23,11 @@ from typing import Any
 import pandas as pd
 from harvest import PARTS, ROOT, Part, build, run_focused
 
-from focused.atomic_file import write_atomically
 from focused.classifier.model_file import load_model
 from focused.classifier.sample_texts import FetchPage
 from focused.classifier.topic_training import train_topic
 from focused.directory.directory_reader import load_directory
+from focused.files import write_atomically
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.topic import ESTIMATORS, Topic
 from focused.topic.topic_file import load_topic

@@ -31,7 +31,7 @@ from frontier_scrapy import Died, StockJob, StockStage, stock_grow_and_measure, 
 from frontier_stages import Job, Reopened, Stage, sizes_up_to
 from harvest import ROOT, Part, build
 
-from focused.atomic_file import write_json_atomically
+from focused.files import write_json_atomically
 
 LINKS = 10_000_000
 LEAST_LINKS = 100_000

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 import focused
-from focused.atomic_file import write_atomically
 from focused.crawl.policy import Policy
 from focused.crawl.steps import ScoredLink, SettledFetch
+from focused.files import write_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import load_crawl_models

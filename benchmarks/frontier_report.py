@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from focused.atomic_file import write_atomically
+from focused.files import write_atomically
 
 WIDTH = 110
 GROWTH_AT_MOST = 2.0

@@ -11,7 +11,7 @@ from frontier_machine import Spent
 from frontier_recording import Recording
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.priorities import Exploration
+from focused.frontier.queued_link import Exploration
 from focused.storage.state_store import StateStore
 
 

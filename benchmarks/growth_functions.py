@@ -65,7 +65,6 @@ from focused.web.html import (
     dates,
     declared_metadata,
     document,
-    hidden_text,
     json_ld,
     link_context,
     main_text,
@@ -214,7 +213,7 @@ def _read_hidden_text(text: str) -> None:
     from selectolax.lexbor import LexborHTMLParser
 
     html = decoding.limit_markup(text)
-    hidden_text.hides_text(html, LexborHTMLParser(html))
+    parse.hides_text(html, LexborHTMLParser(html))
 
 
 def _extract(text: str) -> None:
@@ -335,7 +334,9 @@ def _read_robots(text: str) -> None:
 
 def _read_feed(text: str) -> None:
     response = fetched(text, "application/xml")
-    feeds.is_feed(response)
+    decoding.is_feed(response)
+    decoding.feed_kind(response)
+    decoding.gunzip(response.body, 1_000_000)
     feeds.parse_feed(response)
     feeds.parse_feed_entries(response)
     list(feeds.read_entries(text, feeds.FeedEntry(), URL))
@@ -551,7 +552,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "hidden text",
         _read_hidden_text,
-        (hidden_text.hides_text,),
+        (parse.hides_text,),
         TAGS,
         _BODY,
         noise_s=_TREE_NOISE_S,
@@ -699,7 +700,9 @@ READERS: tuple[Reader, ...] = (
         "feed",
         _read_feed,
         (
-            feeds.is_feed,
+            decoding.is_feed,
+            decoding.feed_kind,
+            decoding.gunzip,
             feeds.parse_feed,
             feeds.parse_feed_entries,
             feeds.read_entries,

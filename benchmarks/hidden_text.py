@@ -1,7 +1,7 @@
 """How many honest pages hide most of their text.
 
 ``python benchmarks/hidden_text.py webs/docweb-medium ...`` reads all pages of recorded webs and
-counts those that :mod:`focused.web.html.hidden_text` finds, by site.
+counts those that :mod:`focused.web.html.parse` finds, by site.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.decoding import decode, limit_markup
 from focused.web.host_names import registered_domain
-from focused.web.html.hidden_text import hides_text
+from focused.web.html.parse import hides_text
 from focused.web.urls import host_of
 
 

@@ -44,6 +44,7 @@ directory = ["directory.tsv"]
 good = ["Top/Threads"]
 model = "imports.joblib"
 [scope]
+documents = []
 javascript = "ignore"
 spam = "ignore"
 private_addresses = true
@@ -95,9 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
         status = 404 if self.path == "/robots.txt" else 200
         self.send_response(status)
         self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(_PAGE)))
+        page = _PAGE + self.path.encode()  # a payload that repeats is looked up in the WARC
+        self.send_header("Content-Length", str(len(page)))
         self.end_headers()
-        self.wfile.write(_PAGE)
+        self.wfile.write(page)
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Log nothing."""

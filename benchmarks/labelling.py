@@ -26,10 +26,10 @@ from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from focused.atomic_file import write_atomically
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import train_topic
 from focused.errors import TrainingError
+from focused.files import write_atomically
 from focused.labelling.page_selection import PagePool, PageSelector, page_vectors
 from focused.labels.label_file import Label
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader

@@ -26,10 +26,10 @@ from long_meter import Meter, Window
 from long_report import HEAD, flatness, line, sentence
 from long_web import LongWeb
 
-from focused.atomic_file import write_json_atomically
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl, SettledFetch, Step, build_crawl
 from focused.crawl.crawl_stats import StageTimes
+from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.storage.state_store import StateStore

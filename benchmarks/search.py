@@ -35,9 +35,9 @@ from frontier_machine import machine
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
-from focused.atomic_file import write_json_atomically
 from focused.corpus.page_selection import SelectedPage
 from focused.corpus.stored_documents import StoredDocument
+from focused.files import write_json_atomically
 from focused.recorded_web.html_files import read_html
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.search.index import open_index, open_writer, page_document

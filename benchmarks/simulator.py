@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from focused.atomic_file import write_json_atomically
+from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models

@@ -34,7 +34,6 @@ from numpy.random import default_rng
 from sklearn.metrics import average_precision_score
 
 from focused.archive.warc_files import WarcPosition
-from focused.atomic_file import write_atomically
 from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.classifier.model_comparison import MIN_COMPARED_PAGES
 from focused.classifier.model_file import load_model
@@ -42,6 +41,7 @@ from focused.classifier.topic_classifier import LinearTopicClassifier, TopicClas
 from focused.cli.new_topic import NewTopicOptions, train_first_classifier, write_topic_files
 from focused.cli.retrain_actions import retrain_from
 from focused.errors import FocusedError
+from focused.files import write_atomically
 from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task
 from focused.labelling.session import LabellingSession
 from focused.labelling.training_pool import build_training_pool

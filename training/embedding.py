@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from focused.atomic_file import write_atomically
+from focused.files import write_atomically
 from focused.text.static_embedding import TABLE_FILE, read_embedding, split_word, write_embedding
 from focused.text.tokens import tokenize
 

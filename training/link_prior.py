@@ -22,9 +22,9 @@ from link_log import log_links
 from link_prior_card import group_by_web, measure_web_quality, render_prior_card
 from link_prior_fitting import LoggedRun, fit_link_prior
 
-from focused.atomic_file import write_atomically, write_json_atomically
-from focused.classifier.model_file import load_model, stale_reason
+from focused.classifier.classifier_file import load_classifier, stale_reason
 from focused.cli import main as focused
+from focused.files import write_atomically, write_json_atomically
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_NAMES
@@ -159,7 +159,7 @@ def _candidate(topic: Topic, web: Web) -> PreparedTopic:
     if stale is not None:
         _say(f"training {topic.training.model}: {stale}")
         train_topic_model(topic, web.folder, replay=None, say=_say)
-    classifier = load_model(topic.training.model).classifier
+    classifier = load_classifier(topic.training.model)[0]
     # By odds alone: how near its root a link lies is no features that could be weighed.
     apprentice = Apprentice(classifier, FIRST_GUESS, learns=False, depth_penalty=0.0)
     return PreparedTopic(topic, classifier, apprentice, training_urls(topic))

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from focused.archive.page_history import HISTORY_COLUMNS, last_visit_at
 from focused.archive.warc_files import WarcFiles, WarcPosition
 from focused.errors import ConfigurationError
 from focused.storage.rows import pack, unpack
@@ -65,6 +64,15 @@ decode_page_row = msgspec.msgpack.Decoder(PageRow).decode
 """Decodes a row of the table ``pages``."""
 PAGE_COLUMNS = PageRow.__struct_fields__
 """The columns in storage order."""
+HISTORY_COLUMNS = (
+    "first_seen",
+    "last_seen",
+    "last_changed",
+    "versions",
+    "change_rate",
+    "gone_at",
+)
+"""The columns of ``pages.parquet`` that tell of later visits."""
 _FETCHED_AT = PAGE_COLUMNS.index("fetched_at")
 
 
@@ -227,6 +235,10 @@ def last_settled_at(tables: Tables) -> float:
     if key is None:
         return 0.0
     fetched_at = float(unpack(tables.get("pages", key) or b"")[_FETCHED_AT])
+    if tables.last_key("visits") is None:
+        return fetched_at
+    from focused.archive.page_history import last_visit_at  # only for a continuous crawl
+
     return max(fetched_at, last_visit_at(tables))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from focused.archive.archive import HISTORY_COLUMNS
 from focused.durations import DAY_S
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
@@ -116,16 +117,6 @@ class VisitRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 VISIT_COLUMNS = VisitRow.__struct_fields__
 """The columns of ``visits.parquet``."""
-
-HISTORY_COLUMNS = (
-    "first_seen",
-    "last_seen",
-    "last_changed",
-    "versions",
-    "change_rate",
-    "gone_at",
-)
-"""The columns of ``pages.parquet`` that a :class:`PageHistory` fills."""
 
 _decode_history = msgspec.msgpack.Decoder(PageHistory).decode
 _decode_visit = msgspec.msgpack.Decoder(VisitRow).decode

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.archive.archive import (
+    HISTORY_COLUMNS,
     LINK_COLUMNS,
     PAGE_COLUMNS,
     added_columns,
@@ -26,14 +27,13 @@ from focused.archive.archive import (
     page_values,
 )
 from focused.archive.page_history import (
-    HISTORY_COLUMNS,
     VISIT_COLUMNS,
     count_visits,
     history_values,
     page_histories,
     visit_rows,
 )
-from focused.atomic_file import atomic_write_path
+from focused.files import atomic_write_path
 from focused.storage.arrow_columns import TIMESTAMP, arrow_table
 from focused.storage.tables import Tables
 

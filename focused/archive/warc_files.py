@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from focused.atomic_file import fsync_folder
+from focused.files import fsync_folder
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.topic import Topic, WarcMode

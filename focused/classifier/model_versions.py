@@ -12,16 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from focused.atomic_file import write_atomically
-from focused.classifier.model_file import load_model, save_model, training_urls_path
+from focused.classifier.classifier_file import training_urls_head, training_urls_path
+from focused.classifier.model_file import load_model, save_model
 from focused.classifier.sample_texts import FetchPage, MessageCallback, text_identity
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
+from focused.directory.sample_set import SampleSet
 from focused.errors import ModelError, ModelLockedError
+from focused.files import write_atomically
 from focused.labels.label_file import Label
 from focused.text.documents import page_words
 from focused.topic import Topic
 from focused.web.page import Page
+from focused.web.urls import normalize_url
 
 _CHANGELOG_SUFFIX = ".changes.md"
 # The model last: a version exists once its model does.
@@ -142,12 +145,14 @@ def prepend_changelog(model: Path, text: str) -> Path:
 class NewModel:
     """A trained model, and the final URLs of the pages it was trained on.
 
-    ``texts`` identify the same pages by content: see :meth:`was_trained_on`.
+    ``listed_urls`` are the normalised URLs of the directory's samples. ``texts`` identify
+    the same pages by content: see :meth:`was_trained_on`.
     """
 
     model: TrainedModel
     training_urls: frozenset[str]
     texts: frozenset[bytes] = frozenset()
+    listed_urls: frozenset[str] = frozenset()
 
     def was_trained_on(self, page: Page) -> bool:
         """Whether the model was trained on this page, by URL or by identical text."""
@@ -164,6 +169,7 @@ def train_model(
 ) -> NewModel:
     """Train the topic's model and record its training pages; see :func:`train_topic`."""
     training_urls: set[str] = set()
+    listed_urls: set[str] = set()
     texts: set[bytes] = set()
 
     def fetch_and_note(url: str) -> Page | None:
@@ -173,8 +179,18 @@ def train_model(
             texts.add(text_identity(page_words(page)))
         return page
 
-    model = train_topic(topic, fetch_and_note, now=now, labels=labels, on_message=on_message)
-    return NewModel(model, frozenset(training_urls), frozenset(texts))
+    def note_listed(directory: SampleSet) -> None:
+        listed_urls.update(filter(None, (normalize_url(each.url) for each in directory.entries)))
+
+    model = train_topic(
+        topic,
+        fetch_and_note,
+        now=now,
+        labels=labels,
+        on_message=on_message,
+        on_directory=note_listed,
+    )
+    return NewModel(model, frozenset(training_urls), frozenset(texts), frozenset(listed_urls))
 
 
 def install_model(new_model: NewModel, path: Path) -> Path:
@@ -185,8 +201,10 @@ def install_model(new_model: NewModel, path: Path) -> Path:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        urls = "".join(f"{url}\n" for url in sorted(new_model.training_urls))
-        write_atomically(training_urls_path(path), urls.encode())
+        head = training_urls_head(new_model.model.report.digest)
+        urls = sorted(new_model.training_urls | new_model.listed_urls)
+        content = "".join(f"{line}\n" for line in (head, *urls))
+        write_atomically(training_urls_path(path), content.encode())
     except OSError as error:
         raise ModelError(f"training.model: cannot write beside {path}: {error.strerror}") from error
     return save_model(new_model.model, path)

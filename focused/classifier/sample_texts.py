@@ -12,7 +12,7 @@ import xxhash
 
 from focused.classifier.calibration import BoolArray, FloatArray
 from focused.classifier.sample_words import SampleWords
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_files import load_sample_page
 from focused.directory.sample_set import (

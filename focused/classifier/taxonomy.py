@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import FloatArray
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.text.documents import DocumentVector
 
 if TYPE_CHECKING:

@@ -12,20 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import CalibrationCurve, FloatArray, logit
-from focused.classifier.crawl_calibration import temper_relevance
+from focused.classifier.calibration import CalibrationCurve, FloatArray, logit, temper_relevance
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import Taxonomy
-from focused.spam.spam_classifier import SpamClassifier, SpamEvidence
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once
 from focused.web.page import Classification, Page
+
+if TYPE_CHECKING:
+    from focused.spam.spam_classifier import SpamClassifier
 
 MIN_KNOWN_WORDS = 5
 """A page with fewer distinct known words is not classified: its relevance is the prior."""
@@ -96,8 +98,8 @@ class LinearTopicClassifier:
     """A trained linear :class:`TopicClassifier`.
 
     ``weights`` has shape (V,), one weight per word of the vocabulary. ``semantic``, for short
-    texts, and ``lead``, for pages, are None without an embedding table. ``spam`` is None where the
-    samples were too few to fit one.
+    texts, and ``lead``, for pages, are None without an embedding table. ``make_spam`` returns the
+    spam classifier; None where the samples were too few to fit one.
     """
 
     vocabulary: Vocabulary
@@ -107,7 +109,12 @@ class LinearTopicClassifier:
     calibration: Calibration
     semantic: SemanticScorer | None = None
     lead: LeadScorer | None = None
-    spam: SpamClassifier | None = None
+    make_spam: Callable[[], SpamClassifier] | None = None
+
+    @cached_property
+    def spam(self) -> SpamClassifier | None:
+        """The spam classifier, built at its first use."""
+        return None if self.make_spam is None else self.make_spam()
 
     @property
     def threshold(self) -> float:
@@ -150,17 +157,6 @@ class LinearTopicClassifier:
         if self.semantic is None:
             return np.zeros(len(texts))
         return self.semantic.score_texts(texts)
-
-
-def spam_classifier_of(classifier: TopicClassifier) -> SpamEvidence | None:
-    """Return the spam classifier that belongs to a topic classifier, or None."""
-    if isinstance(classifier, SwappableClassifier):
-        classifier = classifier.current
-    found = getattr(classifier, "spam", None)
-    # The class first: isinstance() with a protocol takes tens of microseconds, for each page.
-    if found is None or isinstance(found, SpamClassifier):
-        return found
-    return found if isinstance(found, SpamEvidence) else None
 
 
 def score_short_texts(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,8 +44,9 @@ from focused.classifier.validation import (
     fit_training_taxonomy,
 )
 from focused.directory.directory_entry import DirectoryEntry, content_url
-from focused.directory.directory_reader import load_training_samples, samples_digest
+from focused.directory.directory_reader import load_training_samples
 from focused.directory.sample_set import SampleSet, is_background
+from focused.directory.samples_digest import samples_digest
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.spam_classifier import SpamClassifier
@@ -87,6 +90,7 @@ def train_topic(
     labels: Iterable[Label] = (),
     progress: ProgressCallback | None = None,
     on_message: MessageCallback | None = None,
+    on_directory: Callable[[SampleSet], None] | None = None,
 ) -> TrainedModel:
     """Train, validate and calibrate the classifiers of one topic and its spam.
 
@@ -95,7 +99,8 @@ def train_topic(
     ``prior`` is the expected share of on-topic pages during the crawl, in (0, 1); None uses the
     samples' share, clipped to 0.02 to 0.5. ``now`` is in seconds since the epoch.
     ``progress(done, total)`` is called after each sample, ``on_message`` first with each record
-    of the directory that could not be used. The same samples and seed give the same model.
+    of the directory that could not be used, ``on_directory`` with its samples. The same samples and
+    seed give the same model.
 
     Raises :class:`ConfigurationError` for an unreadable directory, :class:`TrainingError` for
     unsuitable samples.
@@ -105,6 +110,8 @@ def train_topic(
     if on_message is not None:
         for line in directory.messages:
             on_message(line)
+    if on_directory is not None:
+        on_directory(directory)
     labels = tuple(labels)
     listed, label_counts = add_labels(
         directory, labels, good_prefixes, _label_weight(topic, labels)
@@ -140,7 +147,8 @@ def train_topic(
             counts, fitted.trial, samples, has_keywords=bool(training.keywords)
         ),
     )
-    return TrainedModel(replace(fitted.classifier, spam=spam), report)
+    make_spam = None if spam is None else partial(copy, spam)
+    return TrainedModel(replace(fitted.classifier, make_spam=make_spam), report)
 
 
 def _fit_spam_classifier(

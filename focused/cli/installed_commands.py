@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from focused.entry_points import INSTALL_LAB, LAB, describe, installed_parts, load_entry_point
 from focused.errors import ConfigurationError, MissingExtraError
+from focused.installed_features import INSTALL_LAB, LAB, describe, installed_parts, load_entry_point
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -21,7 +21,6 @@ from typing import Any
 from focused.archive.archive import page_rows
 from focused.archive.crawled_pages import load_crawled_pages
 from focused.archive.warc_files import warc_files
-from focused.atomic_file import write_atomically
 from focused.classifier.keyword_classifier import (
     KeywordClassifier,
     ProposedSamples,
@@ -33,6 +32,7 @@ from focused.classifier.training_report import TrainedModel
 from focused.cli.common import echo
 from focused.cli.crawl_actions import move_crawl_folder
 from focused.errors import ConfigurationError, StateError, TrainingError
+from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.reports.formatting import single_line

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from focused.archive.crawl_tables import read_settings
-from focused.atomic_file import write_atomically
 from focused.cli.common import echo
 from focused.durations import DAY_S, HOUR_S, WEEK_S
 from focused.errors import ConfigurationError
+from focused.files import write_atomically
 from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
 from focused.reports.collection_changes import read_changes, to_atom, to_json_line
 from focused.reports.crawl_report import CategoryLabels

@@ -40,7 +40,7 @@ from focused.cluster.archive_parts import (
 from focused.cluster.storage import SharedStorage
 from focused.cluster.stored_state import STATE_FORMAT, SegmentRun, StoredState
 from focused.errors import StorageError
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from typing import IO, Any, TypeVar
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from focused.atomic_file import fsync_folder
 from focused.errors import StorageError
+from focused.files import fsync_folder
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")

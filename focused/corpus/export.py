@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 
 from focused.archive.crawl_tables import read_json
-from focused.atomic_file import fsync_folder, write_atomically, write_json_atomically
 from focused.corpus.data_card import CardCounts, data_card
 from focused.corpus.export_options import ExportOptions
 from focused.corpus.page_records import page_records
@@ -40,6 +39,7 @@ from focused.corpus.stored_documents import (
 )
 from focused.corpus.writers import INDEX_FILE, open_writer
 from focused.errors import ConfigurationError, ExtractionError
+from focused.files import fsync_folder, write_atomically, write_json_atomically
 from focused.web.html.main_text import require_extraction
 
 CARD_FILE = "README.md"

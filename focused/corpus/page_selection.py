@@ -23,10 +23,10 @@ import xxhash
 from numpy.typing import NDArray
 
 from focused.archive.crawl_tables import open_tables, readable_table, table_files
-from focused.atomic_file import atomic_write_path
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.records import InLink
 from focused.errors import ConfigurationError, StateError
+from focused.files import atomic_write_path
 from focused.storage.arrow_columns import times_as_seconds
 
 MAX_IN_LINKS = 20

@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
-from focused.atomic_file import write_atomically
 from focused.crawl.steering import Command
 from focused.errors import StateError
+from focused.files import write_atomically
 
 WATCH_S = 15.0
 """A crawl writes its status until so many seconds after somebody watched last."""

@@ -19,11 +19,10 @@ from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, priority_from_score
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.frontier.host import Host
 from focused.frontier.interface import LinkQueue
-from focused.frontier.priorities import Ordering
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import Ordering, QueuedLink, link_key
 from focused.link_scoring.link_features import (
     FEATURE_NAMES,
     adds_information,
@@ -38,7 +37,7 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.topic import Scope, Training
-from focused.web.feeds import CONTINUATION_PATH
+from focused.web.decoding import CONTINUATION_PATH
 from focused.web.page import Classification, FailureKind, Link, Page
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of

@@ -11,6 +11,8 @@ A feature gives :class:`FeatureParts`, and registers at these places of :class:`
   function of a module. The result is in :attr:`SettledFetch.findings` under that name;
 - ``core.page_raters`` gets a function likewise. It takes a page and the topic's classifier, and is
   called again when the classifier is swapped before the page is settled;
+- ``core.converters`` gets a :class:`~focused.crawl.page_parser.PageConverter`, which turns
+  responses of other formats into HTML;
 - ``core.page_reviewers`` gets a :class:`~focused.crawl.classified_page.PageReviewer`, which may
   change the classification of pages by what is known of their sites;
 - ``core.columns`` gets a :class:`~focused.crawl.classified_page.PageColumn` of ``pages.parquet``;
@@ -29,7 +31,7 @@ from focused.crawl.classified_page import PageColumn, PageReviewer
 from focused.crawl.crawl_state import CrawlState
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.listeners import SettledPageListener
-from focused.crawl.page_parser import PageAnalyser, PageRater
+from focused.crawl.page_parser import PageAnalyser, PageConverter, PageRater
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, RequestHandler
 from focused.crawl.responses import ResponseProcessor
@@ -73,6 +75,11 @@ class CrawlCore:
     def page_reviewers(self) -> list[PageReviewer]:
         """The page reviewers of features."""
         return self.responses.reviewers
+
+    @property
+    def converters(self) -> list[PageConverter]:
+        """The converters of features."""
+        return self.responses.parser.converters
 
     @property
     def columns(self) -> list[PageColumn]:

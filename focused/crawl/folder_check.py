@@ -20,7 +20,7 @@ import msgspec
 from focused.archive.archive import PAGE_COLUMNS
 from focused.archive.page_history import decode_history, decode_visit
 from focused.archive.warc_files import WarcPosition, warc_file_name, warc_files, warc_prefix
-from focused.file_access import open_regular_file
+from focused.files import open_regular_file
 from focused.frontier.state_check import check_state
 from focused.storage.rows import unpack
 

@@ -18,7 +18,7 @@ from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder
 from focused.errors import ConfigurationError
 from focused.frontier.interface import Frontier
-from focused.frontier.queued_link import EXEMPT_RANK, InvalidRow, QueuedLink, link_key
+from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
 from focused.topic import Scope
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of, normalize_url
@@ -179,8 +179,8 @@ class FrontierEditor:
         seed = self._order.priority(1.0)
         if seed is not None:
             return seed
-        ranks = [host.best for host in self._frontier.hosts if host.best is not None]
-        return max((rank for rank in ranks if rank < EXEMPT_RANK), default=0.0) + 1.0
+        hosts = (host for host in self._frontier.hosts if not host.best_is_exempt)
+        return max((host.best for host in hosts if host.best is not None), default=0.0) + 1.0
 
     def _push(self, link: QueuedLink, *, again: bool) -> AddResult:
         known = self._frontier.lookup_links([(link.host, link.key)])

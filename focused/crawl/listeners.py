@@ -10,8 +10,7 @@ from focused.crawl.policy import LinkReprioritiser
 from focused.crawl.steps import SettledFetch
 from focused.frontier.host import HostPace
 from focused.frontier.interface import Frontier, Offer
-from focused.frontier.priorities import unproductive_after
-from focused.frontier.queued_link import QueuedLink
+from focused.frontier.queued_link import QueuedLink, unproductive_after
 from focused.web.page import Outcome
 
 

@@ -301,6 +301,14 @@ class Crawl:
             return False
         return self._responses.parser.refusal(lease.offer.link, outcome) is None
 
+    def needs_process(self, fetched: Fetched) -> bool:
+        """Whether parsing a page may take long enough to need a process that can be killed."""
+        return self._responses.parser.needs_process(fetched)
+
+    def refuses_type(self, media_type: str) -> bool:
+        """Whether a response of this media type is no page, whatever its body."""
+        return self._responses.parser.refuses_type(media_type)
+
     def is_long_robots_file(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the response is a robots.txt to parse in a parser process."""
         lease = self._leases.of(lease_id)

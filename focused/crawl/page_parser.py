@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -24,8 +24,6 @@ from focused.classifier.topic_classifier import (
     TopicClassifier,
 )
 from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
-from focused.documents.convert import to_html
-from focused.documents.formats import TEXT, declared_format, document_format
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
@@ -33,9 +31,8 @@ from focused.text.content_signatures import ShingleHashes, shingles
 from focused.text.documents import HashedPage, hash_page
 from focused.topic import Scope, Topic
 from focused.web.content_hash import content_fingerprint
-from focused.web.decoding import media_type_of
-from focused.web.feeds import is_feed
-from focused.web.html.parse import parse_page
+from focused.web.decoding import is_feed, media_type_of
+from focused.web.html.parse import needs_parser_process, parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import RobotsFile, parse_robots_body, product_token
 from focused.web.scope_filter import QueryParameterFilter
@@ -52,6 +49,27 @@ PageAnalyser = Callable[[Page, Fetched], Any]
 """Returns what a feature finds in a page and its HTML: texts, numbers, lists, dictionaries."""
 PageRater = Callable[[Page, TopicClassifier], Any]
 """Returns what a feature finds in a page by the topic's classifier, which may be swapped."""
+
+
+class PageConverter(Protocol):
+    """Converts responses of other formats into HTML. It is pure and picklable."""
+
+    def format_of(self, fetched: Fetched) -> str | None:
+        """Return the name of a response's format; None if this does not convert it."""
+
+    def takes_type(self, media_type: str) -> bool | None:
+        """Whether responses of a media type may be converted, whatever else is known of them.
+
+        None if the media type does not tell.
+        """
+
+    def needs_process(self, fetched: Fetched) -> bool:
+        """Whether conversion needs a process that can be killed."""
+
+    def to_html(self, fetched: Fetched) -> Fetched | Failed:
+        """Return the response with HTML as its body; Failed if that is impossible."""
+
+
 NO_ANALYSERS: Mapping[str, PageAnalyser] = {}
 NO_RATERS: Mapping[str, PageRater] = {}
 NO_FINDINGS: Mapping[str, Any] = {}
@@ -92,17 +110,12 @@ class ParsedPage:
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
-_NEVER_PAGES = ("audio/", "font/", "image/", "model/", "video/")
-
-
-def is_refused_type(media_type: str, scope: Scope) -> bool:
-    """Whether a response of this media type is no page by the scope, whatever its body."""
-    if media_type in scope.content_types:
-        return False
-    format_name = declared_format(media_type)
-    if format_name is None:
-        return media_type.startswith(_NEVER_PAGES)
-    return format_name not in (TEXT, *scope.documents)  # the URL tells kinds of text apart
+_NEVER_PAGES = (
+    *("audio/", "font/", "image/", "model/", "video/"),
+    *("application/epub+zip", "application/pdf", "application/vnd.oasis.opendocument"),
+    "application/vnd.openxmlformats",
+)
+"""Types that are no pages, unless a converter takes them."""
 
 
 class PageParser:
@@ -120,12 +133,14 @@ class PageParser:
         record_builder: WarcRecordBuilder | None = None,
         analysers: Mapping[str, PageAnalyser] = NO_ANALYSERS,
         raters: Mapping[str, PageRater] = NO_RATERS,
+        converters: Sequence[PageConverter] = (),
     ) -> None:
         """Create a parser; ``classifier_name`` identifies the classifier within the crawl.
 
         ``record_builder`` None writes no WARC records; ``analysers`` and ``raters`` fill
         :attr:`ParsedPage.findings`.
         """
+        self._converters = converters
         self._clock = clock
         self._scope = scope
         self.classifier = classifier
@@ -159,6 +174,7 @@ class PageParser:
             self._clock,
             record_builder=self.record_builder,
             analysers=self.analysers,
+            converters=self._converters,
         )
 
     def without_records(self) -> PageParser:
@@ -175,6 +191,7 @@ class PageParser:
             uses_static_features=self._uses_static_features,
             analysers=self.analysers,
             raters=self._raters,
+            converters=self._converters,
         )
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
@@ -226,15 +243,20 @@ class PageParser:
     def _parse_page(self, unfinished: _PartialPage) -> None:
         fetched = unfinished.fetched
         html: Fetched | Failed = fetched.as_shown()
-        if html is fetched:
-            html = to_html(fetched, self._scope.documents)
-        page = html if isinstance(html, Failed) else self._parse(html)
+        format_name = ""
+        if html is fetched and (converter := converter_of(fetched, self._converters)):
+            format_name = converter.format_of(fetched) or ""
+            html = converter.to_html(fetched)
+        if isinstance(html, Failed):
+            unfinished.failed = html
+            return
+        page = self._parse(html)
         if isinstance(page, Failed):
             unfinished.failed = page
             return
-        if isinstance(html, Fetched) and html is not fetched:
-            unfinished.html = html
-            page = replace(page, format=document_format(fetched) or "")
+        unfinished.html = html
+        if format_name:
+            page = replace(page, format=format_name)
         unfinished.page = self._dropped.apply_to_page(page)
 
     def _classify_page(self, unfinished: _PartialPage) -> None:
@@ -274,6 +296,14 @@ class PageParser:
             findings=unfinished.findings,
             seconds=unfinished.seconds,
         )
+
+
+def converter_of(fetched: Fetched, converters: Sequence[PageConverter]) -> PageConverter | None:
+    """Return the first that converts a response, or None."""
+    for each in converters:
+        if each.format_of(fetched) is not None:
+            return each
+    return None
 
 
 class _PartialPage:
@@ -347,6 +377,8 @@ class ResponseParser:
         """Those of the features that are on, by name."""
         self.raters: dict[str, PageRater] = {}
         """Likewise."""
+        self.converters: list[PageConverter] = []
+        """Likewise."""
         self._needs_static_features = isinstance(scorer, UsesStaticFeatures)
         self._record_builder = record_builder
         self._reader: PageParser | None = None
@@ -369,8 +401,25 @@ class ResponseParser:
                 record_builder=writer,
                 analysers=self.analysers,
                 raters=self.raters,
+                converters=self.converters,
             )
         return reader
+
+    def refuses_type(self, media_type: str) -> bool:
+        """Whether a response of this media type is no page by the scope, whatever its body."""
+        if media_type in self._scope.content_types:
+            return False
+        for each in self.converters:
+            if (takes := each.takes_type(media_type)) is not None:
+                return not takes
+        return media_type.startswith(_NEVER_PAGES)
+
+    def needs_process(self, fetched: Fetched) -> bool:
+        """Whether parsing may take long enough to need a process that can be killed."""
+        shown = fetched.as_shown()
+        return any(each.needs_process(shown) for each in self.converters) or needs_parser_process(
+            shown
+        )
 
     def refusal(self, link: QueuedLink | None, fetched: Fetched) -> Failed | None:
         """Return why a response is not parsed, or None.
@@ -385,7 +434,7 @@ class ResponseParser:
         if (
             media_type
             and media_type not in scope.content_types
-            and document_format(fetched) not in scope.documents
+            and converter_of(fetched, self.converters) is None
             and (link is None or not is_seed_feed(link, fetched))
         ):
             return fetched.as_failure(FailureKind.WRONG_TYPE, media_type)

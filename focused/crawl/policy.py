@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from focused.crawl.steps import SettledFetch
 from focused.errors import StateError
-from focused.frontier.priorities import NO_EXPLORATION, Exploration, Ordering, highest_score_first
+from focused.frontier.queued_link import NO_EXPLORATION, Exploration, Ordering, highest_score_first
 from focused.link_scoring.link_features import clipped_log_odds
 from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer
 from focused.storage.tables import Tables

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
 from focused.directory.sample_files import (
     DECOMPRESSION_ERRORS,
@@ -20,7 +18,7 @@ from focused.directory.sample_files import (
 )
 from focused.directory.sample_set import SampleSet, make_sample_set
 from focused.errors import ConfigurationError, TrainingError
-from focused.topic import DEFAULT_MAX_SAMPLES, Training
+from focused.topic import Training
 
 SampleReader = Callable[[Path, SkippedRecords], Iterator[DirectoryEntry]]
 
@@ -158,22 +156,6 @@ def load_training_samples(training: Training) -> SampleSet:
     return replace(listed, messages=(*skipped.messages(), *_messages(listed)))
 
 
-def samples_digest(training: Training) -> str:
-    """Return a digest of everything that determines the samples: content of the directory,
-    good categories, and non-default limits and background.
-    """
-    digest = hashlib.sha256()
-    for prefix in training.good:
-        digest.update(b"good\0" + prefix.encode() + b"\0")
-    if training.max_samples != DEFAULT_MAX_SAMPLES:
-        digest.update(b"max_samples\0%d\0" % training.max_samples)
-    if not training.background:
-        digest.update(b"no background\0")
-    for path in training.directory:
-        digest.update(b"file\0" + content_digest(path))
-    return digest.hexdigest()
-
-
 def _categories_linked_from_good(training: Training, skipped: SkippedRecords) -> frozenset[str]:
     from focused.directory.dmoz import symbolic_links
 
@@ -195,31 +177,3 @@ def _messages(listed: SampleSet) -> list[str]:
     if listed.between:
         told.append(f"{listed.between:,} samples on neither side: good categories link to them")
     return told
-
-
-def content_digest(path: Path) -> bytes:
-    """Return the SHA-256 of a file, or of all files below a folder with their names.
-
-    Unreadable files count as empty.
-    """
-    if not path.is_dir():
-        return _file_digest(path)
-    digest = hashlib.sha256()
-    for file in _files_below(path):
-        name = file.relative_to(path).as_posix()
-        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + _file_digest(file))
-    return digest.digest()
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (Path(place) / name for name in sorted(names))
-
-
-def _file_digest(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
-    except OSError:
-        return hashlib.sha256().digest()

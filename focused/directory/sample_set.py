@@ -18,7 +18,7 @@ from importlib.resources import files
 import msgspec
 import xxhash
 
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.errors import TrainingError
 from focused.text.hash_sampling import hash_fraction

@@ -6,16 +6,43 @@ Converters and their libraries are imported with the first document of their for
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from focused.documents import formats
 from focused.documents.errors import DocumentError
 from focused.documents.formats import document_format
-from focused.topic.document_formats import DOCUMENT_FORMATS, missing_document_library
+from focused.topic import DOCUMENT_FORMATS
+from focused.topic.document_formats import missing_document_library
 from focused.web.page import Failed, FailureKind, Fetched
 
 _HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentConverter:
+    """The :class:`focused.crawl.page_parser.PageConverter` of documents of some formats."""
+
+    accepted: Collection[str]
+
+    def format_of(self, fetched: Fetched) -> str | None:
+        """Return the format of a document that is accepted; None for other responses."""
+        name = document_format(fetched)
+        return name if name in self.accepted else None
+
+    def takes_type(self, media_type: str) -> bool | None:
+        """Whether responses of a media type may be accepted; None if it does not tell."""
+        name = formats.declared_format(media_type)
+        # The URL tells kinds of text apart.
+        return None if name is None else name in (formats.TEXT, *self.accepted)
+
+    def needs_process(self, fetched: Fetched) -> bool:
+        """Whether conversion needs a process that can be killed."""
+        return formats.needs_process(document_format(fetched))
+
+    def to_html(self, fetched: Fetched) -> Fetched | Failed:
+        """Convert a document; see :func:`to_html`."""
+        return to_html(fetched, self.accepted)
 
 
 def to_html(fetched: Fetched, accepted: Collection[str] = DOCUMENT_FORMATS) -> Fetched | Failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from focused.topic.document_formats import DOCUMENT_FORMATS
+from focused.topic import DOCUMENT_FORMATS
 from focused.web.decoding import media_type_of
 from focused.web.page import Fetched
 
@@ -56,7 +56,7 @@ _ZIP_FORMATS = frozenset({DOCX, ODT, PPTX, EPUB})
 def document_format(fetched: Fetched) -> str | None:
     """Return the format of the document that a response holds, or None.
 
-    One of :data:`~focused.topic.document_formats.DOCUMENT_FORMATS`. The first bytes decide where
+    One of :data:`~focused.topic.DOCUMENT_FORMATS`. The first bytes decide where
     they can; the media type and the URL tell texts apart.
     """
     body = fetched.body

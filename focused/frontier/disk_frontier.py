@@ -18,9 +18,10 @@ from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.host_table import HostTable
 from focused.frontier.interface import NO_FLOOR, Known, NotYet, Offer, ScoreAgain
 from focused.frontier.link_table import LinkTable
-from focused.frontier.priorities import NO_EXPLORATION, Exploration
 from focused.frontier.queued_link import (
+    NO_EXPLORATION,
     NUMBER_BYTES,
+    Exploration,
     QueuedLink,
     link_key,
     number_in_key,

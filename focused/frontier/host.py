@@ -112,8 +112,9 @@ class Host:
     """The state of one host.
 
     ``best`` is the rank of its best link not in flight, or None; ``bonus`` is added to it.
+    ``best_is_exempt`` is that link's ``is_exempt``.
     ``asked`` pages were settled, failures included; ``fetched`` came; ``unproductive`` is a running
-    count, see :func:`focused.frontier.priorities.unproductive_after`. ``leased`` is the queue key
+    count, see :func:`focused.frontier.queued_link.unproductive_after`. ``leased`` is the queue key
     of the link in flight since ``leased_at``. ``in_turn``: it has links and budget left. While
     ``reserved`` for a direct request it is not offered.
     """
@@ -125,6 +126,7 @@ class Host:
     fetched: int = 0
     unproductive: float = 0.0
     best: float | None = None
+    best_is_exempt: bool = False
     bonus: float = 0.0
     leased: bytes | None = None
     leased_at: float = 0.0

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from focused.frontier.host import Host, Server
-from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import EXEMPT_RANK
+from focused.frontier.queued_link import NO_EXPLORATION, Exploration
 
 _DueEntry = tuple[float, float, int, Host]
 """-priority, due at, stamp, host."""
@@ -71,9 +70,7 @@ class HostScheduler:
 
     def schedule(self, host: Host, now: float) -> None:
         """Schedule the host again after its pace, best link or counts changed."""
-        in_turn = host.best is not None and (
-            host.best >= EXEMPT_RANK or not self._limits.reached(host)
-        )
+        in_turn = host.best is not None and (host.best_is_exempt or not self._limits.reached(host))
         self.in_turn += in_turn - host.in_turn
         host.in_turn = in_turn
         host.stamp = self._stamp() if in_turn and not (host.leased or host.reserved) else 0

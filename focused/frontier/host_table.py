@@ -10,8 +10,7 @@ from typing import Any
 
 from focused.frontier.host import Host, Server, host_to_row, restore_host
 from focused.frontier.host_scheduler import HostLimits, HostScheduler
-from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import rank_in_key
+from focused.frontier.queued_link import EXEMPT_RANK, NO_EXPLORATION, Exploration, rank_in_key
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 
@@ -192,6 +191,7 @@ class HostTable:
 
     def _set_best(self, host: Host, queue_key: bytes | None) -> None:
         host.best = None if queue_key is None else rank_in_key(queue_key)
+        host.best_is_exempt = host.best is not None and host.best >= EXEMPT_RANK
 
     def _load(self) -> None:
         by_prefix = {}

@@ -19,8 +19,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
+from focused.files import atomic_write_path
 from focused.frontier.queued_link import PAGE, InvalidRow, QueuedLink, link_key
 from focused.storage.arrow_columns import TIMESTAMP, rows_as_table, times_as_seconds
 from focused.text.csv_cells import escape_formulas, unescape_formulas

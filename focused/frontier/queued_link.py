@@ -6,14 +6,64 @@ discovery, which is also the key of its row.
 
 from __future__ import annotations
 
+import math
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 import xxhash
 
+Ordering = Callable[[float, int], float]
+"""``(score in [0, 1], found_seq) -> priority``; ``found_seq`` counts up from 0."""
+
+
+def highest_score_first(score: float, found_seq: int) -> float:
+    """Order by score."""
+    return score
+
+
+def breadth_first(score: float, found_seq: int) -> float:
+    """Order by discovery (Najork and Wiener, WWW 2001)."""
+    return -float(found_seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """Weights of the exploration bonus, in units of priority; both 0: no exploration."""
+
+    new_host_bonus: float = 0.0
+    unproductive_penalty: float = 0.0
+
+    def bonus(self, asked: int, unproductive: float) -> float:
+        """Return what is added to the priority of a host's best link.
+
+        Like a confidence bound (UCB1: Auer, Cesa-Bianchi, Fischer 2002, "Finite-time analysis of
+        the multiarmed bandit problem"), the bonus falls with the root of the pages ``asked`` for,
+        from ``new_host_bonus`` on: it outweighs a difference of d for at most (``new_host_bonus`` /
+        d)^2 pages. A host loses ``unproductive_penalty`` each time its ``unproductive`` pages are e
+        times as many. The bound is per host; sites with unlimited host names are limited by the
+        scope.
+        """
+        return self.new_host_bonus / math.sqrt(
+            1.0 + asked
+        ) - self.unproductive_penalty * math.log1p(unproductive)
+
+
+NO_EXPLORATION = Exploration()
+
+
+def unproductive_after(unproductive: float, relevance: float) -> float:
+    """Return the unproductive count after a page of ``relevance`` in [0, 1].
+
+    A page surely on topic resets it, a doubtful one halves it.
+    """
+    return (unproductive + 1.0) * (1.0 - relevance)
+
+
 EXEMPT_RANK = 1e6
-"""The smallest rank of exempt links, above the priorities of all others."""
+"""The smallest rank of exempt links, above the ranks of all others."""
+_MAX_OTHER_RANK = 999_999.0
 PAGE = "page"
 """The purpose of links: fetch the page."""
 
@@ -50,8 +100,10 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def rank(self) -> float:
         """The link's place in its host's queue and among hosts; larger comes first."""
-        # A person may have moved an exempt link to a priority below 0.
-        return EXEMPT_RANK + max(0.0, self.priority) if self.is_exempt else self.priority
+        if self.is_exempt:
+            # A person may have moved an exempt link to a priority below 0.
+            return EXEMPT_RANK + max(0.0, self.priority)
+        return min(self.priority, _MAX_OTHER_RANK)  # orderings may have any priorities
 
     def with_rank(self, rank: float) -> QueuedLink:
         """Return the link with the priority of a rank."""

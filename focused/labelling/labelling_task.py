@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_files, warc_path
-from focused.classifier.model_file import load_model, model_name
+from focused.classifier.classifier_file import load_classifier
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.directory.directory_reader import load_directory
 from focused.errors import ConfigurationError, FocusedError, ModelError, StateError
 from focused.storage.arrow_columns import times_as_seconds
@@ -108,7 +108,7 @@ def _load_classifier(topic: Topic | None) -> tuple[TopicClassifier | None, str]:
         return None, ""
     path = topic.training.model
     try:
-        return load_model(path).classifier, model_name(path)
+        return load_classifier(path)
     except (ModelError, OSError):
         return None, ""
 

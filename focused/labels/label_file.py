@@ -24,9 +24,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from focused.atomic_file import append_durably, fsync_folder
 from focused.documents.bounded_converter import BoundedConverter
 from focused.errors import LabelError
+from focused.files import append_durably, fsync_folder
 from focused.text.hash_sampling import hash_fraction
 from focused.topic import Training
 from focused.web.html.parse import parse_page

@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from focused.archive.crawl_tables import open_tables
-from focused.atomic_file import fsync_folder, write_json_atomically
 from focused.errors import ConfigurationError, StateError
+from focused.files import fsync_folder, write_json_atomically
 from focused.link_graph.adjacency import Adjacency, AdjacencyWriter, Nodes
 from focused.link_graph.host_links import (
     HostGraph,

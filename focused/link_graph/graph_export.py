@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
+from focused.files import atomic_write_path
 from focused.link_graph.adjacency import Nodes
 from focused.link_graph.distillation import links_among
 from focused.link_graph.page_graph import PageGraph

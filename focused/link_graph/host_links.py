@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
+from focused.files import atomic_write_path
 from focused.web.urls import host_of
 
 _MAX_PENDING = 4_000_000

@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import expit
 from focused.errors import ConfigurationError
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES, round_precision
-from focused.link_scoring.newton import fit_newton
-from focused.link_scoring.recalibration import ScoreRecalibration
+from focused.link_scoring.recalibration import ScoreRecalibration, fit_newton
 
 PRIOR_FORMAT = 1
 DEFAULT_PRIOR = "all-webs"

@@ -8,8 +8,13 @@ entry points of the group ``focused.orderings``, which any distribution may have
 from __future__ import annotations
 
 from focused.crawl.policy import LinkReprioritiser, Policy
-from focused.orderings.base import PolicyFactory, PolicyInputs
-from focused.orderings.registry import POLICIES, find_policy, ordering_names
+from focused.orderings.base import (
+    POLICIES,
+    PolicyFactory,
+    PolicyInputs,
+    find_policy,
+    ordering_names,
+)
 
 __all__ = [
     "POLICIES",

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from focused.atomic_file import write_atomically
 from focused.errors import ConfigurationError
+from focused.files import write_atomically
 
 _COLUMNS = 5
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from focused.entry_points import INSTALL_LAB, LAB, installed_parts, load_entry_point
 from focused.errors import MissingExtraError
+from focused.installed_features import INSTALL_LAB, LAB, installed_parts, load_entry_point
 
 if TYPE_CHECKING:
     from focused.recorded_web.recorded_web import RecordedWeb, WebSource

@@ -24,9 +24,8 @@ from typing import BinaryIO, Protocol, Self
 
 from fastwarc.warc import ArchiveIterator
 
-from focused.atomic_file import write_json_atomically
 from focused.errors import RecordedWebError
-from focused.file_access import open_regular_file
+from focused.files import open_regular_file, write_json_atomically
 from focused.recorded_web.web_index import (
     RecordLocation,
     WebIndex,

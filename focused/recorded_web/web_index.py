@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from focused.atomic_file import write_atomically
 from focused.errors import RecordedWebError
+from focused.files import write_atomically
 from focused.web.urls import normalize_url
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
 

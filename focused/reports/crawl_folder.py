@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from focused.archive.archive import HISTORY_COLUMNS
 from focused.archive.crawl_tables import (
     open_tables,
     read_json,
@@ -22,7 +23,6 @@ from focused.archive.crawl_tables import (
     readable_table,
     table_files,
 )
-from focused.archive.page_history import HISTORY_COLUMNS
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.errors import StateError
 from focused.storage.arrow_columns import times_as_seconds

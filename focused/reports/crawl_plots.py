@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from focused.atomic_file import write_atomically
+from focused.files import write_atomically
 from focused.reports.formatting import single_line
 from focused.reports.metrics import (
     ROLLING_WINDOW,

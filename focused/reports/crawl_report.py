@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from focused.atomic_file import write_atomically
 from focused.crawl.crawl_stats import Stage
 from focused.errors import StateError
+from focused.files import write_atomically
 from focused.installed_features import installed_features
 from focused.labels.label_file import Label, read_labels
 from focused.orderings.policy_names import has_probability_scores

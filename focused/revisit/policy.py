@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from focused.entry_points import installed_parts, load_entry_point, more_from_lab
 from focused.errors import ConfigurationError
+from focused.installed_features import installed_parts, load_entry_point, more_from_lab
 
 
 @dataclass(frozen=True, slots=True)

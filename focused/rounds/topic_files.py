@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from focused.classifier.model_file import kept_marker, training_urls_path
+from focused.classifier.classifier_file import kept_marker, training_urls_path
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder
 from focused.topic import Topic
 
 _ENVIRONMENT = "env:"

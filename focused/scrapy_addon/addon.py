@@ -19,7 +19,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
 from focused.errors import FocusedError, escape_control_characters
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
     check_settings,
@@ -33,8 +33,7 @@ from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.crawl_session import SessionHolder, single_crawl
 from focused.scrapy_addon.driver_features import DriverParts, connect_driver_features
 from focused.scrapy_addon.progress import install_quiet_formatter
-from focused.scrapy_addon.replay_settings import install_replay
-from focused.scrapy_addon.scrapy_settings import warn_of_ignored
+from focused.scrapy_addon.scrapy_settings import install_replay, warn_of_ignored
 from focused.scrapy_addon.state_folder import check_state
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.scope_filter import check_seeds_in_scope

@@ -9,7 +9,7 @@ import difflib
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -19,13 +19,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, missing_extra
 from focused.orderings import find_policy
-from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.driver_features import installed_driver_features
-from focused.scrapy_addon.item_fields import parse_item_fields
 from focused.scrapy_addon.name_resolver import parse_servers
-from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
 from focused.scrapy_addon.setting import (
     Setting,
@@ -38,7 +35,11 @@ from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
 
 if TYPE_CHECKING:
+    from focused.parser_process import ParsingLimits
     from focused.recorded_web.replay_clock import ReplayClock
+
+MAX_PARSER_PROCESSES = 64
+"""Largest value of FOCUSED_PARSER_PROCESSES."""
 
 _ELAPSED_PER_CPU = 6
 """A page may take so many times its CPU time by the clock: the machine may be busy."""
@@ -242,7 +243,8 @@ def check_settings(settings: BaseSettings) -> None:
     non_negative(settings, "FOCUSED_DELAY_S")
     whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
-    parsing_limits(settings)
+    positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
+    positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
     if isinstance(settings["FOCUSED_PARTITION"], str | int):
         raise ConfigurationError(
@@ -349,6 +351,8 @@ def parser_processes(settings: BaseSettings) -> int | None:
 
 def parsing_limits(settings: BaseSettings) -> ParsingLimits:
     """Return the limits of parsing one page. Raises ConfigurationError."""
+    from focused.parser_process import ParsingLimits  # only for pages that take long
+
     cpu_s = positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
     memory_mb = positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
@@ -422,3 +426,32 @@ def sample_crawl_topic(topic: Topic) -> Topic:
         revisit=Revisit(),
         output=replace(topic.output, warc="responses", parquet=False),
     )
+
+
+ITEM_FIELDS = ("text", "markdown", "published", "modified", "authors", "licences", "robots")
+"""The fields that FOCUSED_ITEM_FIELDS may name."""
+
+
+def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names in FOCUSED_ITEM_FIELDS: a list, or a text with commas.
+
+    Raises ConfigurationError for an unknown name, MissingExtraError without the extra ``corpus``.
+    """
+    names = value.split(",") if isinstance(value, str) else value or ()
+    if not isinstance(names, list | tuple):
+        raise ConfigurationError(f"FOCUSED_ITEM_FIELDS: {value!r} must be a list or a text")
+    fields = tuple(dict.fromkeys(str(name).strip() for name in names if str(name).strip()))
+    unknown = [name for name in fields if name not in ITEM_FIELDS]
+    if unknown:
+        raise ConfigurationError(
+            f"FOCUSED_ITEM_FIELDS: there is no field {unknown[0]!r}; known are "
+            f"{', '.join(ITEM_FIELDS)}"
+        )
+    if fields:
+        from focused.web.html.main_text import require_extraction  # only for these fields
+
+        try:
+            require_extraction()
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, "FOCUSED_ITEM_FIELDS") or error from None
+    return fields

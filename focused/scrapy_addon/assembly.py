@@ -11,7 +11,6 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
 from focused.crawl import ROBOTS
-from focused.crawl.page_parser import is_refused_type
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits, replay_clock
 from focused.scrapy_addon.crawl_clock import CrawlClock
@@ -20,7 +19,6 @@ from focused.scrapy_addon.crawl_session import CrawlSession, OpenGroup
 from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
 from focused.scrapy_addon.downloader import Access, CrawlDownloader
 from focused.scrapy_addon.driver_features import Component, Driver, DriverParts
-from focused.scrapy_addon.engine_control import EngineControl
 from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
 from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
 from focused.scrapy_addon.name_resolver import NameResolver, make_lookup
@@ -29,7 +27,7 @@ from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
 from focused.scrapy_addon.progress import ProgressExtension
 from focused.scrapy_addon.request_state import state_of
 from focused.scrapy_addon.robots_request import limit_robots_downloads
-from focused.scrapy_addon.run_status import RunStatus
+from focused.scrapy_addon.run_status import EngineControl, RunStatus
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.statistics import CrawlProfile, StatisticsPublisher
 from focused.topic import Topic
@@ -66,10 +64,10 @@ def assemble(
     status = RunStatus(topic.output.folder, engine.close)
     profile = CrawlProfile()
     parsers = PageParsers(
-        crawls, processes=parser_processes(settings), limits=parsing_limits(settings)
+        crawls, processes=parser_processes(settings), limits=lambda: parsing_limits(settings)
     )
     statistics = StatisticsPublisher(
-        lambda: crawler.stats, crawls, profile, parsers.pool, replayed=replayed
+        lambda: crawler.stats, crawls, profile, parsers, replayed=replayed
     )
     driver = Driver(
         crawler, topic, settings["FOCUSED_POLICY"], crawls, clock, status, engine, statistics
@@ -106,12 +104,13 @@ def assemble(
 
     def refuses(request: Request, status: int, content_type: str) -> bool:
         state = state_of(request)
+        if status != 200 or not state.is_plain or state.purpose == ROBOTS or state.lease is None:
+            return False
+        crawl = crawls.of_lease(state.lease)
         return (
-            status == 200
-            and state.is_plain
-            and state.purpose != ROBOTS
-            and is_refused_type(media_type_of({"content-type": content_type}), topic.scope)
+            crawl is not None
             and crawls.has_leased(request)
+            and crawl.refuses_type(media_type_of({"content-type": content_type}))
         )
 
     handler = SharedHandler(

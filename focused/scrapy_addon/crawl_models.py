@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from focused.classifier.model_file import load_named_model, stale_reason, training_urls_path
+from focused.classifier.classifier_file import (
+    load_classifier,
+    stale_reason,
+    training_urls_head,
+    training_urls_path,
+)
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
-from focused.directory.directory_reader import load_training_samples
+from focused.directory.samples_digest import samples_digest
 from focused.errors import ModelError
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
@@ -72,10 +77,16 @@ def training_urls(topic: Topic) -> frozenset[str]:
 
     For a sample that redirects, these are the listed URL and the URL of its page.
     """
-    listed = (normalize_url(entry.url) for entry in load_training_samples(topic.training).entries)
-    noted_path = training_urls_path(topic.training.model)
-    noted = noted_path.read_text(encoding="utf-8").splitlines() if noted_path.is_file() else []
-    return frozenset(url for url in (*listed, *noted, *_labelled_urls(topic)) if url)
+    path = training_urls_path(topic.training.model)
+    noted = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    urls: list[str | None] = [url for url in noted if not url.startswith("#")]
+    if noted[:1] != [training_urls_head(samples_digest(topic.training))]:
+        # The directory has changed, or the file is of an earlier version.
+        from focused.directory.directory_reader import load_training_samples
+
+        entries = load_training_samples(topic.training).entries
+        urls += (normalize_url(entry.url) for entry in entries)
+    return frozenset(url for url in (*urls, *_labelled_urls(topic)) if url)
 
 
 def _labelled_urls(topic: Topic) -> list[str | None]:
@@ -98,8 +109,7 @@ class NamedClassifier:
 
 def load_named_classifier(path: Path) -> NamedClassifier:
     """Load a model file. Raises ModelError."""
-    model, name = load_named_model(path)
-    return NamedClassifier(model.classifier, name)
+    return NamedClassifier(*load_classifier(path))
 
 
 class ModelWatcher:

@@ -8,11 +8,11 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from focused.atomic_file import write_json_atomically
 from focused.crawl import build_crawl
 from focused.crawl.crawl_group import CrawlGroup, SingleCrawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.errors import ConfigurationError
+from focused.files import write_json_atomically
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.driver_features import Driver
@@ -56,7 +56,7 @@ class CrawlSession:
         self._policy = driver.policy
         self._statistics = driver.statistics
         self._models = models
-        self._pool = parsers.pool
+        self._parsers = parsers
         self._profile = profile
         self._open_group = open_group
         self._ordering = find_policy(driver.policy)(PolicyInputs(models.classifier, models.scorer))
@@ -92,14 +92,14 @@ class CrawlSession:
         writer = group.page_parser().record_builder
         if self._record_builder is not None and writer != self._record_builder:
             # A new WARC file: parser processes must name its warcinfo record.
-            self._pool.classifier_swapped()
+            self._parsers.classifier_swapped()
         self._record_builder = writer
-        self._pool.check_load()
+        self._parsers.check_load()
         successor = self._models.watcher.poll() if self._models.watcher else None
         if successor is not None:
             for crawl in group.crawls:
                 crawl.swap_model(successor.classifier, successor.name, now)
-            self._pool.classifier_swapped()
+            self._parsers.classifier_swapped()
             logger.info("model %s classifies from now on", successor.name)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class CrawlSession:
         if group is None:
             return
         self._profile.stop()
-        self._pool.close()
+        self._parsers.close()
         try:
             self._write_results(group)
         except Exception as error:  # Scrapy would log it and end normally

@@ -10,25 +10,54 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 import aiohttp
+from pydispatch.dispatcher import (  # type: ignore[import-untyped]  # used by Scrapy's signals
+    Any as AnyOf,
+)
+from pydispatch.dispatcher import connections
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, StopDownload
 from scrapy.http import Headers, Request, Response
 from scrapy.responsetypes import responsetypes
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
 from scrapy.utils.url import add_http_if_no_scheme
+from twisted.python.failure import Failure
 
 from focused.scrapy_addon.http_client import HttpClient, TrackedResponse, head_of
-from focused.scrapy_addon.listened_signals import ListenedSignals
 from focused.scrapy_addon.outcomes import keep_exchange
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.robots.robots_file import MAX_ROBOTS_BYTES
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+
+class ListenedSignals(SignalManager):
+    """Sends the signals of a crawler; one that nobody listens to costs little."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler.signals.sender)
+
+    def send_catch_log(self, signal: Any, **values: Any) -> list[tuple[Any, Any]]:
+        """See Scrapy."""
+        for sender in (self.sender, AnyOf):
+            listened = connections.get(id(sender), ())
+            if signal in listened or AnyOf in listened:
+                return super().send_catch_log(signal, **values)
+        return []
+
+    def asks_to_stop(self, signal: Any, **values: Any) -> StopDownload | None:
+        """Send a signal; return the exception of a listener that stops the download."""
+        for _, result in self.send_catch_log(signal, **values):
+            if isinstance(result, Failure) and isinstance(result.value, StopDownload):
+                return result.value
+        return None
+
 
 logger = logging.getLogger(__name__)
 

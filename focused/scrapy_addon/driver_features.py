@@ -17,15 +17,14 @@ from typing import Any, Protocol
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
-from focused.entry_points import installed_parts, load_entry_point
 from focused.errors import missing_extra
+from focused.installed_features import installed_parts, load_entry_point
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.download_handlers import Authenticator
 from focused.scrapy_addon.downloader import RequestGate
-from focused.scrapy_addon.engine_control import EngineControl
 from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.page_processing import PageStage
-from focused.scrapy_addon.run_status import RunStatus
+from focused.scrapy_addon.run_status import EngineControl, RunStatus
 from focused.scrapy_addon.setting import Setting
 from focused.scrapy_addon.statistics import StatisticsPublisher
 from focused.topic import Topic

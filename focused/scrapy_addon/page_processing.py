@@ -2,22 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy.exceptions import IgnoreRequest
 
 from focused.crawl import SettledFetch
-from focused.crawl.page_parser import EarlyResult, ParsedPage
-from focused.documents.formats import document_format, needs_process
-from focused.parser_process import ParsingLimits
+from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.open_crawls import OpenCrawls
-from focused.scrapy_addon.parser_pool import PageBatcher, ParserPool
 from focused.scrapy_addon.run_status import RunStatus
-from focused.web.html.parse import needs_parser_process
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file, product_token
+
+if TYPE_CHECKING:
+    from focused.parser_process import ParsingLimits
+    from focused.scrapy_addon.parser_pool import ParserPool
+
+BUSY_SHARE = 0.6
+"""Share of a core's time from which on the crawl's process is busy."""
+MAX_BATCH_BYTES = 120_000
+"""Bytes to parse in one turn."""
+MAX_SETTLED_PER_TURN = 3
+MAX_LINKS_PER_TURN = 200
+"""Links of the pages settled in one turn."""
+ParseResult = ParsedPage | Failed | None
+_ParseFuture = asyncio.Future[ParseResult]
+
+
+def _wall_and_cpu() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
+class PageBatcher:
+    """Batches the pages of one crawl; parsed pages are settled before others are parsed.
+
+    Code and data for one page exceed a core's caches: several pages in a row cost half as much as
+    alone. No page waits for a batch: it is parsed in the next turn. A turn either parses or settles
+    pages, some 20 ms, so that the reactor can do other work.
+    """
+
+    def __init__(self, parser: Callable[[], PageParser]) -> None:
+        self._parser = parser
+        self._to_parse: deque[tuple[Fetched, _ParseFuture]] = deque()
+        self._to_settle: deque[tuple[ParseResult, _ParseFuture]] = deque()
+        self._is_scheduled = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no page waits."""
+        return not (self._to_parse or self._to_settle)
+
+    async def parse(self, fetched: Fetched) -> ParseResult:
+        """Return a parsed page in the turn to settle it; None if settling must parse it."""
+        future: _ParseFuture = asyncio.get_running_loop().create_future()
+        self._to_parse.append((fetched, future))
+        self._schedule()
+        return await future
+
+    async def wait_to_settle(self, parsed: ParsedPage | Failed) -> ParseResult:
+        """Return a page that was parsed elsewhere, in the turn to settle it."""
+        future: _ParseFuture = asyncio.get_running_loop().create_future()
+        self._to_settle.append((parsed, future))
+        self._schedule()
+        return await future
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        if self._to_settle:
+            self._release_parsed()
+        elif self._to_parse:
+            self._parse_batch()
+        else:
+            self._is_scheduled = False
+            return
+        # Callers settle their pages in the next turn; continue in the one after.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._turn)
+
+    def _release_parsed(self) -> None:
+        pages = links = 0
+        while self._to_settle and pages < MAX_SETTLED_PER_TURN:
+            links += _link_count(self._to_settle[0][0])
+            if pages and links > MAX_LINKS_PER_TURN:
+                break
+            pages += 1
+            parsed, future = self._to_settle.popleft()
+            if not future.done():
+                future.set_result(parsed)
+
+    def _parse_batch(self) -> None:
+        batch: list[tuple[Fetched, _ParseFuture]] = []
+        bytes_taken = 0
+        while self._to_parse:
+            bytes_taken += len(self._to_parse[0][0].body)
+            if batch and bytes_taken > MAX_BATCH_BYTES:
+                break
+            batch.append(self._to_parse.popleft())
+        found: list[ParseResult]
+        try:
+            found = list(self._parser().read_all([fetched for fetched, _ in batch]))
+        except Exception:  # the crawl was closed
+            found = [None] * len(batch)
+        futures = (future for _, future in batch)
+        self._to_settle.extend(zip(found, futures, strict=True))
+
+
+def _link_count(parsed: ParseResult) -> int:
+    return len(parsed.page.links) if isinstance(parsed, ParsedPage) else 0
+
+
+class ProcessLoad:
+    """Tells whether this process is busy."""
+
+    def __init__(self, clocks: Callable[[], tuple[float, float]] = _wall_and_cpu) -> None:
+        """``clocks`` returns wall-clock and CPU seconds of this process."""
+        self._clocks = clocks
+        self._checked_at = clocks()
+
+    def is_busy(self) -> bool:
+        """Whether it has been busy since the last call."""
+        now = self._clocks()
+        elapsed_s, cpu_s = now[0] - self._checked_at[0], now[1] - self._checked_at[1]
+        self._checked_at = now
+        return cpu_s > BUSY_SHARE * elapsed_s
 
 
 class PageParsers:
@@ -27,27 +142,69 @@ class PageParsers:
         self,
         crawls: OpenCrawls,
         *,
-        processes: int | None = None,
-        limits: ParsingLimits | None = None,
+        processes: int | None,
+        limits: Callable[[], ParsingLimits],
     ) -> None:
         """``processes`` and ``limits`` as for :class:`ParserPool`."""
         self._crawls = crawls
-        self._batcher = PageBatcher(lambda: crawls.group.page_parser())
-        self.pool = ParserPool(
-            processes,
-            lambda: crawls.group.page_parser(),
-            limits=limits,
-            is_idle=lambda: self._batcher.is_idle,
-            charge=self._charge,
-        )
-        """The parser processes."""
+        self._batcher = PageBatcher(self._page_parser)
+        self._processes = processes
+        self._limits = limits
+        self._load = ProcessLoad()
+        self._pool: ParserPool | None = None
+
+    def check_load(self) -> None:
+        """Start parser processes if this one is busy; called about once a second."""
+        if self._load.is_busy() and self._processes is None:
+            self._started_pool().start()
+
+    def classifier_swapped(self) -> None:
+        """End the processes with the old classifier."""
+        if self._pool is not None:
+            self._pool.classifier_swapped()
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def profile(self) -> dict[str, float]:
+        """Return the most processes at once, their pages, and the seconds that these took."""
+        pool = self._pool
+        return {
+            "parser_processes": 0 if pool is None else pool.max_running,
+            "pages_parsed_in_processes": 0 if pool is None else pool.parsed_count,
+            "parser_process_s": 0.0 if pool is None else pool.seconds,
+        }
 
     async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
         """Parse a page; None if settling must parse it."""
-        parsed = await self.pool.parse(fetched, is_long=is_long)
+        if self._pool is None and not (is_long or self._processes):
+            return await self._batcher.parse(fetched)
+        parsed = await self._started_pool().parse(fetched, is_long=is_long)
         if parsed is None:
             return await self._batcher.parse(fetched)
         return await self._batcher.wait_to_settle(parsed)
+
+    async def parse_robots(self, fetched: Fetched, token: str) -> RobotsFile | Failed | None:
+        """Parse a long robots.txt in a process; None if the crawl ends."""
+        return await self._started_pool().parse_robots(fetched, token)
+
+    def _started_pool(self) -> ParserPool:
+        if self._pool is None:
+            from focused.scrapy_addon.parser_pool import ParserPool  # many crawls need none
+
+            self._pool = ParserPool(
+                self._processes,
+                self._page_parser,
+                limits=self._limits(),
+                is_idle=lambda: self._batcher.is_idle,
+                charge=self._charge,
+            )
+        return self._pool
+
+    def _page_parser(self) -> PageParser:
+        return self._crawls.group.page_parser()
 
     def _charge(self, url: str, cpu_s: float) -> None:
         if self._crawls.is_open:
@@ -100,7 +257,7 @@ class PageProcessor:
             return None
         if not crawl.may_parse(lease, outcome):
             return None
-        is_long = _is_long(outcome)
+        is_long = crawl.needs_process(outcome)
         if is_long:
             crawl.begin_parsing(lease)
         return await self._parsers.parse(outcome, is_long=is_long)
@@ -109,15 +266,16 @@ class PageProcessor:
         """Parse a long robots.txt in a parser process; None if it is not one."""
         if not isinstance(outcome, Fetched) or not is_long_robots_file(outcome):
             return None
-        return await self._parsers.pool.parse_robots(outcome, self._robots_token)
+        return await self._parsers.parse_robots(outcome, self._robots_token)
 
     async def parse_and_classify(self, outcome: Outcome) -> ParsedPage | None:
         """Parse and classify a page that is not the frontier's; None if it is not a page."""
         if not self._crawls.is_open or not isinstance(outcome, Fetched):
             return None
-        if not self._crawls.of_url(outcome.url).is_page(outcome):
+        crawl = self._crawls.of_url(outcome.url)
+        if not crawl.is_page(outcome):
             return None
-        parsed = await self._parsers.parse(outcome, is_long=_is_long(outcome))
+        parsed = await self._parsers.parse(outcome, is_long=crawl.needs_process(outcome))
         if parsed is None and self._crawls.is_open:
             parsed = self._crawls.group.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
@@ -148,8 +306,3 @@ class PageProcessor:
         if crawl is None or not crawl.is_long_robots_file(lease, outcome):
             return None
         return await self.parse_robots(outcome)
-
-
-def _is_long(fetched: Fetched) -> bool:
-    shown = fetched.as_shown()
-    return needs_process(document_format(shown)) or needs_parser_process(shown)

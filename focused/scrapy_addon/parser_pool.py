@@ -1,9 +1,6 @@
-"""Parse pages in batches, and in parser processes, while the reactor does other work.
+"""Parse pages in parser processes, while the reactor does other work.
 
-:class:`PageBatcher` parses and settles pages in the crawl's own process, a few in each turn of the
-reactor.
-
-Parser processes start when that process is busy, or when a page comes that may take long
+Parser processes start when the crawl's process is busy, or when a page comes that may take long
 (:func:`focused.web.html.parse.needs_parser_process`). Such a page is parsed only in another
 process, which can be killed. Other pages are parsed by the crawl itself if all processes are busy,
 so that no core is idle. A page that exceeds a time or memory limit fails, and a new process
@@ -47,9 +44,6 @@ from focused.parser_process import (
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import RobotsFile
 
-BUSY_SHARE = 0.6
-"""Share of a core's time from which on the crawl's process is busy."""
-
 TICK_S = 1.0
 _START_TICKS = int(START_S)
 _SLOW_TICKS = int(GRACE_S)
@@ -63,29 +57,15 @@ MIN_WAITING_PAGES = 8
 """Enough for a process not to be idle; then an idle crawl parses pages itself."""
 
 _MAX_DEFAULT_PROCESSES = 4
-MAX_PARSER_PROCESSES = 64
-"""Largest value of FOCUSED_PARSER_PROCESSES."""
-
 _STREAM_LIMIT_BYTES = 4_000_000
 """Buffer for replies, until which a process need not wait."""
 
 logger = logging.getLogger(__name__)
-MAX_BATCH_BYTES = 120_000
-"""Bytes to parse in one turn."""
-MAX_SETTLED_PER_TURN = 3
-MAX_LINKS_PER_TURN = 200
-"""Links of the pages settled in one turn."""
-ParseResult = ParsedPage | Failed | None
-_ParseFuture = asyncio.Future[ParseResult]
 
 
 def default_process_count(cores: int) -> int:
     """Return the number of parser processes for so many cores."""
     return max(1, min(_MAX_DEFAULT_PROCESSES, cores - 1))
-
-
-def _wall_and_cpu() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
 
 
 class _PageLostError(Exception):
@@ -228,7 +208,6 @@ class ParserPool:
         self,
         processes: int | None,
         parser: Callable[[], PageParser],
-        clocks: Callable[[], tuple[float, float]] = _wall_and_cpu,
         *,
         limits: ParsingLimits | None = None,
         is_idle: Callable[[], bool] = lambda: False,
@@ -236,10 +215,10 @@ class ParserPool:
     ) -> None:
         """Start ``processes`` processes with the first page; None: when the crawl is busy.
 
-        With 0 there is one process, for pages that may take long. ``clocks`` returns wall-clock and
-        CPU seconds of this process; ``limits`` are those of one page; ``is_idle`` tells whether
-        this process has no page to settle or parse. ``charge`` takes a URL and the CPU seconds that
-        its response took; one that ends its process is charged the limit of CPU time.
+        With 0 there is one process, for pages that may take long. ``limits`` are those of one page;
+        ``is_idle`` tells whether this process has no page to settle or parse. ``charge`` takes a
+        URL and the CPU seconds that its response took; one that ends its process is charged the
+        limit of CPU time.
         """
         self._start_at_once = bool(processes)
         self._offload = processes is None and cores() > 1
@@ -255,10 +234,8 @@ class ParserPool:
         self._failed_starts = 0
         self._failed_at = 0.0
         self._is_closed = False
-        self._clocks = clocks
         self._is_idle = is_idle
         self._charge = charge
-        self._checked_at = clocks()
         self.max_running = 0
         """Largest number of processes so far."""
         self.parsed_count = 0
@@ -269,18 +246,14 @@ class ParserPool:
     def __len__(self) -> int:
         return len(self._workers)
 
-    def check_load(self) -> None:
-        """Start processes if the crawl's process is busy; called about once a second."""
-        now = self._clocks()
-        elapsed_s, cpu_s = now[0] - self._checked_at[0], now[1] - self._checked_at[1]
-        self._checked_at = now
-        busy = cpu_s > BUSY_SHARE * elapsed_s
-        if busy and self._offload:
+    def start(self) -> None:
+        """Start processes if there is a core for them: the crawl's process is busy."""
+        if self._offload:
             self._start_processes()
 
     async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
         """Parse a page in a process; None: the crawl itself must parse it."""
-        parsed = await self._parse(fetched, encode_request(fetched), is_long=is_long)
+        parsed = await self._parse(fetched, is_long=is_long)
         assert not isinstance(parsed, RobotsFile)
         return parsed
 
@@ -288,12 +261,13 @@ class ParserPool:
         self, fetched: Fetched, product_token: str
     ) -> RobotsFile | Failed | None:
         """Parse a long robots.txt in a process; None if the crawl ends."""
-        request = encode_request(fetched, product_token)
-        parsed = await self._parse(fetched, request, is_long=True)
+        parsed = await self._parse(fetched, product_token, is_long=True)
         assert not isinstance(parsed, ParsedPage)
         return parsed
 
-    async def _parse(self, fetched: Fetched, request: bytes, *, is_long: bool) -> EarlyResult:
+    async def _parse(
+        self, fetched: Fetched, robots_token: str | None = None, *, is_long: bool
+    ) -> EarlyResult:
         deaths = 0
         while not self._is_closed:
             if is_long or self._start_at_once:
@@ -304,6 +278,7 @@ class ParserPool:
             if worker is None or not (is_long or self._has_time(worker)):
                 return None
             try:
+                request = encode_request(fetched, robots_token)
                 result = await worker.ask(request, is_long=is_long)
             except ParsingStoppedError as stopped:
                 self._charge(fetched.url, self._limits.cpu_s)
@@ -411,85 +386,3 @@ class ParserPool:
 
 def _internal_error(fetched: Fetched, detail: str) -> Failed:
     return Failed(fetched.url, FailureKind.INTERNAL_ERROR, fetched.status, detail)
-
-
-class PageBatcher:
-    """Batches the pages of one crawl; parsed pages are settled before others are parsed.
-
-    Code and data for one page exceed a core's caches: several pages in a row cost half as much as
-    alone. No page waits for a batch: it is parsed in the next turn. A turn either parses or settles
-    pages, some 20 ms, so that the reactor can do other work.
-    """
-
-    def __init__(self, parser: Callable[[], PageParser]) -> None:
-        self._parser = parser
-        self._to_parse: deque[tuple[Fetched, _ParseFuture]] = deque()
-        self._to_settle: deque[tuple[ParseResult, _ParseFuture]] = deque()
-        self._is_scheduled = False
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no page waits."""
-        return not (self._to_parse or self._to_settle)
-
-    async def parse(self, fetched: Fetched) -> ParseResult:
-        """Return a parsed page in the turn to settle it; None if settling must parse it."""
-        future: _ParseFuture = asyncio.get_running_loop().create_future()
-        self._to_parse.append((fetched, future))
-        self._schedule()
-        return await future
-
-    async def wait_to_settle(self, parsed: ParsedPage | Failed) -> ParseResult:
-        """Return a page that was parsed elsewhere, in the turn to settle it."""
-        future: _ParseFuture = asyncio.get_running_loop().create_future()
-        self._to_settle.append((parsed, future))
-        self._schedule()
-        return await future
-
-    def _schedule(self) -> None:
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._turn)
-
-    def _turn(self) -> None:
-        if self._to_settle:
-            self._release_parsed()
-        elif self._to_parse:
-            self._parse_batch()
-        else:
-            self._is_scheduled = False
-            return
-        # Callers settle their pages in the next turn; continue in the one after.
-        loop = asyncio.get_running_loop()
-        loop.call_soon(loop.call_soon, self._turn)
-
-    def _release_parsed(self) -> None:
-        pages = links = 0
-        while self._to_settle and pages < MAX_SETTLED_PER_TURN:
-            links += _link_count(self._to_settle[0][0])
-            if pages and links > MAX_LINKS_PER_TURN:
-                break
-            pages += 1
-            parsed, future = self._to_settle.popleft()
-            if not future.done():
-                future.set_result(parsed)
-
-    def _parse_batch(self) -> None:
-        batch: list[tuple[Fetched, _ParseFuture]] = []
-        bytes_taken = 0
-        while self._to_parse:
-            bytes_taken += len(self._to_parse[0][0].body)
-            if batch and bytes_taken > MAX_BATCH_BYTES:
-                break
-            batch.append(self._to_parse.popleft())
-        found: list[ParseResult]
-        try:
-            found = list(self._parser().read_all([fetched for fetched, _ in batch]))
-        except Exception:  # the crawl was closed
-            found = [None] * len(batch)
-        futures = (future for _, future in batch)
-        self._to_settle.extend(zip(found, futures, strict=True))
-
-
-def _link_count(parsed: ParseResult) -> int:
-    return len(parsed.page.links) if isinstance(parsed, ParsedPage) else 0

@@ -26,7 +26,7 @@ from focused.errors import (
     escape_control_characters,
     missing_extra,
 )
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED

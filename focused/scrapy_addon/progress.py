@@ -15,7 +15,6 @@ from scrapy.logformatter import LogFormatter
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import create_looping_call
 
-from focused.archive.page_history import VisitResult
 from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import Counters
 from focused.durations import HOUR_S
@@ -111,6 +110,8 @@ def progress_line(
     ]
     active_s = max((crawl.active_s(now) for crawl in crawls), default=0.0)
     if topic.revisit.continuous:
+        from focused.archive.page_history import VisitResult
+
         changed = counters.revisits.get(VisitResult.CHANGED, 0)
         parts.append(f"{sum(counters.revisits.values())} revisits, {changed} changed")
         hours = topic.revisit.hours

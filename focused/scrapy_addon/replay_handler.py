@@ -23,7 +23,7 @@ from focused.scrapy_addon.download_handlers import (
 )
 from focused.scrapy_addon.http_client import TrackedResponse
 from focused.scrapy_addon.name_resolver import NoSuchHostError
-from focused.scrapy_addon.replay_settings import REPLAY_SETTING, check_replay_address
+from focused.scrapy_addon.scrapy_settings import REPLAY_SETTING, check_replay_address
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

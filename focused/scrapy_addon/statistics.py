@@ -17,7 +17,7 @@ from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.stop_conditions import count_hosts_backing_off, long_crawl_delays_s
 from focused.scrapy_addon.open_crawls import OpenCrawls
-from focused.scrapy_addon.parser_pool import ParserPool
+from focused.scrapy_addon.page_processing import PageParsers
 from focused.web.page import UNRECORDED_HOST
 
 PREFIX = "focused/"
@@ -156,14 +156,14 @@ class StatisticsPublisher:
         stats: Callable[[], StatsCollector],
         crawls: OpenCrawls,
         profile: CrawlProfile,
-        pool: ParserPool,
+        parsers: PageParsers,
         *,
         replayed: bool,
     ) -> None:
         self._stats = stats
         self._crawls = crawls
         self._profile = profile
-        self._pool = pool
+        self._parsers = parsers
         self._replayed = replayed
 
     def publish(self) -> None:
@@ -183,7 +183,7 @@ class StatisticsPublisher:
         """Return the counters with the profile of this session."""
         return {
             **counters_to_json(counters, replayed=self._replayed),
-            "profile": self._profile.as_json(counters.fetched, self._pool),
+            "profile": self._profile.as_json(counters.fetched, self._parsers),
         }
 
     def publish_last(self, values: Mapping[str, Any], tables: Mapping[str, Sized]) -> None:
@@ -222,7 +222,7 @@ class CrawlProfile:
         """Stop the reactor monitor."""
         self._watch.stop()
 
-    def as_json(self, pages: int, pool: ParserPool) -> dict[str, Any]:
+    def as_json(self, pages: int, parsers: PageParsers) -> dict[str, Any]:
         """Return all figures of this session; ``pages`` came in all sessions.
 
         ``stages`` are seconds of wall-clock time; ``parser_process_s`` of them passed in other
@@ -234,9 +234,7 @@ class CrawlProfile:
             "cpu_s": time.process_time() - self._began[1],
             "stages": dict(self.stages.seconds),
             "pages": pages - self._pages,
-            "parser_processes": pool.max_running,
-            "pages_parsed_in_processes": pool.parsed_count,
-            "parser_process_s": pool.seconds,
+            **parsers.profile(),
             "reactor_blocked": {
                 "longest_s": self._watch.longest_s,
                 "times": self._watch.long_times,

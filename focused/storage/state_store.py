@@ -19,7 +19,7 @@ import lmdb
 import msgspec
 
 from focused.errors import StateError
-from focused.file_access import make_private_folder
+from focused.files import make_private_folder
 from focused.storage import environment, journal
 from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal

@@ -9,10 +9,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from focused.topic.document_formats import DEFAULT_DOCUMENTS
-from focused.topic.login import Login, logins_to_json
+if TYPE_CHECKING:
+    from focused.topic.login import Login
 
 _Section = TypeVar("_Section")
 
@@ -34,6 +34,12 @@ DEFAULT_MAX_WARC_BYTES = 1_000_000_000
 
 NOINDEX_ACTIONS = ("leave-out", "keep")
 """What happens to pages with a noindex directive; the first is the default."""
+
+DOCUMENT_FORMATS = ("pdf", "docx", "odt", "pptx", "epub", "jats", "text", "markdown", "latex")
+"""The formats of documents that can be pages besides HTML."""
+
+DEFAULT_DOCUMENTS = DOCUMENT_FORMATS[:6]
+"""The formats that are pages by default. Plain texts of the Web are mostly logs, data and code."""
 
 SPAM_ACTIONS = ("avoid", "report", "ignore")
 """What happens to pages that are probably spam; the first is the default."""
@@ -99,7 +105,7 @@ class Scope:
     Hosts match themselves and their subdomains. Paths are regular expressions searched in path
     and query. Languages are ISO 639-1 codes. A directory is a host and the URL path up to its
     last slash; an address is the IP address of a host. ``documents`` are the
-    formats that are pages besides HTML (:mod:`focused.topic.document_formats`). Each page
+    formats that are pages besides HTML (:data:`DOCUMENT_FORMATS`). Each page
     contributes its first ``max_links_per_page`` link targets. ``private_addresses`` allows
     loopback, private and link-local networks. ``near_duplicates``, ``mirrors`` and ``traps``
     switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`, ``javascript`` one of
@@ -344,7 +350,9 @@ def topic_to_json(topic: Topic) -> dict[str, object]:
     storage = without_credentials(topic.cluster.storage)
     topic = replace(topic, cluster=replace(topic.cluster, storage=storage))
     described = asdict(replace(topic, login=()))
-    described["login"] = logins_to_json(topic.login)
+    described["login"] = [
+        {"hosts": list(each.hosts), "method": each.method} for each in topic.login
+    ]
     described |= described.pop("sections")
     return {key: _to_json(value) for key, value in described.items()}
 

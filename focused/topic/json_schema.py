@@ -20,8 +20,8 @@ from focused.topic import (
     SPAM_ACTIONS,
     WARC_MODES,
 )
-from focused.topic.feature_sections import declared_sections
 from focused.topic.login import LOGIN_METHODS
+from focused.topic.toml_table import declared_sections
 from focused.topic.topic_key import (
     FLAG,
     NUMBER,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -197,8 +197,3 @@ def _read_fields(section: TomlTable) -> dict[str, str]:
         section.add_error("fields", 'must be names and texts: fields = { remember = "1" }')
         return {}
     return {str(name): str(text) for name, text in value.items()}
-
-
-def logins_to_json(logins: Sequence[Login]) -> list[dict[str, object]]:
-    """Return hosts and methods of logins; names, passwords and references are left out."""
-    return [{"hosts": list(each.hosts), "method": each.method} for each in logins]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Set
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import ada_url
 
 from focused.errors import ConfigurationError
 from focused.topic import (
     DEFAULT_CRAWLS_FOLDER,
+    DEFAULT_DOCUMENTS,
     DEFAULT_MAX_SAMPLES,
     DEFAULT_MAX_WARC_BYTES,
+    DOCUMENT_FORMATS,
     ESTIMATORS,
     FOCUS_MODES,
     JAVASCRIPT_ACTIONS,
@@ -34,18 +38,18 @@ from focused.topic import (
     Training,
     WarcMode,
 )
-from focused.topic.document_formats import (
-    DEFAULT_DOCUMENTS,
-    DOCUMENT_FORMATS,
-    missing_document_library,
+from focused.topic.toml_table import (
+    ErrorList,
+    TomlTable,
+    declared_sections,
+    key_names,
+    read_section,
 )
-from focused.topic.feature_sections import declared_sections, key_names, read_section
-from focused.topic.login import read_logins
-from focused.topic.toml_table import ErrorList, TomlTable
-from focused.topic.topic_keys import TOPIC_KEYS
 
-SECTIONS = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
-"""The sections of a topic file and their keys; ``""`` is the top level."""
+if TYPE_CHECKING:
+    from focused.topic.login import Login
+
+_HEAD_KEYS = frozenset(each.name for each in fields(Topic)) - {"path", "sections"}
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTACT_PATTERN = re.compile(r"https?://[^\s/]+\.[^\s/]+|[^\s@<>()]+@[^\s@<>()]+\.[A-Za-z]{2,}")
@@ -63,25 +67,24 @@ def load_topic(path: Path) -> Topic:
     errors = ErrorList()
     head = TomlTable("", _read_toml(path), errors)
     declared = declared_sections()
-    sections = {**SECTIONS, **{each: key_names(kind) for each, kind in declared.items()}}
-    head.report_unknown_keys((*SECTIONS[""], *filter(None, sections)), sections)
+    _report_unknown_keys(head, {*_HEAD_KEYS, *declared})
     name = _read_name(head, path)
     topic = Topic(
         name=name,
         path=path,
         description=head.text("description"),
-        seeds=_read_seeds(_read_section(head, "seeds"), path.parent),
-        training=_read_training(_read_section(head, "training"), path.parent, name),
-        scope=_read_scope(_read_section(head, "scope")),
-        politeness=_read_politeness(_read_section(head, "politeness")),
-        budget=_read_budget(_read_section(head, "budget")),
-        revisit=_read_revisit(_read_section(head, "revisit")),
-        output=_read_output(_read_section(head, "output"), path.parent, name),
-        deep_web=_read_deep_web(_read_section(head, "deep_web")),
-        login=read_logins(head, path.parent),
+        seeds=_read_seeds(_read_section(head, "seeds", Seeds), path.parent),
+        training=_read_training(_read_section(head, "training", Training), path.parent, name),
+        scope=_read_scope(_read_section(head, "scope", Scope)),
+        politeness=_read_politeness(_read_section(head, "politeness", Politeness)),
+        budget=_read_budget(_read_section(head, "budget", Budget)),
+        revisit=_read_revisit(_read_section(head, "revisit", Revisit)),
+        output=_read_output(_read_section(head, "output", Output), path.parent, name),
+        deep_web=_read_deep_web(_read_section(head, "deep_web", DeepWeb)),
+        login=_read_logins(head, path.parent),
         cluster=_read_cluster(head),
         sections={
-            each: read_section(_read_section(head, each, sections), kind)
+            each: read_section(_read_section(head, each, kind), kind)
             for each, kind in declared.items()
         },
     )
@@ -108,16 +111,27 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise ConfigurationError(f"{path}: is not valid TOML: {error}") from None
 
 
-def _read_section(
-    head: TomlTable, name: str, sections: Mapping[str, Sequence[str]] = SECTIONS
-) -> TomlTable:
+def _read_section(head: TomlTable, name: str, kind: type[Any]) -> TomlTable:
+    """Return a section; most of its keys are the fields of ``kind``."""
     value = head.values.get(name, {})
     if not isinstance(value, dict):
         head.add_error(name, f"must be a section: a line [{name}] with its keys below")
         value = {}
     section = TomlTable(name, value, head.errors)
-    section.report_unknown_keys(sections[name], sections)
+    _report_unknown_keys(section, {each.name for each in fields(kind)})
     return section
+
+
+def _report_unknown_keys(section: TomlTable, known: Set[str]) -> None:
+    """Report keys that are neither in ``known`` nor in the reference, which is seldom read."""
+    if section.values.keys() <= known:
+        return
+    from focused.topic.topic_keys import TOPIC_KEYS
+
+    sections = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
+    sections |= {name: key_names(kind) for name, kind in declared_sections().items()}
+    sections[""] = (*sections[""], *filter(None, sections))
+    section.report_unknown_keys(sections[section.name], sections)
 
 
 def _read_name(head: TomlTable, path: Path) -> str:
@@ -269,6 +283,8 @@ def _read_scope(section: TomlTable) -> Scope:
 def _read_documents(section: TomlTable) -> tuple[str, ...]:
     if "documents" not in section.values:
         return DEFAULT_DOCUMENTS
+    from focused.topic.document_formats import missing_document_library
+
     formats = section.texts("documents")
     for name in formats:
         if name not in DOCUMENT_FORMATS:
@@ -398,8 +414,16 @@ def _read_output(section: TomlTable, folder: Path, name: str) -> Output:
     )
 
 
+def _read_logins(head: TomlTable, folder: Path) -> tuple[Login, ...]:
+    if not head.values.get("login"):
+        return ()
+    from focused.topic.login import read_logins
+
+    return read_logins(head, folder)
+
+
 def _read_cluster(head: TomlTable) -> Cluster:
-    section = _read_section(head, "cluster")
+    section = _read_section(head, "cluster", Cluster)
     storage = section.text("storage")
     if storage and "://" not in storage:
         section.add_error("storage", 'is no URL; for example storage = "file:///mnt/crawls"')

@@ -8,6 +8,7 @@ case. Nothing here raises for any bytes.
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 
@@ -15,6 +16,8 @@ import endec
 from chardetng_py import EncodingDetector
 from resiliparse.parse.encoding import detect_mime
 from webencodings.labels import LABELS
+
+from focused.web.page import Fetched
 
 MAX_PARSED_BYTES = 2_000_000
 MAX_DEPTH = 1_000
@@ -45,6 +48,17 @@ _HTML_ANYWHERE = re.compile(
 _CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\f\r\x1b")
 _MAX_CONTROL_SHARE = 0.02
 _FEW_CONTROLS = 2
+CONTINUATION_PATH = "OAI-PMH/resumptionToken"
+"""Tag path of the link to the next part of a feed's list."""
+
+FEED_ROOT = re.compile(
+    r"\ufeff?\s*+(?>(?:<\?[^>]*+>|<!--.{0,2000}?-->|<![^>\[]*+(?:\[[^\]]*+\])?+[^>]*+>)\s*+)*+"
+    r"(?P<root><)(?:[A-Za-z][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF|OAI-PMH)[\s>/]",
+    re.DOTALL,
+)
+_URL_LINE = re.compile(r"https?://\S+", re.IGNORECASE)
+_FEED_START_BYTES = 4_096
+GZIP_START = b"\x1f\x8b"
 _NO_MAGIC = frozenset({"application/octet-stream", "application/xml", "application/xhtml+xml"})
 
 
@@ -75,6 +89,38 @@ def sniff_media_type(body: bytes) -> str:
     if _XML_START.match(sample):
         return "application/xml"
     return "text/html" if _HTML_ANYWHERE.search(sample) else "text/plain"
+
+
+def is_feed(fetched: Fetched) -> bool:
+    """Whether a response begins like a sitemap or a feed."""
+    return feed_kind(fetched) is not None
+
+
+def feed_kind(fetched: Fetched) -> str | None:
+    """Return the root element's name of a feed or sitemap, ``"text"`` for a list of URLs, or None.
+
+    The body may be gzipped.
+    """
+    start = gunzip(fetched.body, _FEED_START_BYTES)
+    text = decode(start, {})[0]
+    root = FEED_ROOT.match(text)
+    if root:
+        return root[2]
+    if media_type_of(fetched.headers) == "text/html":
+        return None
+    lines = text.split("\n")[:-1] if len(start) >= _FEED_START_BYTES else text.split("\n")
+    lines = [line.strip() for line in lines if line.strip()]
+    return "text" if lines and all(map(_URL_LINE.fullmatch, lines)) else None
+
+
+def gunzip(body: bytes, max_bytes: int) -> bytes:
+    """Return at most ``max_bytes`` of a body, decompressed if it is gzip."""
+    if not body.startswith(GZIP_START):
+        return body[:max_bytes]
+    try:
+        return zlib.decompressobj(wbits=31).decompress(body, max_bytes)
+    except zlib.error:
+        return b""
 
 
 def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:

@@ -8,7 +8,6 @@ its summary as context.
 from __future__ import annotations
 
 import re
-import zlib
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,13 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from focused.web.decoding import decode, media_type_of
+from focused.web.decoding import (
+    CONTINUATION_PATH,
+    FEED_ROOT,
+    decode,
+    feed_kind,
+    gunzip,
+)
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
 from focused.web.urls import normalize_url
@@ -30,23 +35,7 @@ MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
 MAX_FEED_BYTES = 50_000_000  # uncompressed; likewise
 CONTEXT_WORDS = 40
 
-CONTINUATION_PATH = "OAI-PMH/resumptionToken"
-"""Tag path of the link to the next part of a list."""
-
-_START_BYTES = 4_096
 _MAX_TEXT_CHARS = 500_000
-_GZIP = b"\x1f\x8b"
-_ROOT = re.compile(
-    r"\ufeff?\s*+(?>(?:<\?[^>]*+>|<!--.{0,2000}?-->|<![^>\[]*+(?:\[[^\]]*+\])?+[^>]*+>)\s*+)*+"
-    r"(?P<root><)(?:[A-Za-z][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF|OAI-PMH)[\s>/]",
-    re.DOTALL,
-)
-_URL_LINE = re.compile(r"https?://\S+", re.IGNORECASE)
-
-
-def is_feed(fetched: Fetched) -> bool:
-    """Whether a response begins like a sitemap or a feed."""
-    return _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES)) is not None
 
 
 def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "") -> Page | None:
@@ -55,7 +44,7 @@ def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "
     None if it is none of these. Never raises: a truncated feed gives the entries before the break.
     A sitemap has links and no text. ``robot`` is the product token that X-Robots-Tag may name.
     """
-    kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
+    kind = feed_kind(fetched)
     if kind is None:
         return None
     channel = FeedEntry()
@@ -70,7 +59,7 @@ def parse_feed_entries(
     The kind is the root element's name (``urlset``, ``sitemapindex``, ``rss``, ``feed``, ``RDF``,
     ``OAI-PMH``), or ``text`` for a list of URLs. None if it is none of these. Never raises.
     """
-    kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
+    kind = feed_kind(fetched)
     if kind is None:
         return None
     entries = (each for each in _entries(fetched, kind, FeedEntry()) if each.target)
@@ -78,10 +67,10 @@ def parse_feed_entries(
 
 
 def _entries(fetched: Fetched, kind: str, channel: FeedEntry) -> Iterator[FeedEntry]:
-    text = decode(_gunzip(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
+    text = decode(gunzip(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
     if kind == "text":
         return (FeedEntry(normalize_url(line.strip()) or "") for line in text.split("\n"))
-    root = _ROOT.match(text)
+    root = FEED_ROOT.match(text)
     # Entity declarations before the root are skipped.
     xml = text[root.start("root") :] if root else text
     if kind == "OAI-PMH":
@@ -104,29 +93,6 @@ def _oai_entries(xml: str, url: str) -> Iterator[FeedEntry]:
         yield FeedEntry(request)
     if response.onward:
         yield FeedEntry(response.onward, continues_list=True)
-
-
-def _gunzip(body: bytes, max_bytes: int) -> bytes:
-    """Return at most ``max_bytes`` of a body, decompressed if it is gzip."""
-    if not body.startswith(_GZIP):
-        return body[:max_bytes]
-    try:
-        return zlib.decompressobj(wbits=31).decompress(body, max_bytes)
-    except zlib.error:
-        return b""
-
-
-def _feed_kind(fetched: Fetched, start: bytes) -> str | None:
-    """Return the root element's name, ``"text"`` for a list of URLs, or None."""
-    text = decode(start[:_START_BYTES], {})[0]
-    root = _ROOT.match(text)
-    if root:
-        return root[2]
-    if media_type_of(fetched.headers) == "text/html":
-        return None
-    lines = text.split("\n")[:-1] if len(start) >= _START_BYTES else text.split("\n")
-    lines = [line.strip() for line in lines if line.strip()]
-    return "text" if lines and all(map(_URL_LINE.fullmatch, lines)) else None
 
 
 def _feed_page(

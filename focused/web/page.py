@@ -92,7 +92,7 @@ class Page:
     ``noindex``, ``nofollow`` and ``unavailable_after`` (seconds since the epoch) combine meta
     robots and X-Robots-Tag.
     ``format`` is that of a document
-    (:data:`focused.topic.document_formats.DOCUMENT_FORMATS`), ``""`` for HTML and feeds.
+    (:data:`focused.topic.DOCUMENT_FORMATS`), ``""`` for HTML and feeds.
     ``hides_text``: its elements hide most of its words from readers.
     """
 
@@ -129,7 +129,7 @@ class Classification:
     compares it with the model's threshold. ``known`` is False if the page has too little text; the
     relevance is then the prior. ``category`` is the most probable category, on topic or not.
     ``spam`` is the probability in [0, 1] that the page is spam, 0 if that was not rated.
-    ``untempered`` is the relevance before :mod:`focused.classifier.crawl_calibration`, where that
+    ``untempered`` is the relevance before :mod:`focused.classifier.calibration`, where that
     differs.
     """
 

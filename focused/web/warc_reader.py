@@ -19,7 +19,7 @@ from typing import BinaryIO
 from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
-from focused.file_access import open_regular_file
+from focused.files import open_regular_file
 from focused.web.page import RENDERED_TYPE
 from focused.web.warc_writer import (
     PAYLOAD_DIGEST,

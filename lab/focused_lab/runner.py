@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from focused.classifier.topic_classifier import (
     TopicClassifier,
     score_meanings,
-    spam_classifier_of,
 )
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
+from focused.crawl.spam_filter import spam_classifier_of
 from focused.errors import ConfigurationError
 from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import PolicyInputs, find_policy

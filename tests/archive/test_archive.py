@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from focused.archive.archive import (
+    HISTORY_COLUMNS,
     PAGE_COLUMNS,
     Archive,
     LinkRow,
@@ -19,7 +20,6 @@ from focused.archive.archive import (
     page_rows,
     page_values,
 )
-from focused.archive.page_history import HISTORY_COLUMNS
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, write_parquet_files
 from focused.archive.warc_files import WarcFiles
 from focused.storage.arrow_columns import times_as_seconds

@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from focused.archive.page_history import HISTORY_COLUMNS, page_history, visit_rows
+from focused.archive.archive import HISTORY_COLUMNS
+from focused.archive.page_history import page_history, visit_rows
 from focused.archive.warc_files import WARC_FILE
 from focused.crawl.folder_check import FolderReport, check_folder
 from focused.durations import DAY_S

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier.calibration import logit
-from focused.classifier.crawl_calibration import (
+from focused.classifier.calibration import (
     PIVOT_LOG_ODDS,
     TEMPERATURE,
+    logit,
     temper,
     temper_relevance,
 )

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier.model_file import MODEL_FORMAT, MODEL_FORMAT_VERSION, load_model, save_model
+from focused.classifier.classifier_file import MODEL_FORMAT, MODEL_FORMAT_VERSION
+from focused.classifier.model_file import load_model, save_model
 from focused.errors import ModelError
 from focused.topic import ESTIMATORS
 from tests.support.made_up_topic import page, trained
@@ -47,7 +48,7 @@ def test_a_loaded_model_rates_meanings_as_the_saved_one(model, saved):
 
 
 def test_a_model_of_another_embedding_table_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("focused.classifier.model_file.load_embedding", lambda: None)
+    monkeypatch.setattr("focused.classifier.classifier_file.load_embedding", lambda: None)
     with pytest.raises(ModelError, match=r"embedding table .*: train again"):
         load_model(saved)
 
@@ -88,7 +89,7 @@ def test_a_loaded_model_classifies_as_the_saved_one(model, saved):
 
 
 def test_a_model_of_an_embedding_table_that_is_missing_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("focused.classifier.model_file.load_embedding", lambda: None)
+    monkeypatch.setattr("focused.classifier.classifier_file.load_embedding", lambda: None)
     with pytest.raises(ModelError, match="embedding table"):
         load_model(saved)
 
@@ -340,10 +341,10 @@ def test_contents_that_do_not_fit_are_refused(saved, tmp_path, changes):
 
 
 def digest_or_none(content: dict) -> str | None:
-    from focused.classifier.model_file import _content_digest
+    from focused.classifier.classifier_file import content_digest
 
     try:
-        return _content_digest(content["meta"], content["arrays"])
+        return content_digest(content["meta"], content["arrays"])
     except (TypeError, AttributeError, KeyError):
         return None
 

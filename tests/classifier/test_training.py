@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from focused.classifier.model_file import keep_current_model, save_model, stale_reason
+from focused.classifier.classifier_file import stale_reason
+from focused.classifier.model_file import keep_current_model, save_model
 from focused.classifier.topic_training import train_topic
 from focused.errors import ConfigurationError, TrainingError
 from focused.labels.label_file import Label

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.interface import Known, NotYet
-from focused.frontier.priorities import Exploration
-from focused.frontier.queued_link import link_key
+from focused.frontier.queued_link import Exploration, link_key
 from tests.contracts.steps import finish, link, take, url_of_next
 from tests.support.frontier_lives import Life
 

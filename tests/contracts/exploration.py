@@ -8,7 +8,7 @@ import pytest
 
 from focused.frontier.host import HostPace
 from focused.frontier.interface import Frontier, NotYet, Offer
-from focused.frontier.priorities import Exploration, unproductive_after
+from focused.frontier.queued_link import Exploration, unproductive_after
 from tests.contracts.steps import link
 from tests.support.frontier_lives import Life
 

@@ -278,6 +278,16 @@ def test_an_exempt_link_of_a_negative_priority_still_comes_from_hosts_without_bu
     assert url_of_next(frontier, now=10) == "http://a/again"
 
 
+def test_no_priority_makes_a_link_exempt(life):
+    frontier = life.begin(limits=HostLimits(pages_per_host=1))
+    frontier.push(link("http://a/1", 3e6), 0)
+    frontier.hosts.count_fetched(frontier.hosts.get("a"))
+    frontier.push(link("http://b/1", 2e6), 0)
+    frontier.push(link("http://b/again", 0.1, is_exempt=True), 0)
+    assert [url_of_next(frontier, now=10 * n) for n in range(2)] == ["http://b/again", "http://b/1"]
+    assert frontier.offer(30) is None
+
+
 def test_an_exempt_link_that_is_tried_again_stays_so(life):
     frontier = life.begin()
     frontier.push(link("http://a/again", 0.1, is_exempt=True), 0)

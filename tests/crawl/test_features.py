@@ -10,11 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.crawl.features import (
-    FeatureParts,
-    connect_features,
-    join_parts,
-)
+import focused.features
+from focused.crawl.features import FeatureParts, join_parts
 from focused.crawl.leases import Lease
 from focused.crawl.page_parser import EarlyResult
 from focused.crawl.stop_conditions import UnpacedCrawl
@@ -175,7 +172,9 @@ def test_two_features_that_pace_the_crawl_are_refused() -> None:
         join_parts({"one": parts, "other": parts})
 
 
+PLAIN = Scope(documents=(), javascript="ignore", spam="ignore")
 ON_BY_TOPIC = {
+    "documents": {"scope": Scope(documents=("pdf",), javascript="ignore", spam="ignore")},
     "javascript": {"scope": Scope(javascript="report")},
     "revisits": {"revisit": Revisit(continuous=True)},
     "spam": {"scope": Scope(spam="report")},
@@ -185,30 +184,31 @@ ON_BY_TOPIC = {
 
 @pytest.mark.parametrize("name", ON_BY_TOPIC)
 def test_a_feature_is_on_where_its_topic_uses_it(name: str, tmp_path: Path) -> None:
-    off = topic(tmp_path, HOME, scope=Scope(javascript="ignore", spam="ignore"))
+    off = topic(tmp_path, HOME, scope=PLAIN)
     feature = installed_features()[name]
     assert feature.is_on(topic(tmp_path, HOME, **ON_BY_TOPIC[name]))
     assert not feature.is_on(off)
 
 
 def test_all_shipped_features_are_tested_here() -> None:
-    assert set(ON_BY_TOPIC) <= set(installed_features())
-    shipped = Path(connect_features.__code__.co_filename).parents[1] / "features"
-    names = {path.stem.replace("_", "-") for path in shipped.glob("[a-z]*.py")}
-    assert names == set(ON_BY_TOPIC)
+    shipped = {
+        name
+        for name, feature in installed_features().items()
+        if any(feature is each for each in vars(focused.features).values())
+    }
+    assert shipped == set(ON_BY_TOPIC)
 
 
 OFF = """
 import sys
 from pathlib import Path
 from tests.support.simulated import Simulation, topic
-from tests.crawl.test_features import HOME, WEB, Scope
+from tests.crawl.test_features import HOME, PLAIN, WEB
 
-scope = Scope(javascript="ignore", spam="ignore")
-Simulation(topic(Path(sys.argv[1]), HOME, scope=scope), WEB).run().close()
+Simulation(topic(Path(sys.argv[1]), HOME, scope=PLAIN), WEB).run().close()
 names = [name for name in sys.modules if name.startswith("focused.")]
 parts = ("revisits.", "focused.revisit.", "crawl.javascript", "deep_web.")
-parts += ("site_trust", "site_novelty", "spam_filter", "copied_pages")
+parts += ("focused.spam", "spam_filter", "copied_pages", "focused.documents")
 print(*[name for name in names if any(part in name for part in parts)])
 """
 
@@ -222,8 +222,4 @@ def test_what_is_off_is_not_imported(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    features = {f"focused.features.{name.replace('-', '_')}" for name in ON_BY_TOPIC}
-    assert set(done.stdout.split()) - features <= {
-        # Read for the topic file, and named by the crawl's statistics.
-        "focused.topic.deep_web_keys",
-    }
+    assert done.stdout.split() == []

@@ -20,8 +20,7 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.import_export import export_links, read_links
 from focused.frontier.inspection import links_matching
 from focused.frontier.interface import Frontier
-from focused.frontier.priorities import Exploration
-from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
+from focused.frontier.queued_link import Exploration, InvalidRow, QueuedLink, link_key
 from focused.link_scoring.apprentice import Apprentice
 from focused.storage.state_store import StateStore
 from focused.topic import Scope

@@ -15,8 +15,7 @@ from focused.crawl.online_training import OnlineTraining
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.priorities import Exploration, unproductive_after
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unproductive_after
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import FEATURE_INDEX
 from focused.link_scoring.protocols import PageContext, decode_example

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.directory.categories import is_in_category
+from focused.directory import is_in_category
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.directory_reader import load_directory
 from focused.directory.sample_set import filter_good_categories, make_sample_set

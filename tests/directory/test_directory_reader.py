@@ -10,12 +10,12 @@ import pytest
 
 from focused.directory.directory_entry import SkippedRecords
 from focused.directory.directory_reader import (
-    content_digest,
     find_structure_dumps,
     iter_entries,
     load_directory,
     load_training_samples,
 )
+from focused.directory.samples_digest import content_digest
 from focused.errors import ConfigurationError, TrainingError
 from focused.topic import Training
 

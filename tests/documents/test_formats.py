@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from focused.documents.convert import to_html
 from focused.documents.formats import document_format, needs_process
-from focused.topic.document_formats import DOCUMENT_FORMATS
+from focused.topic import DOCUMENT_FORMATS
 from focused.web.page import Fetched
 from tests.support.made_documents import docx, epub, odt, pdf, pptx, zipped
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.frontier.priorities import NO_EXPLORATION, Exploration, unproductive_after
+from focused.frontier.queued_link import NO_EXPLORATION, Exploration, unproductive_after
 
 
 @given(st.integers(0, 10_000), st.floats(0, 10_000))

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.interface import Frontier, NotYet, Offer
-from focused.frontier.priorities import Exploration, unproductive_after
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unproductive_after
 from focused.storage import state_store as store_module
 from tests.support.examples import examples
 from tests.support.frontier_lives import DiskLife, PlainLife

@@ -20,8 +20,7 @@ from focused.frontier.inspection import (
     top_links_overall,
 )
 from focused.frontier.interface import Frontier, Offer
-from focused.frontier.priorities import Exploration
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.storage.state_store import StateStore
 
 NOW = 1_000.0

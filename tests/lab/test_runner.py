@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.classifier.topic_classifier import spam_classifier_of
+from focused.crawl.spam_filter import spam_classifier_of
 from focused.errors import ConfigurationError, StateError
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page

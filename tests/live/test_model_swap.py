@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.atomic_file import write_atomically
 from focused.classifier.model_file import load_model, save_model
+from focused.files import write_atomically
 from tests.live.test_training import start, text, write
 from tests.live.webs import wait_for_answers
 from tests.support.crawling import Finished, finish

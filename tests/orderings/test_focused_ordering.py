@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from focused.classifier.calibration import expit
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
-from focused.frontier.priorities import NO_EXPLORATION
+from focused.frontier.queued_link import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_FAMILIES, FEATURE_INDEX, FEATURE_NAMES

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from itertools import pairwise
 
 from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.scrapy_addon.parser_pool import (
+from focused.scrapy_addon.page_processing import (
     MAX_BATCH_BYTES,
     MAX_LINKS_PER_TURN,
     MAX_SETTLED_PER_TURN,

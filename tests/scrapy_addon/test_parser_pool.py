@@ -14,6 +14,7 @@ import pytest
 from focused.crawl.page_parser import UNCLASSIFIED, PageParser, ParsedPage
 from focused.parser_process import MAX_PROCESSES_PER_PAGE, ParsingLimits, framed
 from focused.scrapy_addon import parser_pool
+from focused.scrapy_addon.page_processing import ProcessLoad
 from focused.scrapy_addon.parser_pool import (
     MAX_WAITING_PAGES,
     MIN_WAITING_PAGES,
@@ -298,8 +299,9 @@ def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_f
     clocks = iter([(10.0, 3.0), (11.0, 3.0 + cpu_s)])
 
     async def run() -> object:
-        workers = ParserPool(None, reader(Moody()), lambda: next(clocks))
-        workers.check_load()
+        load, workers = ProcessLoad(lambda: next(clocks)), ParserPool(None, reader(Moody()))
+        if load.is_busy():
+            workers.start()
         for _ in range(10):
             await asyncio.sleep(0)
         try:

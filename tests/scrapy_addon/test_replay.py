@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 
 from focused.errors import ConfigurationError
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.scrapy_addon.replay_settings import install_replay, replay_settings
+from focused.scrapy_addon.scrapy_settings import install_replay, replay_settings
 from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 

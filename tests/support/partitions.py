@@ -10,7 +10,7 @@ from focused.cluster.partition import build_partition
 from focused.cluster.routing import OwnerOf
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
-from focused.frontier.priorities import highest_score_first
+from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
 from focused.rounds.contents import RoundContents
 from focused.storage.state_store import StateStore

@@ -20,8 +20,14 @@ from focused.frontier.interface import (
     Offer,
     ScoreAgain,
 )
-from focused.frontier.priorities import NO_EXPLORATION, Exploration
-from focused.frontier.queued_link import QueuedLink, link_key, queue_key, rank_in_key
+from focused.frontier.queued_link import (
+    NO_EXPLORATION,
+    Exploration,
+    QueuedLink,
+    link_key,
+    queue_key,
+    rank_in_key,
+)
 from focused.web.urls import host_of
 from tests.support.plain_hosts import Memory, PlainHosts
 

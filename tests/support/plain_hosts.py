@@ -9,8 +9,7 @@ from typing import Any
 
 from focused.frontier.host import Host, Server
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.priorities import Exploration
-from focused.frontier.queued_link import QueuedLink, number_in_key
+from focused.frontier.queued_link import Exploration, QueuedLink, number_in_key
 
 
 @dataclass

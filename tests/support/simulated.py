@@ -18,7 +18,7 @@ from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.online_training import ShareExample
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.policy import LinkReprioritiser, Policy
-from focused.frontier.priorities import (
+from focused.frontier.queued_link import (
     NO_EXPLORATION,
     Exploration,
     breadth_first,

@@ -15,7 +15,7 @@ from focused.archive.archive import page_rows
 from focused.cluster.archive_parts import open_archive_parts
 from focused.cluster.storage import SharedStorage
 from focused.crawl.policy import Policy
-from focused.frontier.priorities import highest_score_first
+from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.apprentice import Apprentice
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning

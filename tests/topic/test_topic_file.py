@@ -28,9 +28,10 @@ from focused.topic import (
     topic_to_json,
 )
 from focused.topic.login import Login
-from focused.topic.topic_file import SECTIONS, load_topic
+from focused.topic.topic_file import load_topic
 from focused.topic.topic_keys import NO_LIMIT, TOPIC_KEYS
 
+SECTIONS = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "topics" / "example.toml"
 REFERENCE = ROOT / "docs" / "reference" / "topic-files.md"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.web.decoding import is_feed
 from focused.web.feeds import (
     FeedEntry,
-    is_feed,
     parse_feed,
     parse_feed_date,
     parse_feed_entries,

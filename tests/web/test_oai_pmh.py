@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.feeds import CONTINUATION_PATH, is_feed, parse_feed, parse_feed_entries
+from focused.web.decoding import CONTINUATION_PATH, is_feed
+from focused.web.feeds import parse_feed, parse_feed_entries
 from focused.web.oai_pmh import MAX_TARGETS, OaiResponse, read_oai_response
 from focused.web.page import Fetched
 from tests.support.oai_repository import BASE, Repository, header, oai, record

@@ -15,11 +15,9 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.classifier.topic_classifier import ConstantClassifier
-from focused.directory.directory_reader import load_training_samples
 from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import session_of
-from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.topic import Topic
 
 
@@ -44,6 +42,9 @@ class SamplesSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield a request for each listed page."""
+        # Scrapy imports all spiders of a project.
+        from focused.directory.directory_reader import load_training_samples
+
         topic = session_of(self.crawler).topic
         for entry in load_training_samples(topic.training).entries:
             if entry.needs_fetch:
@@ -55,6 +56,8 @@ class SamplesSpider(Spider):
 
 def main(arguments: list[str]) -> int:
     """Fetch the samples of a topic; return the exit status."""
+    from focused.scrapy_addon.spiders.run import project_settings, run  # as above
+
     topic, folder, replay = arguments
     given = {"FOCUSED_TOPIC": topic, "FOCUSED_FOLDER": folder, "FOCUSED_REPLAY": replay or None}
     crawler, began = run(SamplesSpider, project_settings(given))

@@ -17,10 +17,9 @@ from scrapy.settings import BaseSettings
 
 from focused.crawl import SettledFetch
 from focused.errors import FocusedError, escape_control_characters, missing_extra
-from focused.scrapy_addon.addon_settings import parsing_limits
+from focused.scrapy_addon.addon_settings import parse_item_fields, parsing_limits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import find_session
-from focused.scrapy_addon.item_fields import parse_item_fields
 from focused.scrapy_addon.request_state import state_of
 from focused.topic import Topic
 

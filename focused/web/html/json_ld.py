@@ -14,9 +14,6 @@ from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
 
-MARKERS = ("ld+json", "LD+JSON")
-"""A page without any of these texts has no JSON-LD."""
-
 _MEDIA_TYPE = "application/ld+json"
 
 MAX_LINKS = 1_000

@@ -8,29 +8,21 @@ size of the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from resiliparse.parse.lang import detect_fast
-from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from focused.web.decoding import (
+    GZIP_START,
     MAX_PARSED_BYTES,
     close_empty_elements,
     decode,
+    is_feed,
     limit_markup,
     media_type_of,
     sniff_media_type,
-)
-from focused.web.feeds import is_feed, parse_feed
-from focused.web.html.hidden_text import hides_text
-from focused.web.html.json_ld import (
-    MARKERS,
-    MAX_LINKS,
-    headline,
-    is_json_ld,
-    json_ld_nodes,
-    named_urls,
 )
 from focused.web.html.link_context import LinkContextReader, group_by_block, merge_rel
 from focused.web.html.tree_walk import RawLink, TreeWalk
@@ -43,7 +35,7 @@ DEFAULT_MAX_LINKS = 5_000
 
 MAX_QUICK_BYTES = 500_000
 MAX_QUICK_TAGS = 15_000
-_GZIP = b"\x1f\x8b"
+_JSON_LD_MARKERS = ("ld+json", "LD+JSON")  # a page without these texts has no JSON-LD
 
 UrlResolver = Callable[[str], str | None]
 
@@ -67,8 +59,11 @@ def parse_page(
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
         return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty")
-    if is_feed(fetched) and (feed := parse_feed(fetched, robot=robot)) and feed.links:
-        return feed
+    if is_feed(fetched):
+        from focused.web.feeds import parse_feed  # few pages are feeds
+
+        if (feed := parse_feed(fetched, robot=robot)) and feed.links:
+            return feed
     seen_type = sniff_media_type(body)
     if not seen_type.startswith("text/") and not seen_type.endswith("xml"):
         detail = f"the body looks like {seen_type}"
@@ -92,7 +87,7 @@ def needs_parser_process(fetched: Fetched) -> bool:
     True for many bytes or tags, and for gzipped feeds, which may decompress to megabytes.
     """
     body = fetched.body
-    if len(body) > MAX_QUICK_BYTES or body.startswith(_GZIP):
+    if len(body) > MAX_QUICK_BYTES or body.startswith(GZIP_START):
         return True
     return body.count(b"<") > MAX_QUICK_TAGS
 
@@ -121,7 +116,15 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
     described = ""
-    if any(marker in html for marker in MARKERS):
+    if any(marker in html for marker in _JSON_LD_MARKERS):
+        from focused.web.html.json_ld import (
+            MAX_LINKS,
+            headline,
+            is_json_ld,
+            json_ld_nodes,
+            named_urls,
+        )
+
         scripts = (each for each in tree.css("script") if is_json_ld(each.attributes.get("type")))
         nodes = list(json_ld_nodes(script.text() for script in scripts))
         described = headline(nodes)
@@ -259,3 +262,39 @@ def _detect_language(text: str) -> str:
         return ""
     language, rank = detect_fast(text[:_DETECTED_FROM_CHARS], _MAX_LANGUAGE_RANK)
     return _declared_language(language) if 0 < rank <= _MAX_LANGUAGE_RANK else ""
+
+
+MIN_HIDDEN_WORDS = 100
+MIN_HIDDEN_SHARE = 0.5
+
+_STYLES = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
+_SELECTOR = ",".join(("[hidden]", *(f'[style*="{style}"]' for style in _STYLES)))
+_SIGNS = (" hidden", *_STYLES)
+
+
+def hides_text(html: str, tree: LexborHTMLParser) -> bool:
+    """Whether at least a hundred words, and more than half of a page's, are in hidden elements."""
+    if not any(sign in html for sign in _SIGNS):
+        return False
+    found = tree.css(_SELECTOR)
+    if not found or tree.body is None:
+        return False
+    hidden = sum(map(_count_words, _outermost(found)))
+    return hidden >= MIN_HIDDEN_WORDS and hidden > MIN_HIDDEN_SHARE * _count_words(tree.body)
+
+
+def _count_words(node: LexborNode) -> int:
+    code = sum(len(each.text().split()) for each in node.css("script, style"))
+    return len(node.text(separator=" ").split()) - code
+
+
+def _outermost(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
+    """Yield those of the matching nodes, in document order, that are in no other one.
+
+    Each node is below one outermost node at most, so that the cost is linear.
+    """
+    inner: set[int] = set()
+    for node in nodes:
+        if node.mem_id not in inner:
+            inner.update(each.mem_id for each in node.css(_SELECTOR))
+            yield node

@@ -15,8 +15,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from focused.atomic_file import write_atomically
 from focused.errors import ComparisonError
+from focused.files import write_atomically
 from focused.orderings.policy_names import ABLATION_PREFIX, BASELINE, FOCUSED
 from focused.reports.formatting import format_duration, single_line
 from focused.reports.plot_style import to_png

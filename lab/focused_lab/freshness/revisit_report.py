@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 from rich.table import Table
 
-from focused.atomic_file import write_atomically, write_json_atomically
 from focused.durations import DAY_S
 from focused.errors import ComparisonError
+from focused.files import write_atomically, write_json_atomically
 from focused.reports.plot_style import (
     INK,
     PALETTE,

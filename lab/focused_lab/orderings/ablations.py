@@ -9,12 +9,11 @@ from functools import partial
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
-from focused.frontier.priorities import NO_EXPLORATION
+from focused.frontier.queued_link import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import uninformed_prior
 from focused.link_scoring.link_features import FEATURE_FAMILIES
-from focused.orderings.base import PolicyInputs
-from focused.orderings.focused_ordering import focused_policy
+from focused.orderings.base import PolicyInputs, focused_policy
 
 
 def without_family(inputs: PolicyInputs, *, family: str) -> Policy:

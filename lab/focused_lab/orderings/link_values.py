@@ -41,7 +41,7 @@ def score_to_value(score: float) -> float:
 
 
 def order_by_log_value(score: float, found_seq: int) -> float:
-    """Order by the logarithm of the amount: an :data:`focused.frontier.priorities.Ordering`."""
+    """Order by the logarithm of the amount: an :data:`focused.frontier.queued_link.Ordering`."""
     return _log_priority(score_to_value(score))
 
 

@@ -27,8 +27,7 @@ from focused.crawl.steps import SettledFetch
 from focused.errors import ConfigurationError
 from focused.link_scoring.link_features import parent_log_odds
 from focused.link_scoring.protocols import PageContext
-from focused.orderings import simple
-from focused.orderings.base import FunctionScorer, PolicyInputs
+from focused.orderings.base import FunctionScorer, PolicyInputs, best_first
 from focused.web.page import Link
 from focused_lab.orderings.link_text_classifier import LinkTextClassifier, link_matrix
 
@@ -45,9 +44,9 @@ def make_policy(inputs: PolicyInputs) -> Policy:
             "the policy 'two-phase' crawls twice from the same seeds, which needs a recorded "
             "web: use it in 'focused compare', or another policy for a live crawl"
         )
-    learner = train_link_classifier(inputs.preliminary_crawl(simple.best_first(inputs)))
+    learner = train_link_classifier(inputs.preliminary_crawl(best_first(inputs)))
     if learner is None:  # the preliminary crawl met one class only
-        return Policy("two-phase", simple.best_first(inputs).scorer)
+        return Policy("two-phase", best_first(inputs).scorer)
 
     def predictions(page_context: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
         return learner.predict(link_matrix(links), parent_log_odds(page_context.classification))

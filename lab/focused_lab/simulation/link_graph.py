@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from focused.atomic_file import atomic_write_path
+from focused.files import atomic_write_path
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.content_hash import content_fingerprint
 from focused.web.http_response import outcome_from_response

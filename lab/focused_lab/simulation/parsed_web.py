@@ -25,7 +25,7 @@ from focused.errors import RecordedWebError
 from focused.frontier.queued_link import link_key
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.recorded_web.web_index import warc_files_stamp
-from focused.web.feeds import is_feed
+from focused.web.decoding import is_feed
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused_lab.simulation.simulator import RecordedNetwork

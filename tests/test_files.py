@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.atomic_file import atomic_write_path, write_atomically, write_json_atomically
+from focused.files import atomic_write_path, write_atomically, write_json_atomically
 
 
 def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_json_keeps_its_letters(tmp_path: Path) -> None:
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
-from focused.atomic_file import atomic_write_path
+from focused.files import atomic_write_path
 with atomic_write_path(Path(sys.argv[1])) as part:
     part.write_bytes(bytes(1000))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,16 +1,20 @@
-"""Atomic file writes: after a crash a file has its old content or its new content.
+"""Files: atomic writes, and access to regular files and private folders only.
 
-New content goes to a temporary file beside the target, which then replaces the target.
+After a crash a file that was written atomically has its old content or its new content: new content
+goes to a temporary file beside the target, which then replaces the target.
 """
 
 from __future__ import annotations
 
+import errno
 import glob
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
 @contextmanager
@@ -86,3 +90,21 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder, unless it exists, that other users cannot read. Raises OSError.
+
+    What a crawl stores can be pages behind a login. Missing parents get the usual rights, and an
+    existing folder keeps its own.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def open_regular_file(path: Path) -> BinaryIO:
+    """Open a file to read its bytes. Raises OSError for a FIFO, which would wait for a writer."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "this is no regular file", str(path))
+    return open(file, "rb")
