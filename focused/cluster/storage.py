@@ -68,7 +68,7 @@ class SharedStorage:
         self.url = f"{url.rstrip('/')}/{crawl}"
         self._fs: Any
         with self._errors("open", ""):
-            # Listings must be current: another worker may have written a second ago.
+            # Listings must be current: another machine may have written a second ago.
             self._fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
         self._root = f"{root.rstrip('/')}/{crawl}"
         self._is_local = isinstance(self._fs, LocalFileSystem)
@@ -190,9 +190,9 @@ def _advice(error: Exception) -> str:
     if number in _DISK_FULL:
         return "free some space there, the crawl then goes on"
     if isinstance(error, PermissionError) or number in _DENIED:
-        return "allow the workers to read and write there"
+        return "allow the crawl to read and write there"
     if isinstance(error, ImportError):
-        return "install the library that it names on each worker"
+        return "install the library that it names on each machine"
     return "check [cluster] storage, the network and the credentials"
 
 

@@ -23,6 +23,7 @@ _OBJECT_STORE_BYTES = 80_000_000
 """Ray's smallest store, roughly: what partitions exchange is in shared storage."""
 _STAYS_HERE = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
     # Despite its name it also keeps Linux to the loopback address.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }

@@ -224,6 +224,9 @@ def _settings_of(
             own[name] = settings[name]
     own["FOCUSED_FOLDER"] = str(folder / PARTITIONS_FOLDER / partition_name(partition))
     own["FOCUSED_PROGRESS_INTERVAL_S"] = 0
+    for name in ("FOCUSED_TOPIC", "FOCUSED_RECORDED_WEB"):
+        if path := own.get(name):
+            own[name] = str(Path(path).absolute())
     # Each core has a process already.
     own.setdefault("FOCUSED_PARSER_PROCESSES", 0)
     for name, value in own.items():

@@ -337,12 +337,17 @@ def adapt_to_recorded_web(topic: Topic) -> Topic:
     )
 
 
+def without_credentials(url: str) -> str:
+    """Return a URL without user name and password."""
+    return _CREDENTIALS.sub("//", url)
+
+
 def topic_to_json(topic: Topic) -> dict[str, object]:
     """Return the topic as JSON-able data, for the settings of a finished crawl.
 
     Passwords in URLs, user names and references to secrets are left out.
     """
-    storage = _CREDENTIALS.sub("//", topic.cluster.storage)
+    storage = without_credentials(topic.cluster.storage)
     topic = replace(topic, cluster=replace(topic.cluster, storage=storage))
     described = asdict(replace(topic, login=()))
     described["login"] = [

@@ -134,7 +134,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StorageError, match=r"cannot open .*: Protocol not known: nowhere"):
         SharedStorage("nowhere://x", "whales")
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
-    with pytest.raises(StorageError, match=r"install gcsfs .*on each worker"):
+    with pytest.raises(StorageError, match=r"install gcsfs .*on each machine"):
         SharedStorage("gs://bucket", "whales")
 
 
@@ -170,7 +170,7 @@ def test_a_read_only_storage_is_an_error_that_says_so(tmp_path: Path) -> None:
     with SmallDisk(tmp_path / "disk", kib=200) as disk:
         storage = SharedStorage(f"file://{disk.seen_from_here}", "whales")
         disk.make_read_only()
-        with pytest.raises(StorageError, match="Read-only file system; allow the workers to"):
+        with pytest.raises(StorageError, match="Read-only file system; allow the crawl to"):
             storage.write("a/b", b"1")
 
 

@@ -86,7 +86,11 @@ class RoundCrawl:
         storage: str | None = None,
         ray: str | None = None,
     ) -> None:
-        """``storage`` is the URL of shared storage, ``ray`` the address of a Ray cluster."""
+        """``storage`` is the URL of shared storage, ``ray`` the address of a Ray cluster.
+
+        The command runs in ``folder``, and gets the topic by a relative path unless it is given.
+        """
+        self._working_folder = folder
         self.folder = folder / "crawl"
         self.storage = SharedStorage(f"file://{folder}", "crawl")
         if storage is not None:
@@ -107,7 +111,7 @@ class RoundCrawl:
         if address is not None:
             given.append(f"FOCUSED_REPLAY={address}")
         self._arguments = [
-            *("crawl", str(self.topic), "--folder", str(self.folder)),
+            *("crawl", str(topic or self.topic.name), "--folder", str(self.folder)),
             *("--processes", str(processes), "--round-s", str(round_s)),
             *(each for setting in given for each in ("-s", setting)),
             *(() if storage is None else ("--storage", storage)),
@@ -123,6 +127,7 @@ class RoundCrawl:
         with self.log.open("ab") as log:
             self._driver = subprocess.Popen(
                 [*command, *self._arguments],
+                cwd=self._working_folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
