@@ -71,7 +71,7 @@ class AnsweringPartitions:
 
     def start(self, partition: int, message: bytes) -> None:
         """Open a partition."""
-        self._answers.append((partition, encode(Opened("a"))))
+        self._answers.append((partition, encode(Opened("a", "", ""))))
 
     def send(self, partition: int, message: bytes) -> None:
         """Keep a message until all partitions have one."""
@@ -87,6 +87,14 @@ class AnsweringPartitions:
 
     def kill(self, partition: int) -> None:
         """Nothing is to be ended."""
+
+    def is_waiting(self, partition: int) -> bool:
+        """Each has its machine."""
+        return False
+
+    def is_gone(self, partition: int) -> bool:
+        """Whoever ended has ended."""
+        return True
 
     def note(self, step: str) -> None:
         """Count the driver's time since the last note, or since the last answers, for a step."""

@@ -130,6 +130,7 @@ _EXTRA_OF_MODULE = {
     "pypdfium2": "documents",
     "playwright": "javascript",
     "pysolr": "solr",
+    "ray": "cluster",
     "pythonjsonlogger": "operations",
     "sknetwork": "graph",
     "tantivy": "search",

@@ -481,7 +481,7 @@ def keep_current_model(topic: Topic) -> None:
 
     Raises :class:`ModelError` when that cannot be written.
     """
-    note = _kept_marker(topic.training.model)
+    note = kept_marker(topic.training.model)
     try:
         write_atomically(note, _kept_state(topic))
     except OSError as error:
@@ -490,7 +490,7 @@ def keep_current_model(topic: Topic) -> None:
 
 def _is_kept(topic: Topic) -> bool:
     try:
-        return _kept_marker(topic.training.model).read_bytes() == _kept_state(topic)
+        return kept_marker(topic.training.model).read_bytes() == _kept_state(topic)
     except OSError:
         return False
 
@@ -509,5 +509,6 @@ def _kept_state(topic: Topic) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _kept_marker(model: Path) -> Path:
+def kept_marker(model: Path) -> Path:
+    """Return the file that :func:`keep_current_model` writes."""
     return model.with_suffix(".stays")

@@ -41,6 +41,8 @@ class CrawlOptions:
     speed: float = 1.0
     processes: int | None = None
     round_s: float | None = None
+    storage: str | None = None
+    ray: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,7 +70,16 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             from focused.scrapy_addon.partitioned_crawl import run_partitioned
 
             limits = Limits() if options.round_s is None else Limits(options.round_s)
-            return run_partitioned(settings, given, options.processes, limits=limits)
+            return run_partitioned(
+                settings,
+                given,
+                options.processes,
+                limits=limits,
+                storage_url=options.storage,
+                ray=options.ray,
+            )
+        if options.storage is not None or options.ray is not None:
+            raise ConfigurationError("--ray and --storage need --processes")
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
         return int(not started or bool(session_of(crawler).status.error_message))
 

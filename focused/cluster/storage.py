@@ -9,15 +9,17 @@ environment variables and files.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
@@ -25,10 +27,28 @@ from fsspec.implementations.local import LocalFileSystem
 from focused.atomic_file import fsync_folder
 from focused.errors import StorageError
 
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
 _READS_AT_ONCE = 16
+_PAUSE_S, _MAX_PAUSE_S = 0.1, 10.0
 _CHUNK_BYTES = 1 << 20
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def try_again(call: Callable[[], _T], tries: int = 5) -> _T:
+    """Return what ``call`` returns; call again, after longer and longer pauses, if it raises.
+
+    Raises the StorageError of the last try.
+    """
+    for number in range(tries - 1):
+        try:
+            return call()
+        except StorageError as error:
+            logger.warning("%s; it is tried again", error)
+        time.sleep(min(_PAUSE_S * 2**number, _MAX_PAUSE_S))
+    return call()
 
 
 class MissingObjectError(StorageError):

@@ -160,6 +160,10 @@ class Crawl:
             self._host_policy.link_came(host_of(url), now)
         return is_new
 
+    def restart_delays(self, now: float) -> None:
+        """Let every host wait its delay, as if it had been requested now."""
+        self._host_policy.resume([(host, now) for host in self.frontier.hosts])
+
     def limit_pages(self, pages: int) -> None:
         """Replace the topic's budget of pages, those fetched so far included."""
         self._stop_conditions.limit_pages(pages)

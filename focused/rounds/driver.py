@@ -33,6 +33,7 @@ from focused.rounds.learning import SharedLearning, sharing_probability
 from focused.rounds.manifest import (
     Manifest,
     PartitionRecord,
+    check_driver,
     commit_manifest,
     delete_outdated,
 )
@@ -68,6 +69,8 @@ _GROWTH = 1.5
 _POLL_S = 0.2
 _LOOK_S = 0.05
 """Time between two looks at all partitions, whatever messages come."""
+_MAX_ATTEMPTS = 10_000_000
+"""Processes that one driver starts, at most."""
 
 
 class Executor(Protocol):
@@ -88,6 +91,12 @@ class Executor(Protocol):
     def kill(self, partition: int) -> None:
         """End a process at once; :meth:`receive` tells when it has ended."""
 
+    def is_waiting(self, partition: int) -> bool:
+        """Whether no machine has room for the process yet."""
+
+    def is_gone(self, partition: int) -> bool:
+        """Whether the process that ended is known to have ended, not only out of reach."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -100,7 +109,11 @@ class Limits:
     """For a partition to write its file."""
     silence_s: float = 120.0
     """After that a silent process is killed and started again."""
+    close_s: float = 600.0
+    """For a partition to write its results at the end."""
     restart_s: float = 1.0
+    request_s: float = 30.0
+    """The longest time of a request, which a process out of reach may have begun."""
     max_failures: int = 5
     """Starts in a row without a finished round, before the crawl is stopped."""
 
@@ -134,6 +147,10 @@ class _Seat:
     progress: Progress | None = None
     finished: Finished | None = None
     closed: Closed | None = None
+    fetches_until: float = -math.inf
+    """The deadline that its process was given last."""
+    waiting_told_at: float = -math.inf
+    """When the user was told that no machine has room for it."""
 
     @property
     def is_open(self) -> bool:
@@ -168,6 +185,8 @@ class RoundDriver:
         learning: SharedLearning | None = None,
         limits: Limits,
         worth_waiting_for: float = math.inf,
+        name: str | None = None,
+        version: str = "",
         on_round: Callable[[RoundReport], object] = lambda report: None,
         on_problem: Callable[[str], object] = logger.warning,
         clock: Callable[[], float] = time.monotonic,
@@ -175,7 +194,9 @@ class RoundDriver:
         """``starts`` are the first messages to the partitions, in their order.
 
         ``learning`` trains the scorer on the examples of all partitions. ``worth_waiting_for`` as
-        for :func:`focused.cluster.budget.priority_floors`.
+        for :func:`focused.cluster.budget.priority_floors`. ``name`` is unique among the drivers of
+        a crawl on several machines, whose partitions store their states in ``storage``; without it
+        they keep them. All partitions must be of this ``version``, unless it is empty.
         """
         self.should_stop = False
         """Set it to stop the crawl, so that it can be resumed."""
@@ -191,7 +212,11 @@ class RoundDriver:
         self._clock = clock
         self._seats = {each.partition: _Seat(each) for each in starts}
         self._counted_at = clock()
-        self._is_first, self._is_closing = True, False
+        self._name, self._version = name, version
+        self._attempts = 0
+        self._is_first, self._is_closing = name is None, False
+        self._is_committing = name is not None
+        """A process that was started now would restore what is about to change."""
         self._round_s = min(_FIRST_ROUND_S, limits.round_s)
         self._fetched_per_s = 0.0
         self._addresses = dict(manifest.addresses)
@@ -217,13 +242,40 @@ class RoundDriver:
         Raises StateError if a partition cannot be run, StorageError if the crawl is to stop while
         the storage does not answer.
         """
+        if self._name is not None:
+            self._take_lead(self._name)
         reason = self._run_rounds()
         self._close(reason)
         self._commit((), end_reason="" if self.should_stop else reason)
         return reason
 
+    def _take_lead(self, name: str) -> None:
+        """Commit that this driver runs the crawl now; wait until nobody fetches for another one.
+
+        From the storage nobody can tell whether the processes of a driver that died still run.
+        """
+        before, now = self._manifest, self._clock()
+        manifest = msgspec.structs.replace(
+            before,
+            round=before.round + 1,
+            drivers=before.drivers + 1,
+            driver=name,
+            round_s=self._limits.round_s,
+        )
+        self._insist(lambda: self._write_manifest(manifest))
+        self._manifest, self._is_committing = manifest, False
+        if before.round_s:
+            for seat in self._seats.values():
+                seat.start_at = now + before.round_s + self._limits.request_s
+            self._on_problem(
+                "the last command did not end this crawl: waiting "
+                f"{before.round_s + self._limits.request_s:.0f} s for the requests of its processes"
+            )
+
     def _run_rounds(self) -> str:
-        self._wait(lambda: all(seat.is_open for seat in self._seats.values()))
+        # Of a crawl on several machines the manifest tells what each partition has fetched.
+        patience_s = math.inf if self._name is None else self._limits.silence_s
+        self._wait(lambda: all(seat.is_open for seat in self._seats.values()), patience_s)
         while not self.should_stop:
             reason = self._run_round()
             if reason is not None:
@@ -346,7 +398,8 @@ class RoundDriver:
         for n in ready:
             seat = self._seats[n]
             seat.state = _State.RUNNING
-            until_s = self._clock() - seat.ready_at + self._round_s
+            seat.fetches_until = self._clock() + self._round_s
+            until_s = seat.fetches_until - seat.ready_at
             most = None if self._budget.pages is None else seat.granted
             self._send(n, Run(number, until_s, most, floors[n], shared[n], sharing))
 
@@ -435,6 +488,7 @@ class RoundDriver:
         end_reason: str = "",
     ) -> None:
         """Commit a round; try again until the storage takes it."""
+        self._is_committing = self._name is not None
         before = self._manifest
         number, now = before.round + 1, self._clock()
         finished = {file.partition for file in files}
@@ -442,12 +496,14 @@ class RoundDriver:
         for n, seat in self._seats.items():
             old, told = before.record(n), self._told(n)
             done = seat.finished if n in finished else None
-            last = seat.ready if seat.closed is not None else done
+            closed = seat.closed if self._is_closed(seat) else None
+            last = seat.ready if closed is not None else done
             records[n] = PartitionRecord(
                 number if done is not None else old.round,
                 max(old.delivered, last.delivered if last is not None else 0),
                 seat.granted,
                 told,
+                next((each.state for each in (closed, done) if each is not None), old.state),
             )
         learned = before.learned + self._learn(files)
         manifest = msgspec.structs.replace(
@@ -459,14 +515,21 @@ class RoundDriver:
             learned=learned,
             active_s=before.active_s + now - self._counted_at,
             end_reason=end_reason,
+            round_s=0.0 if all(map(self._is_closed, self._seats.values())) else before.round_s,
         )
         manifest = msgspec.structs.replace(manifest, inbox=tuple(self._still_needed(manifest)))
-        self._insist(lambda: commit_manifest(self._storage, manifest))
+        self._insist(lambda: self._write_manifest(manifest))
         self._manifest, self._counted_at = manifest, now
+        self._is_committing = False
         try:
             delete_outdated(self._storage, manifest)
         except StorageError as error:
             self._on_problem(str(error))
+
+    def _write_manifest(self, manifest: Manifest) -> None:
+        if self._name is not None:
+            check_driver(self._storage, self._manifest, self._name)
+        commit_manifest(self._storage, manifest)
 
     def _still_needed(self, manifest: Manifest) -> Iterator[RoundFile]:
         """Yield the files that some partition has not got yet."""
@@ -521,14 +584,20 @@ class RoundDriver:
         for n, seat in self._seats.items():
             if seat.is_open:
                 self._send(n, Stop(reason))
-        within_s = self._limits.write_s
         self._receive_until(
-            lambda: not any(seat.is_open for seat in self._seats.values()), within_s
+            lambda: not any(seat.is_open for seat in self._seats.values()), self._limits.close_s
         )
         for n, seat in self._seats.items():
-            if seat.closed is None:
+            if seat.closed is not None and seat.closed.problem:
+                self._on_problem(f"partition {n}: {seat.closed.problem}")
+            if not self._is_closed(seat):
                 self._executor.kill(n)
                 self._on_problem(f"partition {n} did not close; the same command resumes it")
+
+    def _is_closed(self, seat: _Seat) -> bool:
+        """Whether the crawl of a partition was closed, and its state stored."""
+        closed = seat.closed
+        return closed is not None and (self._name is None or closed.state is not None)
 
     def _wait(self, until: Callable[[], bool], within_s: float = math.inf) -> None:
         """Wait for a condition, or until the crawl is to stop; keep the processes running."""
@@ -549,13 +618,32 @@ class RoundDriver:
 
     def _keep_processes(self, now: float) -> None:
         for n, seat in self._seats.items():
-            if now >= seat.start_at:
+            if now >= seat.start_at and not self._is_committing:
                 seat.start_at, seat.heard_at = math.inf, now
-                self._executor.start(n, encode(seat.start))
+                seat.waiting_told_at = now + self._limits.answer_s - self._limits.silence_s
+                self._executor.start(n, encode(self._next_start(n, seat)))
+            elif self._executor.is_waiting(n):
+                seat.heard_at = now
+                if now >= seat.waiting_told_at + self._limits.silence_s:
+                    seat.waiting_told_at = now
+                    self._on_problem(
+                        f"partition {n} waits for a machine with a free CPU; until then nobody "
+                        "crawls its hosts"
+                    )
             elif seat.state is not _State.FREE and now >= seat.heard_at + self._limits.silence_s:
                 self._on_problem(f"partition {n} does not answer: its process is started again")
                 seat.heard_at = now
                 self._executor.kill(n)
+
+    def _next_start(self, partition: int, seat: _Seat) -> Start:
+        if self._name is None:
+            return seat.start
+        self._attempts += 1
+        return msgspec.structs.replace(
+            seat.start,
+            attempt=self._manifest.drivers * _MAX_ATTEMPTS + self._attempts,
+            state=self._manifest.record(partition).state,
+        )
 
     def _take(self, partition: int, data: bytes | None) -> None:
         """Note a message, or the end of a process."""
@@ -571,6 +659,11 @@ class RoundDriver:
         if isinstance(message, Closed):
             seat.closed = message
         elif isinstance(message, Opened):
+            if self._version and message.version != self._version:
+                raise StateError(
+                    f"{message.machine} has version {message.version} of focused-crawler and this "
+                    f"machine {self._version}; install the same one everywhere"
+                )
             seat.state = _State.FREE
             seat.ready = seat.progress = seat.finished = None
         elif message.round != self._manifest.round + 1:
@@ -590,6 +683,9 @@ class RoundDriver:
         seat.state = _State.CLOSED
         if self._is_closing:
             return
+        if self._name is not None and not self._is_committing:
+            # The next process goes on from the last manifest.
+            seat.finished = None
         seat.failures += 1
         if seat.failures >= self._limits.max_failures:
             raise StateError(
@@ -598,6 +694,8 @@ class RoundDriver:
             )
         self._on_problem(f"the process of partition {partition} ended; it is started again")
         seat.start_at = now + self._limits.restart_s * 2 ** (seat.failures - 1)
+        if not self._executor.is_gone(partition):
+            seat.start_at = max(seat.start_at, seat.fetches_until + self._limits.request_s)
 
     def _send(self, partition: int, message: ToPartition) -> None:
         self._executor.send(partition, encode(message))
@@ -605,7 +703,7 @@ class RoundDriver:
     @property
     def _fetched(self) -> int:
         """The pages of all partitions, as far as they were told."""
-        return sum(int(self._told(n)["fetched"]) for n in self._seats)
+        return sum(int(self._told(n).get("fetched", 0)) for n in self._seats)
 
     def _told(self, partition: int) -> Mapping[str, Any]:
         """Return the newest counters of a partition."""

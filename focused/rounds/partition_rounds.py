@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import logging
 import math
+import platform
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -21,7 +24,8 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import PartitionMap, SiteUnit
 from focused.cluster.partition import Outgoing, Partition, build_partition
-from focused.cluster.storage import SharedStorage
+from focused.cluster.storage import SharedStorage, try_again
+from focused.cluster.stored_state import StoredState
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
@@ -62,6 +66,9 @@ from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.page import Outcome
 
+if TYPE_CHECKING:
+    from focused.cluster.replication import PreparedUpload, Replica
+
 logger = logging.getLogger(__name__)
 
 _POLL_S = 0.02
@@ -70,11 +77,16 @@ _RUNNING_POLL_S = 0.1
 _PROGRESS_S = 0.1
 _UNLIMITED = 2**53
 """More pages than any crawl fetches."""
-_READS = 3
-"""Tries to read a section, before the round's links have to wait."""
+_TRIES = 3
+"""Tries to read a section or to write a file, before it has to wait for the next round."""
 _MAX_LINKS = 200_000
 _MAX_EXAMPLES = 20_000
 """A round's file holds at most so many; the rest follows in the next."""
+_UPLOAD_BYTES = 4_000_000
+"""Commits of a round that are uploaded before it ends."""
+_MAX_PENDING_BYTES = 64_000_000
+"""With more commits that are not uploaded, the partition fetches nothing."""
+_CLOSING_TRIES = 8
 
 
 _T = TypeVar("_T")
@@ -119,6 +131,7 @@ class _Sent:
     round: int
     outgoing: Outgoing
     claims: int
+    state: StoredState | None = None
 
 
 class PartitionRounds:
@@ -132,13 +145,15 @@ class PartitionRounds:
         storage: SharedStorage,
         *,
         learning: SharedLearning | None,
+        replica: Replica | None = None,
         driver_lost: Callable[[], object],
         submit: RunInBackground | None = None,
         clock: Callable[[], float] = uptime_s,
     ) -> None:
         """``driver_lost`` ends the process: it is called when the connection has ended.
 
-        ``learning`` restores the scorer that the driver trains. ``submit`` runs what takes the
+        ``learning`` restores the scorer that the driver trains. ``replica`` copies the state to
+        the storage, of a crawl on several machines. ``submit`` runs what takes the
         storage's time, by default in a thread of its own. ``clock`` measures deadlines.
         """
         self._partition = partition
@@ -146,6 +161,7 @@ class PartitionRounds:
         self._connection = connection
         self._storage = storage
         self._learning = learning
+        self._replica = replica
         self._driver_lost = driver_lost
         self._clock = clock
         self._attempt = uuid.uuid4().hex[:8]
@@ -155,7 +171,8 @@ class PartitionRounds:
         self._deadline = -math.inf
         self._ready_at = 0.0
         self._reading: Future[_Inbox] | None = None
-        self._writing: tuple[int, Future[RoundFile]] | None = None
+        self._writing: tuple[int, Future[tuple[RoundFile, StoredState | None]]] | None = None
+        self._uploading: Future[StoredState] | None = None
         self._is_ending = False
         self._sent: _Sent | None = None
         self._learned = self._scored_again = 0
@@ -165,7 +182,7 @@ class PartitionRounds:
         self._progress_at = 0.0
         self.error: Exception | None = None
         """What :meth:`attend` raised, for :meth:`next` to raise it."""
-        self._send(Opened(self._attempt))
+        self._send(Opened(self._attempt, platform.node(), metadata.version("focused-crawler")))
 
     @property
     def crawl(self) -> Crawl:
@@ -234,18 +251,49 @@ class PartitionRounds:
         return self._stop_reason is not None and not self.crawl.in_flight
 
     def maintain(self, now: float) -> None:
-        """Flush commits to the disk."""
+        """Flush commits to the disk; upload them if they are many."""
         self.crawl.sync()
+        replica, is_writing = self._replica, self._is_ending or self._writing is not None
+        if self._uploading is not None and self._uploading.done():
+            error, self._uploading = self._uploading.exception(), None
+            if error is not None:
+                logger.warning("%s", error)
+        if replica is None or is_writing or self._uploading is not None:
+            return
+        if replica.pending_bytes > _UPLOAD_BYTES:
+            self._uploading = self._submit(partial(replica.upload, replica.prepare()))
 
     def close(self, now: float) -> None:
         """Close the crawl and write its results."""
-        counters = self.crawl.counters.to_state()
-        self.crawl.close(now)
-        self._send(Closed(counters))
+        counters, replica = self.crawl.counters.to_state(), self._replica
+        if replica is None:
+            self.crawl.close(now)
+            self._send(Closed(counters))
+            return
+        if self._uploading is not None:
+            wait([self._uploading])
+        if self._writing is not None:
+            wait([self._writing[1]])
+        self.crawl.stop(now)
+        state, problem = None, ""
+        try:
+            prepared = replica.prepare()
+            state = try_again(lambda: replica.upload(prepared), _CLOSING_TRIES)
+            self.crawl.close(now)
+            try_again(replica.finish, _CLOSING_TRIES)
+        except StorageError as error:
+            problem = str(error)
+            logger.error("%s", error)
+        self._send(Closed(counters, state, problem))
 
     @property
     def _may_fetch(self) -> bool:
-        return self._stop_reason is None and self._clock() < self._deadline
+        return self._stop_reason is None and self._clock() < self._deadline and not self._is_behind
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether the storage takes longer than the crawl."""
+        return self._replica is not None and self._replica.pending_bytes > _MAX_PENDING_BYTES
 
     def attend(self, now: float) -> None:
         """Do what the driver says, and go on with what runs in the other thread.
@@ -263,7 +311,8 @@ class PartitionRounds:
         if self._writing is not None and self._writing[1].done():
             (number, writing), self._writing = self._writing, None
             self._wrote(number, writing)
-        if self._is_ending and self._writing is None:
+        is_uploading = self._uploading is not None and not self._uploading.done()
+        if self._is_ending and self._writing is None and not is_uploading:
             self._write(now)
         if self._may_fetch:
             self._report_progress(now)
@@ -291,6 +340,8 @@ class PartitionRounds:
             self._contents.confirm(self._sent.claims)
             self._partition.confirm(self._sent.outgoing, now)
             self.crawl.commit(now)
+            if self._replica is not None and self._sent.state is not None:
+                self._replica.confirm(self._sent.state)
             self._sent = None
         self._reading = self._submit(partial(self._read, message.inbox, message.learned))
 
@@ -326,7 +377,7 @@ class PartitionRounds:
             inbox.claims.append(self._read_section(file, CONTENTS))
 
     def _read_section(self, file: RoundFile, name: str) -> Sequence[bytes]:
-        for _ in range(_READS - 1):
+        for _ in range(_TRIES - 1):
             try:
                 return read_section(self._storage, file, name)
             except DamagedFileError:
@@ -397,31 +448,35 @@ class PartitionRounds:
         for to, batch in outgoing.batches:
             contents.setdefault(links_for(to), []).append(batch)
         contents[CONTENTS], contents[EXAMPLES] = list(claims), list(outgoing.examples)
+        prepared = None if self._replica is None else self._replica.prepare()
         self._writing = (
             self._round,
-            self._submit(partial(self._write_file, self._round, contents)),
+            self._submit(partial(self._store, self._round, contents, prepared)),
         )
 
-    def _write_file(self, number: int, contents: Mapping[str, Sequence[bytes]]) -> RoundFile:
-        return write_round_file(
-            self._storage, number, self._partition.number, self._attempt, contents
-        )
+    def _store(
+        self,
+        number: int,
+        contents: Mapping[str, Sequence[bytes]],
+        prepared: PreparedUpload | None,
+    ) -> tuple[RoundFile, StoredState | None]:
+        """Write the file of a round, and what it follows from."""
+        state, replica = None, self._replica
+        if replica is not None and prepared is not None:
+            state = try_again(lambda: replica.upload(prepared), _TRIES)
+        write = partial(write_round_file, self._storage, number, self._partition.number)
+        return try_again(lambda: write(self._attempt, contents), _TRIES), state
 
-    def _wrote(self, number: int, writing: Future[RoundFile]) -> None:
-        file, problem = None, ""
+    def _wrote(self, number: int, writing: Future[tuple[RoundFile, StoredState | None]]) -> None:
+        file, state, problem = None, None, ""
         try:
-            file = writing.result()
+            file, state = writing.result()
         except StorageError as error:
             problem = str(error)
-        self._send(
-            Finished(
-                number,
-                file,
-                self._partition.delivered,
-                self.crawl.counters.to_state(),
-                problem,
-            )
-        )
+        if self._sent is not None:
+            self._sent.state = state
+        counters = self.crawl.counters.to_state()
+        self._send(Finished(number, file, self._partition.delivered, counters, problem, state))
 
     def _report_progress(self, now: float) -> None:
         at = self._clock()
@@ -456,15 +511,31 @@ def build_partition_rounds(
     driver_lost: Callable[[], object],
     submit: RunInBackground | None = None,
     clock: Callable[[], float] = uptime_s,
+    background: Executor | None = None,
     **options: Any,
 ) -> PartitionRounds:
     """Build the partition that ``start`` names, whose state is in ``store``, with its crawl.
 
     ``driver_lost``, ``submit`` and ``clock`` as for :class:`PartitionRounds`, ``options`` as for
-    :func:`focused.crawl.build.build_crawl`.
+    :func:`focused.crawl.build.build_crawl`. ``background`` uploads large parts of the state, in
+    another thread by default. Raises StorageError.
     """
-    root, _, name = start.storage.rpartition("/")
-    storage = SharedStorage(root, name)
+    storage, replica = storage_of(start), None
+    if start.attempt:
+        from focused.cluster.replication import Replica  # only for crawls on several machines
+
+        replica = Replica(
+            storage,
+            start.partition,
+            start.attempt,
+            store,
+            topic.output.folder,
+            restored=start.state,
+            background=background or ThreadPoolExecutor(1, "replica"),
+            has_tables=topic.output.parquet,
+        )
+        try_again(replica.begin)
+        topic = replace(topic, output=replace(topic.output, parquet=False))
     contents, scorer, learning = RoundContents(store.tables), policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
         learning = SharedLearning(scorer, storage)
@@ -486,10 +557,28 @@ def build_partition_rounds(
         connection,
         storage,
         learning=learning,
+        replica=replica,
         driver_lost=driver_lost,
         submit=submit,
         clock=clock,
     )
+
+
+def restore_state(start: Start, folder: Path) -> None:
+    """Restore the state of a partition into ``folder``, if it keeps it in the storage.
+
+    Raises StorageError.
+    """
+    if start.attempt:
+        from focused.cluster.replication import restore  # only for crawls on several machines
+
+        try_again(lambda: restore(storage_of(start), start.partition, folder, start.state))
+
+
+def storage_of(start: Start) -> SharedStorage:
+    """Return the storage of the crawl."""
+    root, _, name = start.storage.rpartition("/")
+    return SharedStorage(root, name)
 
 
 def partition_map(start: Start) -> PartitionMap:

@@ -151,15 +151,15 @@ def test_a_full_storage_loses_nothing(tmp_path: Path) -> None:
             store.tables.put("content", key, value)
             store.commit()
             try:
-                replica.flush()
+                replica.upload(replica.prepare())
             except StorageError as error:
                 failures.append(str(error))
         assert failures
         assert all("No space left on device; free some space there" in each for each in failures)
         disk.resize(kib=2_000)
-        replica.flush()
+        state = replica.upload(replica.prepare())
         store.abandon()
-        restore(storage, 1, tmp_path / "two", 2)
+        restore(storage, 1, tmp_path / "two", state)
         found = StateStore.reopen(tmp_path / "two/state")
         assert dict(found.tables.scan("content")) == rows
         found.close()

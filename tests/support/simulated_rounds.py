@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from focused.archive.archive import page_rows
+from focused.cluster.archive_parts import open_archive_parts
 from focused.cluster.storage import SharedStorage
 from focused.crawl.policy import Policy
 from focused.frontier.priorities import highest_score_first
@@ -20,6 +26,7 @@ from focused.rounds.partition_rounds import (
     PartitionRounds,
     build_partition_rounds,
     partition_map,
+    restore_state,
 )
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
@@ -31,6 +38,13 @@ from tests.support.simulated import FETCH_S, START
 from tests.support.simulated import topic as simulated_topic
 
 CONCURRENCY = 4
+
+
+class AtOnce(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return run_at_once(partial(fn, *args, **kwargs))
 
 
 class SimulatedRounds(SimulatedProcesses):
@@ -50,8 +64,11 @@ class SimulatedRounds(SimulatedProcesses):
         delay_s: float = 0.2,
         limits: Limits | None = None,
         step_s: float = 0.02,
+        shared: str | None = None,
+        version: str = "",
         **sections: Any,
     ) -> None:
+        """``shared`` is the URL of a storage to which partitions copy their states."""
         by_host = addresses or {}
         super().__init__(
             self._open_rounds,
@@ -65,7 +82,9 @@ class SimulatedRounds(SimulatedProcesses):
         self.partitions, self.budget = partitions, budget or Budget()
         self.limits = limits or Limits(round_s=2.0, answer_s=3.0, silence_s=30.0)
         self.sections = {"delay_s": delay_s, **sections}
-        self.storage = SharedStorage(f"file://{folder}", "shared")
+        self.shared, self.version = shared, version
+        self.storage = SharedStorage(shared or f"file://{folder}", "shared")
+        self._drivers = count()
         self.asked: list[tuple[float, int, str]] = []
         self.reports: list[RoundReport] = []
         self.problems: list[str] = []
@@ -93,6 +112,8 @@ class SimulatedRounds(SimulatedProcesses):
             on_round=self.reports.append,
             on_problem=self.problems.append,
             clock=lambda: self.now,
+            version=self.version,
+            name=None if self.shared is None else f"driver {next(self._drivers)}",
         )
 
     def run(self) -> str:
@@ -108,6 +129,11 @@ class SimulatedRounds(SimulatedProcesses):
         return [row["url"] for row in self._rows() if row["duplicate_of"] is not None]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
+        if self.shared is not None:
+            with open_archive_parts(self.storage.url) as tables:
+                for path in sorted(tables.glob("pages/*.parquet")):
+                    yield from pq.read_table(path).to_pylist()
+            return
         for data in sorted(self.folder.glob("p*/**/state/data.mdb")):
             store = StateStore.reopen(data.parent)
             yield from page_rows(store.tables)
@@ -120,6 +146,7 @@ class SimulatedRounds(SimulatedProcesses):
     def _open_rounds(self, start: Start, connection: DriverConnection) -> PartitionRounds:
         self.started.append(start.partition)
         topic = self._topic(start)
+        restore_state(start, topic.output.folder)
         store = StateStore.open(topic.output.folder / "state", {"partition": str(start.partition)})
         rounds = build_partition_rounds(
             start,
@@ -130,8 +157,11 @@ class SimulatedRounds(SimulatedProcesses):
             connection,
             driver_lost=lambda: None,
             submit=run_at_once,
+            background=AtOnce(),
             clock=lambda: self.now,
         )
+        if start.state is not None:
+            rounds.crawl.restart_delays(self.now)
         rounds.crawl.seed(topic.seeds.urls, self.now)
         return rounds
 
@@ -139,7 +169,8 @@ class SimulatedRounds(SimulatedProcesses):
         return FETCH_S, self.web.get(url, Failed(url, FailureKind.GONE, 404))
 
     def _topic(self, start: Start) -> Topic:
-        folder = self.folder / f"p{start.partition}"
+        # Each process of a crawl with shared storage runs on a machine of its own.
+        folder = self.folder / f"p{start.partition}-{start.attempt}"
         seeds = [url for url in self.seeds if self.partition_of(url) == start.partition]
         return simulated_topic(folder, *seeds, **self.sections)
 

@@ -130,6 +130,12 @@ class SimulatedProcesses:
         """
         self.now = start
         self.processes: dict[int, SimulatedProcess] = {}
+        self.lost: list[SimulatedProcess] = []
+        """Processes out of the driver's reach, which go on."""
+        self.is_certain = True
+        """Whether it is known that processes have ended."""
+        self.without_room: set[int] = set()
+        """Partitions for which no machine has room."""
         self.on_step: Callable[[], object] = lambda: None
         self.on_request: Callable[[int, str], object] = lambda partition, url: None
         self._open = open_rounds
@@ -156,13 +162,13 @@ class SimulatedProcesses:
         """Let time pass until a message comes."""
         until = self.now + timeout_s
         while True:
-            for process in list(self.processes.values()):
+            for process in [*self.processes.values(), *self.lost]:
                 if process.next_event_at <= self.now:
                     self._drive(process)
             found = self._take_messages()
             if found or self.now >= until:
                 return found
-            events = (process.next_event_at for process in self.processes.values())
+            events = (each.next_event_at for each in (*self.processes.values(), *self.lost))
             earliest = min(events, default=math.inf)
             self.now = min(until, max(earliest, self.now + self._step_s))
             self.on_step()
@@ -174,10 +180,26 @@ class SimulatedProcesses:
             process.rounds.crawl.abandon()
             self._ended.append(partition)
 
+    def cut_off(self, partition: int) -> None:
+        """Let the connection to a machine break: its process goes on, and reaches nobody."""
+        self.lost.append(self.processes.pop(partition))
+        self._ended.append(partition)
+
+    def is_waiting(self, partition: int) -> bool:
+        """Whether no machine has room for the process."""
+        return partition in self.without_room
+
+    def is_gone(self, partition: int) -> bool:
+        """Whether the process is known to have ended."""
+        return self.is_certain
+
     def abandon(self) -> None:
         """Let all processes die, as those of a killed driver do."""
         for number in list(self.processes):
             self.kill(number)
+        for process in self.lost:
+            process.rounds.crawl.abandon()
+        self.lost.clear()
         self._ended.clear()
 
     def _take_messages(self) -> list[tuple[int, bytes | None]]:
