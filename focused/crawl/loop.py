@@ -210,11 +210,6 @@ class Crawl:
         """Fetch nothing from hosts whose priority, exploration bonus included, is below."""
         self._training.floor = floor
 
-    def score_again(self, now: float) -> None:
-        """Score the best links of the best hosts by the present scorer, and commit."""
-        self._training.score_again(now)
-        self._state.commit(now)
-
     def best_priorities(self, limit: int, now: float) -> Sequence[float]:
         """Return the priorities of the best links that may be fetched soon, best first.
 
