@@ -55,11 +55,11 @@ def open_state(
     topic: Topic,
     policy: Policy,
     store: StateStore,
-    *,
-    keep_links: bool = True,
     stages: StageTimes | None = None,
     lease_numbers: Iterator[int] | None = None,
     warc_prefix: str = PAGES_PREFIX,
+    *,
+    keep_links: bool = True,
 ) -> CrawlState:
     """Open the frontier, the archive and the counters in ``store``.
 
