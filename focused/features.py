@@ -90,6 +90,7 @@ def _connect_revisits(core: CrawlCore) -> FeatureParts:
             mean_interval_s=mean_interval_s,
             min_interval_s=settings.min_interval_hours * HOUR_S,
             max_interval_s=max_interval_s,
+            min_pace=settings.min_pace,
             weight_of=records.weight,
         )
 

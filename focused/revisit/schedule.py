@@ -151,12 +151,14 @@ class RevisitSchedule:
         mean_interval_s: float,
         min_interval_s: float = 0.0,
         max_interval_s: float = math.inf,
+        min_pace: float | None = None,
         weight_of: Callable[[int], float] | None = None,
     ) -> None:
         """``mean_interval_s`` is the budget: the mean time between two visits of a page.
 
-        ``weight_of`` returns what a change of a page is worth by now; it multiplies the value of a
-        visit. None: the policy keeps the weights.
+        ``min_pace``, in (0, 1], is the least pace of a page's visits as a share of the mean; None:
+        that of the policy. ``weight_of`` returns what a change of a page is worth by now; it
+        multiplies the value of a visit. None: the policy keeps the weights.
         """
         self.policy = policy
         self._queue = queue
@@ -164,7 +166,8 @@ class RevisitSchedule:
         self._mean_interval_s = mean_interval_s
         self._min_interval_s = min_interval_s
         self._max_interval_s = max_interval_s
-        self._forced_after_s = policy.forced_after * mean_interval_s
+        forced_after = policy.forced_after if min_pace is None else 1.0 / min_pace
+        self._forced_after_s = forced_after * mean_interval_s
         self._weight_of = weight_of
         self._siblings_after: dict[int, float] = {}
         self._siblings_at: dict[int, int] = {}

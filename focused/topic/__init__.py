@@ -227,6 +227,8 @@ class Revisit:
       links compete by expected relevant new content.
     - ``max_interval_days``: time after which a page is visited whatever its value; None: the
       policy's own limit, three mean intervals for ``hazard``, longer for pages of weight below 1.
+    - ``min_pace``: each page is visited at least at this share of the mean pace, in (0, 1]; None:
+      the policy's own limit.
     - ``by_relevance``: weight pages by their relevance; otherwise all pages count the same.
     - ``host_weights``: factor by host, for the host and its subdomains; ``path_weights``: factor
       by regular expression searched in path and query.
@@ -240,6 +242,7 @@ class Revisit:
     share: float | None = None
     min_interval_hours: float = 1.0
     max_interval_days: float | None = None
+    min_pace: float | None = None
     by_relevance: bool = True
     host_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
     path_weights: Mapping[str, float] = field(default_factory=dict, hash=False)

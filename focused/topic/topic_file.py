@@ -381,6 +381,7 @@ def _read_revisit(section: TomlTable) -> Revisit:
             "min_interval_hours", default.min_interval_hours, zero=True
         ),
         max_interval_days=section.optional_number("max_interval_days", zero=False),
+        min_pace=section.share("min_pace"),
         by_relevance=section.boolean("by_relevance", default.by_relevance),
         host_weights=section.numbers_by_host("host_weights"),
         path_weights=section.numbers_by_pattern("path_weights"),

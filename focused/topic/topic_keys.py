@@ -451,6 +451,13 @@ REVISIT_KEYS = (
         "half the worth six.",
     ),
     TopicKey(
+        "min_pace",
+        "share",
+        "a third",
+        "Each page is visited at least at this share of the pace at which all would be visited "
+        "alike. More is fairer to quiet sites, and makes the collection as a whole less fresh.",
+    ),
+    TopicKey(
         "by_relevance",
         FLAG,
         "true",

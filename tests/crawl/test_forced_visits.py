@@ -53,7 +53,9 @@ class WorthlessFirstPage(Uniform):
         return 0.0 if page == self._first else super().value(page, at)
 
 
-def gaps_of_simulator(max_interval_days: float | None) -> Sequence[float]:
+def gaps_of_simulator(
+    max_interval_days: float | None, *, min_pace: float | None = None
+) -> Sequence[float]:
     gaps: list[float] = []
     pages = tuple(PageLife(0, 0, 0.0, math.inf, ()) for _ in range(PAGES))
     simulate_visits(
@@ -61,6 +63,7 @@ def gaps_of_simulator(max_interval_days: float | None) -> Sequence[float]:
         Window(("site",), pages, DAYS * DAY_S, 0.0),
         MEAN_DAYS * DAY_S,
         max_interval_s=math.inf if max_interval_days is None else max_interval_days * DAY_S,
+        min_pace=min_pace,
     )
     return gaps
 
@@ -108,6 +111,14 @@ def test_a_page_waits_three_mean_intervals_or_the_longest_interval_of_the_topic(
     # The mean interval follows the size of the collection, in steps of 20%.
     steady = waited[2:]
     assert all(expected * 0.8 <= each <= expected * 1.25 + 0.5 for each in steady), waited
+
+
+@pytest.mark.parametrize("min_pace", [0.5, 0.8])
+def test_a_page_is_visited_at_the_least_pace_of_the_topic(gaps: Gaps, min_pace: float) -> None:
+    waited = gaps(None, min_pace=min_pace)
+    assert len(waited) > 5
+    expected = MEAN_DAYS / min_pace
+    assert all(expected * 0.8 <= each <= expected * 1.25 + 0.5 for each in waited[2:]), waited
 
 
 def test_a_page_that_is_worth_less_waits_longer() -> None:
