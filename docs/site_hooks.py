@@ -18,8 +18,8 @@ import pandas as pd
 from focused.cli import main
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.scrapy_addon.addon_settings import all_settings
+from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.scrapy_settings import TABLE as SCRAPY_SETTINGS
-from focused.scrapy_addon.statistics import STATISTICS
 from focused.topic.topic_keys import TOPIC_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -140,7 +140,7 @@ def _scrapy_settings(_: str) -> str:
 
 
 def _statistics(_: str) -> str:
-    rows = [(f"`focused/{name}`", meaning) for name, meaning in STATISTICS.items()]
+    rows = [(f"`focused/{name}`", meaning) for name, meaning in statistics_meanings().items()]
     return _table(("statistic", "meaning"), rows)
 
 

@@ -169,14 +169,36 @@ def _connect_spam(core: CrawlCore) -> FeatureParts:
 documents = Feature(lambda topic: bool(topic.scope.documents), _connect_documents)
 """Documents as pages, of the formats in ``scope.documents``."""
 
-javascript = Feature(lambda topic: topic.scope.javascript != "ignore", _connect_javascript)
+javascript = Feature(
+    lambda topic: topic.scope.javascript != "ignore",
+    _connect_javascript,
+    counts={
+        "javascript/EVENT": "Pages that need JavaScript and what became of them: "
+        "docs/reference/crawl-folder.md#javascript."
+    },
+    tables={
+        "javascript_hosts": "Hosts with pages that show nothing without JavaScript; set when the "
+        "crawl ends. `stats.json` lists at most 100 with the number of such pages."
+    },
+)
 """Pages that need JavaScript: count them, or let a driver render them."""
 
-revisits = Feature(lambda topic: topic.revisit.continuous, _connect_revisits)
+revisits = Feature(
+    lambda topic: topic.revisit.continuous,
+    _connect_revisits,
+    counts={
+        "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
+        "missing_pages_requested": "Requests for pages that cannot exist, to recognise soft 404s.",
+    },
+)
 """Continuous crawls, which visit their pages again."""
 
 search_forms = Feature(lambda topic: bool(topic.deep_web.hosts), _connect_search_forms)
 """Queries by the search forms of the hosts that the topic names."""
 
-spam = Feature(lambda topic: topic.scope.spam != "ignore", _connect_spam)
+spam = Feature(
+    lambda topic: topic.scope.spam != "ignore",
+    _connect_spam,
+    counts={"spam": "Fetched pages that are probably spam."},
+)
 """Web spam: probable spam neither guides the crawl nor counts as harvest."""

@@ -9,7 +9,7 @@ for features, so it imports what it needs in its functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,7 +98,9 @@ class Feature:
     ``section`` is a frozen dataclass: the keys, types and defaults of the section of the topic file
     that has the feature's name; :meth:`focused.topic.Topic.section` returns its instance.
     ``report`` takes the feature's table of ``stats.json`` and returns names and values for the
-    report of a crawl.
+    report of a crawl. ``counts`` are the names of what the feature counts
+    (:meth:`focused.crawl.crawl_stats.Counters.count`) with their meaning in Markdown, ``NAME/KIND``
+    for what it counts by kind; ``tables`` are those of its tables of ``stats.json``.
     """
 
     is_on: Callable[[Any], bool]
@@ -106,6 +108,8 @@ class Feature:
     section: type[Any] | None = None
     report: Callable[[Mapping[str, Any]], Sequence[tuple[str, str]]] | None = None
     console_tab: ConsoleTab | None = None
+    counts: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

@@ -12,7 +12,7 @@ from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.dedup.duplicates import DuplicateDetector, SharedContents
 from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
-from focused.crawl.features import CrawlCore, connect_features
+from focused.crawl.features import CrawlCore, FeatureParts, connect_features
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests
@@ -62,121 +62,68 @@ def build_crawl(
     With ``share_example`` the crawl hands its training examples over and leaves it to others to
     train the scorer. With ``shared_contents`` pages of other partitions are originals, too.
     """
-    tables, scope, politeness = store.tables, topic.scope, topic.politeness
     if not isinstance(classifier, SwappableClassifier):
         classifier = SwappableClassifier(classifier)
     state = open_state(
-        topic,
-        policy,
-        store,
-        keep_links=keep_links,
-        stages=stages,
-        lease_numbers=lease_numbers,
-        warc_prefix=warc_prefix,
+        topic, policy, store, stages, lease_numbers, warc_prefix, keep_links=keep_links
     )
-    frontier, counters = state.frontier, state.counters
+    tables, scope, frontier, counters = store.tables, topic.scope, state.frontier, state.counters
+    seen = frontier.lookup_links
     mirrors = MirrorFilter(
-        tables,
-        frontier.lookup_links,
-        state.leases.has_url,
-        skip_links=scope.mirrors,
-        shared=shared_contents,
+        tables, seen, state.leases.has_url, skip_links=scope.mirrors, shared=shared_contents
     )
     traps = TrapFilter(tables, on=scope.traps, keeps=compile_parameter_names(scope.keep_parameters))
     host_policy = HostPolicy(topic, counters, tables, frontier)
-    link_filter = LinkFilter(
-        scope, counters, host_policy, mirrors, traps, nofollow=politeness.nofollow
-    )
+    link_filter = LinkFilter(topic, counters, host_policy, mirrors, traps)
     queue = frontier if route is None else route(frontier, tables)
     enqueuer = LinkEnqueuer(link_filter, policy.scorer, policy.ordering, queue)
     direct_requests = DirectRequests(frontier.hosts, host_policy, state.leases)
-    robots = RobotsFetcher(
-        frontier,
-        host_policy,
-        state.leases,
-        direct_requests,
-        enqueuer.offer_feed if follow_links else lambda url, now: False,
-        state.archive.record,
-    )
-    training = OnlineTraining(
-        policy,
-        frontier,
-        tables,
-        patience_s=politeness.patience_s if policy.patient else 0.0,
-        share=share_example,
-    )
-    parser = ResponseParser(
-        topic,
-        classifier,
-        policy.scorer,
-        state.stages,
-        parse,
-        record_builder=lambda: state.archive.record_builder,
-    )
-    rows = ArchiveWriter(state.archive, counters, classifier, policy)
+    queue_sitemap = enqueuer.offer_feed if follow_links else lambda url, now: False
+    robots = RobotsFetcher(state, host_policy, direct_requests, queue_sitemap)
     responses = ResponseProcessor(
         topic,
-        parser,
-        rows,
-        counters,
+        state,
+        ResponseParser(topic, state, classifier, policy.scorer, parse),
+        ArchiveWriter(state.archive, counters, classifier, policy),
         enqueuer,
         DuplicateDetector(tables, near=scope.near_duplicates, shared=shared_contents),
         training_urls=training_urls,
         follow_links=follow_links,
-        stages=state.stages,
     )
     hosts = HostAccess(host_policy, robots, direct_requests)
     core = CrawlCore(
-        topic,
-        policy,
-        classifier,
-        training_urls,
-        state,
-        hosts,
-        link_filter,
-        enqueuer,
-        responses,
-        traps,
-        follow_links,
+        topic, policy, classifier, training_urls, state, hosts, enqueuer, responses, follow_links
     )
+    patience_s = topic.politeness.patience_s if policy.patient else 0.0
+    training = OnlineTraining(policy, frontier, tables, patience_s=patience_s, share=share_example)
     features = connect_features(core)
-    state.archive.add_columns({each.name: each.kind for each in rows.columns})
-    reprioritisers = []
-    if policy.reprioritiser is not None:
-        reprioritisers.append(QueueReprioritiser(frontier, policy.reprioritiser))
-    listeners = Listeners(
+    state.archive.add_columns({each.name: each.kind for each in core.columns})
+    listeners = connect_listeners(core, training, features)
+    return Crawl(
+        core,
+        Learning(training, ModelHistory(classifier, training, tables)),
+        StopConditions(topic, state, robots, traps.stats, features.pacer),
+        listeners,
+        {PAGE: PageRequests(core, listeners), ROBOTS: RobotsRequests(robots), **features.handlers},
+        features,
+    )
+
+
+def connect_listeners(
+    core: CrawlCore, training: OnlineTraining, features: FeatureParts
+) -> Listeners:
+    """Return what hears of each settled link, in order."""
+    frontier, reprioritiser = core.state.frontier, core.policy.reprioritiser
+    mirrors = core.link_filter.mirrors
+    return Listeners(
         [
             *features.first_listeners,
-            host_policy,
+            core.hosts.policy,
             mirrors,
-            traps,
+            core.traps,
             FrontierUpdater(frontier, mirrors.take_released),
             training,
             *features.listeners,
-            *reprioritisers,
+            *([QueueReprioritiser(frontier, reprioritiser)] if reprioritiser else []),
         ]
-    )
-    pages = PageRequests(
-        state, hosts, link_filter, responses, listeners, max_tries=politeness.max_tries
-    )
-    return Crawl(
-        topic,
-        state,
-        hosts,
-        enqueuer,
-        responses,
-        Learning(training, ModelHistory(classifier, training, tables)),
-        StopConditions(
-            topic,
-            frontier,
-            counters,
-            state.leases,
-            robots,
-            state.timer,
-            traps.stats,
-            features.pacer,
-        ),
-        listeners,
-        {PAGE: pages, ROBOTS: RobotsRequests(robots), **features.handlers},
-        features,
     )

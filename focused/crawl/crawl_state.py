@@ -35,7 +35,7 @@ class CrawlState:
     def save_counters(self, now: float) -> None:
         """Write the counters into the open transaction."""
         self.timer.keep(now)
-        self.store.tables.put_meta("counters", self.counters)
+        self.store.tables.put_meta("counters", self.counters.to_state())
 
     def commit_frontier(self) -> None:
         """Commit all but the counters."""
@@ -55,11 +55,11 @@ def open_state(
     topic: Topic,
     policy: Policy,
     store: StateStore,
-    *,
-    keep_links: bool = True,
     stages: StageTimes | None = None,
     lease_numbers: Iterator[int] | None = None,
     warc_prefix: str = PAGES_PREFIX,
+    *,
+    keep_links: bool = True,
 ) -> CrawlState:
     """Open the frontier, the archive and the counters in ``store``.
 

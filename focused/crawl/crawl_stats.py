@@ -20,8 +20,8 @@ class Counters:
     ``classified`` counts fetched pages that may be harvest, without training samples; ``on_topic``
     those that the classifier called on topic, each content once. ``duplicates`` include
     ``near_duplicates``. ``noindex`` counts pages left out at their own request, ``nofollow`` links
-    not followed, ``links_over_limit`` links past the limit of a page, ``spam`` pages that are
-    probably spam. ``javascript`` is what :mod:`focused.crawl.javascript` counts.
+    not followed, ``links_over_limit`` links past the limit of a page. ``of_features`` holds what
+    features count, by name: a number, or numbers by kind.
     """
 
     settled: int = 0
@@ -34,28 +34,28 @@ class Counters:
     redirected: int = 0
     robots_fetched: int = 0
     robots_excluded: int = 0
-    missing_pages_requested: int = 0
     retries: int = 0
     nofollow: int = 0
     noindex: int = 0
-    spam: int = 0
     links_over_limit: int = 0
     bytes: int = 0
     active_s: float = 0.0
     failures: dict[str, int] = field(default_factory=dict)
     out_of_scope: dict[str, int] = field(default_factory=dict)
     recent: list[bool] = field(default_factory=list)
-    revisits: dict[str, int] = field(default_factory=dict)
-    javascript: dict[str, int] = field(default_factory=dict)
+    of_features: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
         """Restore the result of :meth:`to_state`; None starts at zero."""
-        return cls(**(state or {}))
+        values = dict(state or {})
+        own = {name: values.pop(name) for name in _NAMES if name in values}
+        return cls(**own, of_features=values)
 
     def to_state(self) -> dict[str, Any]:
         """Return the totals as JSON data."""
-        return {each.name: copy(getattr(self, each.name)) for each in fields(self)}
+        own = {name: copy(getattr(self, name)) for name in _NAMES}
+        return own | {name: copy(count) for name, count in self.of_features.items()}
 
     @classmethod
     def total(cls, parts: Sequence[Counters]) -> Counters:
@@ -69,6 +69,12 @@ class Counters:
             for name in _COUNTS_BY_KIND:
                 counts = Counter(getattr(total, name)) + Counter(getattr(part, name))
                 setattr(total, name, dict(counts))
+            for name, count in part.of_features.items():
+                if isinstance(count, dict):
+                    for kind, times in count.items():
+                        total.count_kind(name, kind, times)
+                else:
+                    total.count(name, count)
             total.recent += part.recent[-RECENT_PAGES // len(parts) :]
         return total
 
@@ -99,14 +105,20 @@ class Counters:
         """Count a URL without a page."""
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
-    def count_revisit(self, result: str) -> None:
-        """Count a revisit by its result."""
-        self.revisits[result] = self.revisits.get(result, 0) + 1
+    def count(self, name: str, times: int = 1) -> None:
+        """Count an event of a feature."""
+        self.of_features[name] = self.of_features.get(name, 0) + times
 
-    def count_javascript(self, event: str, times: int = 1) -> None:
-        """Count an event of :mod:`focused.crawl.javascript`."""
+    def count_kind(self, name: str, kind: str, times: int = 1) -> None:
+        """Count an event of a feature by its kind."""
         if times:
-            self.javascript[event] = self.javascript.get(event, 0) + times
+            counts = self.of_features.setdefault(name, {})
+            counts[kind] = counts.get(kind, 0) + times
+
+    def kinds(self, name: str) -> Mapping[str, int]:
+        """Return what :meth:`count_kind` counted."""
+        counts: Mapping[str, int] = self.of_features.get(name, {})
+        return counts
 
     def count_out_of_scope(self, reason: str, links: int = 1) -> None:
         """Count links refused for ``reason``."""
@@ -114,7 +126,8 @@ class Counters:
 
 
 _COUNTS = tuple(each.name for each in fields(Counters) if each.type == "int")
-_COUNTS_BY_KIND = ("failures", "out_of_scope", "revisits", "javascript")
+_COUNTS_BY_KIND = ("failures", "out_of_scope")
+_NAMES = tuple(each.name for each in fields(Counters) if each.name != "of_features")
 
 Clock = Callable[[], float]
 

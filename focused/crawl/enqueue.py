@@ -36,7 +36,7 @@ from focused.link_scoring.protocols import (
     PageContext,
     UpdatedScore,
 )
-from focused.topic import Scope, Training
+from focused.topic import Topic, Training
 from focused.web.decoding import CONTINUATION_PATH
 from focused.web.page import Classification, FailureKind, Link, Page
 from focused.web.scope_filter import ScopeFilter
@@ -355,21 +355,18 @@ class LinkFilter:
 
     def __init__(
         self,
-        scope: Scope,
+        topic: Topic,
         counters: Counters,
         host_policy: HostPolicy,
         mirrors: MirrorFilter,
         traps: TrapFilter,
-        *,
-        nofollow: bool,
     ) -> None:
-        """With ``nofollow`` False links marked nofollow are followed too."""
-        self._filter = ScopeFilter(scope)
+        self._filter = ScopeFilter(topic.scope)
         self._counters = counters
         self._host_policy = host_policy
         self.mirrors = mirrors
         self.traps = traps
-        self._obeys_nofollow = nofollow
+        self._obeys_nofollow = topic.politeness.nofollow
         self.refusals: list[LinkRefusal] = []
         """Why features refuse a link of a page, in the order in which they are asked."""
 

@@ -55,11 +55,19 @@ class CrawlCore:
     training_urls: frozenset[str]
     state: CrawlState
     hosts: HostAccess
-    link_filter: LinkFilter
     enqueuer: LinkEnqueuer
     responses: ResponseProcessor
-    traps: TrapFilter
     follow_links: bool
+
+    @property
+    def link_filter(self) -> LinkFilter:
+        """The filter of links."""
+        return self.enqueuer.link_filter
+
+    @property
+    def traps(self) -> TrapFilter:
+        """The filter of crawl traps."""
+        return self.link_filter.traps
 
     @property
     def page_analysers(self) -> dict[str, PageAnalyser]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -36,6 +37,7 @@ from focused.web.page import Failed, FailureKind, Fetched, Page
 MAX_HOSTS = 10_000
 """Hosts that are remembered; the pages of others are counted, and decided by the priors."""
 
+COUNTS = "javascript"
 _TABLE = "javascript_hosts"
 _SCORES_META = "javascript_scores"
 _MEMORY_LINKS = 1_000
@@ -135,7 +137,7 @@ class JavascriptPages:
         count_seen(host, fetched.url, need)
         queued = self._count_queued(link.host)
         if not is_worth_rendering(host, fetched.url, need, value, self._seed, queued=queued):
-            self._counters.count_javascript(f"not-worth-it/{need}")
+            self._counters.count_kind(COUNTS, f"not-worth-it/{need}")
             return None
         request_s = max(self._politeness.delay_of(link.host), fetched.elapsed_s, _MIN_REQUEST_S)
         page = None if isinstance(raw, Failed) else raw
@@ -147,7 +149,7 @@ class JavascriptPages:
         ``shown`` is the rendered page, None if there is none.
         """
         host = self._host(candidate.host)
-        count = self._counters.count_javascript
+        count = partial(self._counters.count_kind, COUNTS)
         if result.failure is not None:
             host.failures[result.failure] = host.failures.get(result.failure, 0) + 1
             count(f"failed/{result.failure}")
@@ -188,7 +190,7 @@ class JavascriptPages:
     def _count_needing(self, name: str) -> None:
         host = self._host(name)
         host.needing += 1
-        self._counters.count_javascript("needing")
+        self._counters.count_kind(COUNTS, "needing")
         self._save(name, host)
 
     def _host(self, name: str) -> HostRendering:

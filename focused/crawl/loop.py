@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl.crawl_state import CrawlState
 from focused.crawl.crawl_stats import Stage
-from focused.crawl.enqueue import LinkEnqueuer
-from focused.crawl.features import FeatureParts
+from focused.crawl.features import CrawlCore, FeatureParts
 from focused.crawl.leases import Lease
 from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.online_training import ModelHistory, OnlineTraining
 from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import load_link_order
-from focused.crawl.purposes import HostAccess, RequestHandler
-from focused.crawl.responses import ResponseProcessor
+from focused.crawl.purposes import RequestHandler
 from focused.crawl.steps import (
     ROBOTS,
     Fetch,
@@ -32,7 +29,7 @@ from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.interface import NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
-from focused.topic import Budget, Topic
+from focused.topic import Budget
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file
 from focused.web.urls import host_of, normalize_url
@@ -64,11 +61,7 @@ class Crawl:
 
     def __init__(
         self,
-        topic: Topic,
-        state: CrawlState,
-        hosts: HostAccess,
-        enqueuer: LinkEnqueuer,
-        responses: ResponseProcessor,
+        core: CrawlCore,
         learning: Learning,
         stop_conditions: StopConditions,
         listeners: Listeners,
@@ -76,7 +69,8 @@ class Crawl:
         features: FeatureParts,
     ) -> None:
         """``handlers`` handle requests by their purpose."""
-        self.topic = topic
+        state, hosts = core.state, core.hosts
+        self.topic = core.topic
         self.counters = state.counters
         self.frontier = state.frontier
         self.archive = state.archive
@@ -85,8 +79,8 @@ class Crawl:
         self._state = state
         self._leases = state.leases
         self._host_policy = hosts.policy
-        self._enqueuer = enqueuer
-        self._responses = responses
+        self._enqueuer = core.enqueuer
+        self._responses = core.responses
         self._training = learning.training
         self._models = learning.models
         self._handlers = handlers
@@ -209,11 +203,6 @@ class Crawl:
     def limit_priority(self, floor: float) -> None:
         """Fetch nothing from hosts whose priority, exploration bonus included, is below."""
         self._training.floor = floor
-
-    def score_again(self, now: float) -> None:
-        """Score the best links of the best hosts by the present scorer, and commit."""
-        self._training.score_again(now)
-        self._state.commit(now)
 
     def best_priorities(self, limit: int, now: float) -> Sequence[float]:
         """Return the priorities of the best links that may be fetched soon, best first.

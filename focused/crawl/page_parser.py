@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from focused.classifier.topic_classifier import (
     SwappableClassifier,
     TopicClassifier,
 )
-from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
+from focused.crawl.crawl_stats import Clock, Stage, zero_clock
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
@@ -37,6 +37,9 @@ from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import RobotsFile, parse_robots_body, product_token
 from focused.web.scope_filter import QueryParameterFilter
 from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
+
+if TYPE_CHECKING:
+    from focused.crawl.crawl_state import CrawlState
 
 MAX_SHINGLES = 1_152
 """The size of a sketch, plus as many shingles as a host's boilerplate may remove from it."""
@@ -356,18 +359,16 @@ class ResponseParser:
     def __init__(
         self,
         topic: Topic,
+        state: CrawlState,
         classifier: SwappableClassifier,
         scorer: LinkScorer,
-        stages: StageTimes,
         parse: ParseFunction | None,
-        *,
-        record_builder: Callable[[], WarcRecordBuilder | None],
     ) -> None:
-        """``parse`` replaces the HTML parser; ``record_builder`` returns the record builder."""
+        """``parse`` replaces the HTML parser."""
         self._scope = topic.scope
         self._archives_noindex = topic.politeness.noindex == "keep"
         self._classifier = classifier
-        self._stages = stages
+        self._stages = state.stages
         self._parse = parse or partial(
             parse_page,
             max_links=topic.scope.max_links_per_page,
@@ -380,12 +381,12 @@ class ResponseParser:
         self.converters: list[PageConverter] = []
         """Likewise."""
         self._needs_static_features = isinstance(scorer, UsesStaticFeatures)
-        self._record_builder = record_builder
+        self._archive = state.archive
         self._reader: PageParser | None = None
 
     def page_parser(self) -> PageParser:
         """Return the page parser with the current classifier."""
-        classifier, reader, writer = self._classifier, self._reader, self._record_builder()
+        classifier, reader, writer = self._classifier, self._reader, self._archive.record_builder
         if (
             reader is None
             or reader.classifier is not classifier.current
@@ -468,7 +469,7 @@ class ResponseParser:
 
     def _completed(self, parsed: ParsedPage, fetched: Fetched) -> ParsedPage:
         """Return a page that was parsed ahead with its records, by the current classifier."""
-        parsed, builder = self._reclassified(parsed), self._record_builder()
+        parsed, builder = self._reclassified(parsed), self._archive.record_builder
         if parsed.record is not None or builder is None:
             return parsed
         return replace(parsed, record=builder.capture(fetched))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from focused.archive.archive import PageRow
 from focused.crawl.archive_writer import ArchiveWriter
 from focused.crawl.classified_page import ClassifiedPage, PageReviewer
-from focused.crawl.crawl_stats import Counters, Stage, StageTimes
+from focused.crawl.crawl_stats import Stage
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.enqueue import HARD_FOCUS, LinkEnqueuer, follows_links
 from focused.crawl.hosts.failures import FAILURE_RULES
@@ -35,6 +36,9 @@ from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR, parse_robots_dire
 from focused.web.scope_filter import QueryParameterFilter
 from focused.web.urls import host_of
 
+if TYPE_CHECKING:
+    from focused.crawl.crawl_state import CrawlState
+
 MAX_PAGE_REDIRECTS = 10
 
 logger = logging.getLogger(__name__)
@@ -46,21 +50,20 @@ class ResponseProcessor:
     def __init__(
         self,
         topic: Topic,
+        state: CrawlState,
         parser: ResponseParser,
         rows: ArchiveWriter,
-        counters: Counters,
         enqueuer: LinkEnqueuer,
         duplicates: DuplicateDetector,
         *,
         training_urls: frozenset[str],
         follow_links: bool,
-        stages: StageTimes,
     ) -> None:
         self._topic = topic
         self.parser = parser
         self.duplicates = duplicates
         self.rows = rows
-        self._counters = counters
+        self._counters = state.counters
         self._enqueuer = enqueuer
         self.reviewers: list[PageReviewer] = []
         """Those of the features that are on."""
@@ -69,7 +72,7 @@ class ResponseProcessor:
         )
         self._training_urls = training_urls
         self._follow_links = follow_links
-        self._stages = stages
+        self._stages = state.stages
         self._dropped = QueryParameterFilter(
             topic.scope.drop_parameters, topic.scope.keep_parameters
         )

@@ -118,7 +118,7 @@ class SpamFilter:
 
     def learn(self, classified: ClassifiedPage, number: int, *, is_harvest: bool) -> None:
         """Learn from a page after it was rated."""
-        self._counters.spam += classified.classification.spam >= SPAM_THRESHOLD
+        self._counters.count("spam", int(classified.classification.spam >= SPAM_THRESHOLD))
         if not classified.feed and classified.duplicate_of is None:
             self._learn_page(classified)
         if self._avoids:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
-from focused.crawl.leases import Leases
 from focused.crawl.steps import Done, Wait
 from focused.crawl.traps.trap_filter import TrapStats
 from focused.durations import HOUR_S
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, Hosts
 from focused.topic import Budget, Topic
+
+if TYPE_CHECKING:
+    from focused.crawl.crawl_state import CrawlState
 
 
 class CrawlPacer(Protocol):
@@ -67,11 +69,8 @@ class StopConditions:
     def __init__(
         self,
         topic: Topic,
-        frontier: Frontier,
-        counters: Counters,
-        leases: Leases,
+        state: CrawlState,
         robots: RobotsFetcher,
-        running: RunTimer,
         traps: TrapStats,
         pacer: CrawlPacer,
     ) -> None:
@@ -79,11 +78,11 @@ class StopConditions:
         self.budget = topic.budget
         self._revisit_hours = topic.revisit.hours
         self._pacer = pacer
-        self._frontier = frontier
-        self._counters = counters
-        self._leases = leases
+        self._frontier = state.frontier
+        self._counters = state.counters
+        self._leases = state.leases
+        self._running = state.timer
         self._robots = robots
-        self._running = running
         self._traps = traps
 
     def limit_pages(self, pages: int) -> None:

@@ -67,6 +67,8 @@ _MAX_PRIORITIES = 2_000
 _FIRST_ROUND_S = 1.0
 _GROWTH = 1.5
 _POLL_S = 0.2
+_LOOK_S = 0.05
+"""Time between two looks at all partitions, whatever messages come."""
 _MAX_ATTEMPTS = 10_000_000
 """Processes that one driver starts, at most."""
 
@@ -217,6 +219,10 @@ class RoundDriver:
         """A process that was started now would restore what is about to change."""
         self._round_s = min(_FIRST_ROUND_S, limits.round_s)
         self._fetched_per_s = 0.0
+        self._addresses = dict(manifest.addresses)
+        self._inboxes = manifest.inboxes()
+        self._keep_at = -math.inf
+        """When to look after the processes again."""
         for number, seat in self._seats.items():
             seat.granted = manifest.record(number).granted
 
@@ -240,7 +246,7 @@ class RoundDriver:
             self._take_lead(self._name)
         reason = self._run_rounds()
         self._close(reason)
-        self._commit((), {}, end_reason="" if self.should_stop else reason)
+        self._commit((), end_reason="" if self.should_stop else reason)
         return reason
 
     def _take_lead(self, name: str) -> None:
@@ -289,7 +295,7 @@ class RoundDriver:
         self._wait_for_end(ready, run_at, fetched)
         ran_s = self._clock() - run_at
         files = self._finish(number, ready.keys())
-        self._commit(tuple(files.values()), ready)
+        self._commit(tuple(files.values()))
         self._fetched_per_s = (self._fetched - fetched) / max(ran_s, 0.01)
         self._round_s = min(self._round_s * _GROWTH, self._limits.round_s)
         self._on_round(
@@ -308,12 +314,13 @@ class RoundDriver:
         """Let all partitions that are free get their inboxes; return what they have then."""
         free = _State.FREE, _State.READY
         self._wait(lambda: any(seat.state in free for seat in self._seats.values()))
-        manifest, wanted = self._manifest, min(self._pages_at_once(), _MAX_PRIORITIES)
+        manifest, wanted = self._manifest, self._wanted_priorities()
+        self._inboxes = manifest.inboxes()
         seats = {n: seat for n, seat in self._seats.items() if seat.state in free}
         for n, seat in seats.items():
             seat.state = _State.DELIVERING
             seat.ready = seat.progress = seat.finished = None
-            inbox, last = manifest.waiting_for(n), manifest.record(n).round
+            inbox, last = tuple(self._inboxes[n]), manifest.record(n).round
             self._send(n, Begin(number, inbox, last, wanted, manifest.learned))
         # At first nobody knows what is left of the budget: all must tell what they fetched.
         patience_s = math.inf if self._is_first else self._limits.answer_s
@@ -345,7 +352,23 @@ class RoundDriver:
         return "no link is left" if all_over else None
 
     def _last_file_for(self, partition: int) -> int:
-        return max((each.round for each in self._manifest.waiting_for(partition)), default=0)
+        return max((each.round for each in self._inboxes[partition]), default=0)
+
+    def _wanted_priorities(self) -> int:
+        """The best links that each partition is to tell: more than one in the last rounds."""
+        if self._pages_for_each(len(self._seats)):
+            return 1
+        return min(self._pages_at_once(), _MAX_PRIORITIES)
+
+    def _pages_for_each(self, partitions: int) -> int:
+        """The pages that each of so many partitions gets; 0 if the best links are to get them."""
+        enough = self._pages_at_once()
+        each = enough if self._budget.pages is None else min(enough, self._left() // partitions)
+        return each if each >= min(enough, _MAX_PRIORITIES) else 0
+
+    def _left(self) -> int:
+        """The pages of the budget that are not granted."""
+        return (self._budget.pages or 0) - sum(seat.granted for seat in self._seats.values())
 
     def _pages_at_once(self) -> int:
         """The pages of a round, of all partitions together."""
@@ -360,9 +383,13 @@ class RoundDriver:
             # What it did not use is taken back.
             seat.granted = int(each.counters["fetched"]) + each.in_flight
         if self._budget.pages is not None:
-            for n, pages in self._pages_for(ready, self._budget.pages).items():
+            for n, pages in self._pages_for(ready).items():
                 self._seats[n].granted += pages
-        shared = {at: len(of) for at, of in self._addresses(ready).items() if len(of) > 1}
+        self._note_addresses(ready)
+        shared: dict[int, dict[str, int]] = {n: {} for n in self._seats}
+        for address, owners in self._addresses.items():
+            for n in owners if len(owners) > 1 else ():
+                shared[n][address] = len(owners)
         sharing = sharing_probability(self._fetched_per_s)
         if self._budget.hours is not None:
             left_s = self._budget.hours * HOUR_S - self._manifest.active_s
@@ -374,33 +401,35 @@ class RoundDriver:
             seat.fetches_until = self._clock() + self._round_s
             until_s = seat.fetches_until - seat.ready_at
             most = None if self._budget.pages is None else seat.granted
-            self._send(n, Run(number, until_s, most, floors[n], shared, sharing))
+            self._send(n, Run(number, until_s, most, floors[n], shared[n], sharing))
 
-    def _pages_for(self, ready: Mapping[int, Ready], budget: int) -> Mapping[int, int]:
+    def _pages_for(self, ready: Mapping[int, Ready]) -> Mapping[int, int]:
         """Return the pages to grant: enough to each, or the last ones to the best links."""
-        left = budget - sum(seat.granted for seat in self._seats.values())
-        enough = self._pages_at_once()
-        if left >= enough * len(ready):
-            return dict.fromkeys(ready, enough)
+        if each := self._pages_for_each(len(ready)):
+            return dict.fromkeys(ready, each)
+        left = self._left()
         best = share_out(max(left, 0), {n: each.priorities for n, each in ready.items()})
         waiting = [n for n, each in ready.items() if each.queued]
         # Without a link that is due now, those that come first get one each.
         return best or dict.fromkeys(waiting[: max(left, 0)], 1)
 
-    def _addresses(self, ready: Mapping[int, Ready]) -> Mapping[str, tuple[int, ...]]:
-        known = dict(self._manifest.addresses)
+    def _note_addresses(self, ready: Mapping[int, Ready]) -> None:
+        known = self._addresses
         for n, each in ready.items():
             for address in each.addresses:
                 known[address] = tuple(sorted({*known.get(address, ()), n}))
-        return known
 
     def _wait_for_end(self, ready: Mapping[int, Ready], began_at: float, fetched: int) -> None:
         """Wait for the round's deadline, or until it has brought enough or most are idle."""
         enough = math.inf if self._budget.pages is None else fetched + self._pages_at_once()
         number = self._manifest.round + 1
         floors = dict(self._floors(ready))
+        look_at = began_at
 
         def has_ended() -> bool:
+            nonlocal look_at
+            if self._clock() < look_at:
+                return False
             running = {n for n in ready if self._seats[n].state is _State.RUNNING}
             for n, floor in self._floors(running).items():
                 if floor != floors[n]:
@@ -408,6 +437,7 @@ class RoundDriver:
                     self._send(n, Hold(number, floor))
             idle = {n for n in running if self._is_idle(n)}
             now_fetched = self._fetched
+            look_at = self._clock() + _LOOK_S
             # Where nothing was fetched, nothing is due before the round's deadline either.
             all_idle = idle == running and now_fetched > fetched
             return not running or all_idle or now_fetched >= enough
@@ -455,7 +485,6 @@ class RoundDriver:
     def _commit(
         self,
         files: Sequence[RoundFile],
-        ready: Mapping[int, Ready],
         end_reason: str = "",
     ) -> None:
         """Commit a round; try again until the storage takes it."""
@@ -482,7 +511,7 @@ class RoundDriver:
             round=number,
             records=records,
             inbox=(*before.inbox, *(each for each in files if each.sections)),
-            addresses=self._addresses(ready),
+            addresses=self._addresses,
             learned=learned,
             active_s=before.active_s + now - self._counted_at,
             end_reason=end_reason,
@@ -505,7 +534,7 @@ class RoundDriver:
     def _still_needed(self, manifest: Manifest) -> Iterator[RoundFile]:
         """Yield the files that some partition has not got yet."""
         for file in manifest.inbox:
-            receivers = file.receivers(manifest.partitions)
+            receivers = (n for n, _ in file.inboxes(manifest.partitions))
             if any(manifest.record(n).delivered < file.round for n in receivers):
                 yield file
 
@@ -574,7 +603,9 @@ class RoundDriver:
         """Wait for a condition, or until the crawl is to stop; keep the processes running."""
 
         def is_over() -> bool:
-            self._keep_processes(self._clock())
+            if (now := self._clock()) >= self._keep_at:
+                self._keep_at = now + _LOOK_S
+                self._keep_processes(now)
             return self.should_stop or until()
 
         self._receive_until(is_over, within_s)

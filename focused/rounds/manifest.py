@@ -6,7 +6,7 @@ names never happened: nobody reads them, and whoever wrote them writes the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -65,14 +65,15 @@ class Manifest(msgspec.Struct, frozen=True):
         """Return what is known of a partition."""
         return self.records.get(partition, PartitionRecord())
 
-    def waiting_for(self, partition: int) -> tuple[RoundFile, ...]:
-        """Return the files with sections that a partition has not got, oldest first."""
-        after = self.record(partition).delivered
-        return tuple(
-            file
-            for file in self.inbox
-            if file.round > after and partition in file.receivers(self.partitions)
-        )
+    def inboxes(self) -> Mapping[int, Sequence[RoundFile]]:
+        """Return by partition the files that it has not got, oldest first, with its sections."""
+        delivered = [self.record(number).delivered for number in range(self.partitions)]
+        found: dict[int, list[RoundFile]] = {number: [] for number in range(self.partitions)}
+        for file in self.inbox:
+            for number, own in file.inboxes(self.partitions):
+                if file.round > delivered[number]:
+                    found[number].append(own)
+        return found
 
 
 def check_driver(storage: SharedStorage, manifest: Manifest, driver: str) -> None:

@@ -177,7 +177,7 @@ class PartitionRounds:
         self._uploading: Future[StoredState] | None = None
         self._is_ending = False
         self._sent: _Sent | None = None
-        self._learned = self._scored_again = 0
+        self._learned = 0
         self._stop_reason: str | None = None
         self._known_addresses: set[str] = set()
         self._idle = self._is_limited = False
@@ -401,10 +401,6 @@ class PartitionRounds:
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
-            if self._learned >= 2 * self._scored_again:
-                # Links that rose would not be offered: others seem to have better ones.
-                self._scored_again = self._learned
-                self.crawl.score_again(now)
         self._partition.deliver(inbox.links, now, up_to=inbox.up_to)
         crawl = self.crawl
         if self._is_limited:

@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
 from focused.errors import missing_extra
-from focused.installed_features import installed_parts, load_entry_point
+from focused.installed_features import installed_features, installed_parts, load_entry_point
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.download_handlers import Authenticator
 from focused.scrapy_addon.downloader import RequestGate
@@ -26,7 +26,7 @@ from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.page_processing import PageStage
 from focused.scrapy_addon.run_status import EngineControl, RunStatus
 from focused.scrapy_addon.setting import Setting
-from focused.scrapy_addon.statistics import StatisticsPublisher
+from focused.scrapy_addon.statistics import STATISTICS, StatisticsPublisher
 from focused.topic import Topic
 
 ENTRY_POINT_GROUP = "focused.scrapy_features"
@@ -77,7 +77,10 @@ class DriverParts:
 
 
 class DriverFeature(Protocol):
-    """A capability of the driver that a topic or settings switch on."""
+    """A capability of the driver that a topic or settings switch on.
+
+    It may have ``STATISTICS``: names of what it counts in Scrapy's statistics, with their meaning.
+    """
 
     SETTINGS: Sequence[Setting]
 
@@ -102,6 +105,20 @@ def installed_driver_features() -> Mapping[str, DriverFeature]:
     """
     points = installed_parts(ENTRY_POINT_GROUP)
     return {name: load_entry_point(point) for name, point in points.items()}
+
+
+def statistics_meanings() -> Mapping[str, str]:
+    """Return the meaning of each statistic, in Markdown, those of all features included.
+
+    Words in capitals stand for any name. Raises ConfigurationError for a feature that cannot be
+    imported.
+    """
+    found = dict(STATISTICS)
+    for feature in installed_features().values():
+        found |= {**feature.counts, **feature.tables}
+    for driver_feature in installed_driver_features().values():
+        found |= getattr(driver_feature, "STATISTICS", {})
+    return found
 
 
 def connect_driver_features(topic: Topic, settings: BaseSettings) -> DriverParts:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from aiohttp import web
@@ -28,11 +29,11 @@ from prometheus_client.registry import Collector
 from scrapy import signals
 
 from focused.errors import ConfigurationError
+from focused.installed_features import installed_features
 from focused.local_server import LocalServer, is_own_name, open_listener
-from focused.scrapy_addon.driver_features import Driver
+from focused.scrapy_addon.driver_features import Driver, statistics_meanings
 from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.run_status import RunStatus
-from focused.scrapy_addon.statistics import STATISTICS
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class ExportedMetric:
-    """A metric and the statistic that it exports; ``statistic`` is a key of ``STATISTICS``.
+    """A metric and the statistic that it exports; ``statistic`` is a key of
+    :func:`~focused.scrapy_addon.driver_features.statistics_meanings`.
 
     A word in capitals in the statistic's name becomes the label ``label``.
     """
@@ -60,14 +62,11 @@ METRICS = (
         for name in (
             *("settled", "fetched", "classified", "on_topic", "training"),
             *("duplicates", "near_duplicates", "redirected"),
-            *("robots_fetched", "robots_excluded", "missing_pages_requested", "retries"),
-            *("nofollow", "noindex", "spam"),
-            *("links_over_limit", "bytes"),
+            *("robots_fetched", "robots_excluded", "retries"),
+            *("nofollow", "noindex", "links_over_limit", "bytes"),
         )
     ),
     ExportedMetric("failures", "failures/KIND", label="kind"),
-    ExportedMetric("revisits", "revisits/RESULT", label="result"),
-    ExportedMetric("javascript", "javascript/EVENT", label="event"),
     ExportedMetric("out_of_scope", "out_of_scope/REASON", label="reason"),
     ExportedMetric("unrecorded_hosts", "unrecorded_hosts"),
     ExportedMetric("resolver", "resolver/EVENT", label="event"),
@@ -84,10 +83,17 @@ METRICS = (
     ExportedMetric("hosts", "hosts", is_counter=False),
     ExportedMetric("recent_harvest_rate", "recent_harvest_rate", is_counter=False),
 )
-"""The statistics that ``/metrics`` exports.
+"""The core's statistics that ``/metrics`` exports.
 
 Counters that begin with ``session`` start at 0 with each session, the others with the crawl.
 """
+
+
+def exported_metrics() -> Sequence[ExportedMetric]:
+    """Return all metrics; those of features are what they count."""
+    counted = chain.from_iterable(each.counts for each in installed_features().values())
+    names = ((name, *name.partition("/")) for name in counted)
+    return (*METRICS, *(ExportedMetric(own, name, label=of.lower()) for name, own, _, of in names))
 
 
 class CrawlCollector(Collector):
@@ -107,10 +113,11 @@ class CrawlCollector(Collector):
 
 
 def export_statistics(stats: Mapping[str, Any]) -> Iterator[Metric]:
-    """Yield the metrics of the crawl's statistics, in the order of :data:`METRICS`."""
-    for each in METRICS:
+    """Yield the metrics of the crawl's statistics, in the order of :func:`exported_metrics`."""
+    meanings = statistics_meanings()
+    for each in exported_metrics():
         make = CounterMetricFamily if each.is_counter else GaugeMetricFamily
-        help_text = STATISTICS[each.statistic].partition(": docs/")[0].replace("`", "")
+        help_text = meanings[each.statistic].partition(": docs/")[0].replace("`", "")
         metric = make(_NAMESPACE + each.name, help_text, labels=[each.label] if each.label else ())
         pattern = re.compile(re.sub("[A-Z]+", "(.+)", each.statistic))
         for name, value in stats.items():

@@ -189,8 +189,8 @@ def progress_line(topic: Topic, report: RoundReport) -> str:
         f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
         f"frontier {report.queued}",
     ]
-    if counters.revisits:
-        parts.append(f"{sum(counters.revisits.values())} revisits")
+    if revisits := sum(counters.kinds("revisits").values()):
+        parts.append(f"{revisits} revisits")
     left_s = remaining_s(topic.budget, counters.fetched, counters.active_s)
     if left_s is not None and not topic.revisit.continuous:
         parts.append(f"{left_s:.0f} s left")

@@ -112,8 +112,8 @@ def progress_line(
     if topic.revisit.continuous:
         from focused.archive.page_history import VisitResult
 
-        changed = counters.revisits.get(VisitResult.CHANGED, 0)
-        parts.append(f"{sum(counters.revisits.values())} revisits, {changed} changed")
+        changed = counters.kinds("revisits").get(VisitResult.CHANGED, 0)
+        parts.append(f"{sum(counters.kinds('revisits').values())} revisits, {changed} changed")
         hours = topic.revisit.hours
         left_s = None if hours is None else max(0.0, hours * HOUR_S - active_s)
     else:
@@ -129,7 +129,7 @@ def progress_line(
 
 def _downloads(counters: Counters) -> int:
     """Return the number of new pages and revisits."""
-    return counters.fetched + sum(counters.revisits.values())
+    return counters.fetched + sum(counters.kinds("revisits").values())
 
 
 def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:

@@ -33,20 +33,15 @@ STATISTICS: Mapping[str, str] = {
     "redirected": "Redirects.",
     "robots_fetched": "Requests for robots.txt.",
     "robots_excluded": "Links that robots.txt forbids.",
-    "missing_pages_requested": "Requests for pages that cannot exist, to recognise soft 404s.",
     "retries": "Requests that were repeated after a failure.",
     "nofollow": "Links not followed because link or page says nofollow.",
     "noindex": "Fetched pages excluded from the harvest because they say noindex.",
-    "spam": "Fetched pages that are probably spam.",
     "links_over_limit": "Links beyond `scope.max_links_per_page`.",
     "bytes": "Bytes of bodies, decoded.",
     "active_s": "Seconds that the crawl ran, over all sessions.",
     "elapsed_s": "The same.",
     "failures/KIND": "URLs that gave no page, by kind: "
     "docs/reference/crawl-folder.md#kinds-of-failure.",
-    "javascript/EVENT": "Pages that need JavaScript and what became of them: "
-    "docs/reference/crawl-folder.md#javascript.",
-    "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
     "out_of_scope/REASON": "Links that the scope refused, by reason.",
     "unrecorded_hosts": "Links to hosts that the recorded web does not have; only in crawls of a "
     "recorded web.",
@@ -60,8 +55,6 @@ STATISTICS: Mapping[str, str] = {
     "long_crawl_delays": "Hosts with queued links and a crawl-delay above an hour; set when the "
     "crawl ends. `stats.json` lists them with seconds, at most 100.",
     "mirrors": "Pairs of mirrors; set when the crawl ends. `stats.json` lists at most 100.",
-    "javascript_hosts": "Hosts with pages that show nothing without JavaScript; set when the crawl "
-    "ends. `stats.json` lists at most 100 with the number of such pages.",
     "ended_at": "Seconds since the epoch; set when the crawl ends.",
     "end_reason": "Why the crawl ended; set when the crawl ends.",
     "profile/elapsed_s": "Seconds of this session.",
@@ -75,13 +68,10 @@ STATISTICS: Mapping[str, str] = {
     "profile/reactor_blocked/longest_s": "Longest time that the reactor was blocked.",
     "profile/reactor_blocked/times": "How often it was blocked for longer than `threshold_s`.",
     "profile/reactor_blocked/threshold_s": "That threshold.",
-    "logins/succeeded": "Logins by a form, renewals included; not in `stats.json`.",
-    "logins/failed": "Logins that were given up; not in `stats.json`.",
-    "indexed": "Items that the server of `FOCUSED_INDEX_URL` indexed; not in `stats.json`.",
-    "index_failures": "Items that it refused or missed; not in `stats.json`.",
     "resolver/EVENT": "Name lookups by event; not in `stats.json`.",
 }
-"""Meaning of each statistic, in Markdown; words in capitals stand for any name."""
+"""Meaning of each statistic of the core, in Markdown; words in capitals stand for any name."""
+
 
 _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100

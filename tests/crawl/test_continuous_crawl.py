@@ -329,7 +329,7 @@ def test_a_host_is_asked_for_a_missing_path_before_the_first_revisit_and_every_9
     assert first < simulation.times(HOME)[1] / DAY_S, "before the first revisit"
     assert second - first == pytest.approx(90, abs=3) == third - second
     assert list(simulation.rows) == [HOME], "it has no row"
-    assert simulation.crawl.counters.missing_pages_requested == 3
+    assert simulation.crawl.counters.of_features["missing_pages_requested"] == 3
     assert len(simulation.urls) <= 202, "it counts as a download"
 
 

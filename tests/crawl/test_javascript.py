@@ -75,14 +75,14 @@ def shown() -> Page:
 
 def test_by_default_pages_that_show_nothing_are_counted_with_their_host(crawl: Open) -> None:
     done = crawl("report").run()
-    assert done.crawl.counters.javascript == {"needing": 2}
+    assert done.crawl.counters.kinds("javascript") == {"needing": 2}
     assert pages_of(done.crawl).needing_by_host(5) == {"a.test": 2}
 
 
 def test_ignored_pages_are_not_looked_for(crawl: Open) -> None:
     done = crawl("ignore").run()
     assert done.crawl.feature(JavascriptPages) is None
-    assert done.crawl.counters.javascript == {}
+    assert done.crawl.counters.kinds("javascript") == {}
 
 
 def test_what_was_counted_survives_a_restart(crawl: Open) -> None:
@@ -132,7 +132,7 @@ def test_a_gain_is_used_and_remembered(crawl: Open) -> None:
     simulation.restart()
     learned = pages_of(simulation.crawl).hosts["a.test"]
     assert (learned.rendered, learned.gained, learned.requests) == (1, 1, 3)
-    events = simulation.crawl.counters.javascript
+    events = simulation.crawl.counters.kinds("javascript")
     assert events == {
         "needing": 1,
         "rendered": 1,
@@ -152,7 +152,7 @@ def test_a_failure_keeps_the_raw_page_and_is_counted(crawl: Open, failure: Rende
     candidate = select_to_render(crawled, lease, answer, parsed, simulation.now)
     assert candidate is not None
     assert not pages_of(crawled).learn(candidate, RenderResult(failure=failure), None)
-    assert crawled.counters.javascript[f"failed/{failure}"] == 1
+    assert crawled.counters.kinds("javascript")[f"failed/{failure}"] == 1
     # Without a browser nothing was learned of the page.
     learned = pages_of(crawled).hosts["a.test"].by_template
     assert bool(learned) == (failure is RenderFailure.TIMEOUT)

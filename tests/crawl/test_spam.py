@@ -63,7 +63,7 @@ def test_a_spam_site_is_closed_and_good_pages_are_harvested(simulate, tmp_path, 
     assert len(on_topic(crawl, SPAM)) < 10
     assert len([url for _, url in crawl.asked if url.startswith(SPAM)]) < SPAM_PAGES
     assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
-    assert crawl.crawl.counters.spam > 0
+    assert crawl.crawl.counters.of_features["spam"] > 0
 
 
 def test_a_site_that_was_requested_by_a_spider_or_an_operator_is_trusted(

@@ -252,5 +252,5 @@ def test_a_continuous_crawl_visits_pages_again_until_its_hours_are_over(tmp_path
     rounds = crawl(tmp_path, revisit=revisit, limits=limits, step_s=10.0)
     rounds.run()
     assert rounds.fetched() == sorted(WEB)
-    assert sum(rounds.reports[-1].counters.revisits.values()) > len(WEB)
+    assert sum(rounds.reports[-1].counters.kinds("revisits").values()) > len(WEB)
     assert all(partition == rounds.partition_of(url) for _, partition, url in rounds.asked)

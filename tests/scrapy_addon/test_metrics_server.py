@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from focused.scrapy_addon.metrics_server import METRICS, crawl_health, export_statistics
+from focused.scrapy_addon.driver_features import statistics_meanings
+from focused.scrapy_addon.metrics_server import crawl_health, export_statistics, exported_metrics
 from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.run_status import RunStatus
-from focused.scrapy_addon.statistics import STATISTICS
 from tests.support.own_project import crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
@@ -129,7 +129,7 @@ def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> 
 
 
 def test_every_metric_exports_a_documented_statistic() -> None:
-    assert {each.statistic for each in METRICS} <= set(STATISTICS)
+    assert {each.statistic for each in exported_metrics()} <= set(statistics_meanings())
 
 
 def test_statistics_without_a_value_are_left_out() -> None:
@@ -155,7 +155,8 @@ def documented_alerts() -> list[str]:
 @pytest.mark.parametrize("query", [*dashboard_queries(), *documented_alerts()])
 def test_dashboard_and_alerts_ask_for_metrics_that_exist(query: str) -> None:
     exported = {
-        f"focused_{each.name}{'_total' if each.is_counter else ''}": each.label for each in METRICS
+        f"focused_{each.name}{'_total' if each.is_counter else ''}": each.label
+        for each in exported_metrics()
     }
     names = re.findall(r"focused_\w+", query)
     assert names

@@ -11,7 +11,8 @@ from typing import Any
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.statistics import STATISTICS, publish
+from focused.scrapy_addon.driver_features import statistics_meanings
+from focused.scrapy_addon.statistics import publish
 from tests.support.own_project import crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
@@ -44,7 +45,7 @@ def leaves(values: dict[str, Any], path: str = "focused") -> Iterator[tuple[str,
 
 
 def is_described(name: str) -> bool:
-    patterns = (re.sub(r"[A-Z]+", "[^/]+", each) for each in STATISTICS)
+    patterns = (re.sub(r"[A-Z]+", "[^/]+", each) for each in statistics_meanings())
     return any(re.fullmatch(f"focused/{pattern}", name) for pattern in patterns)
 
 

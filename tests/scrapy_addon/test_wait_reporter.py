@@ -82,7 +82,7 @@ def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path: Path)
     url = "http://a.test/"
     subject = topic(tmp_path, url, revisit=revisit, budget=Budget(pages=1))
     crawl = Simulation(subject, {url: page(url, text="whale blubber krill fluke")}).run(1_000)
-    revisits = sum(crawl.crawl.counters.revisits.values())
+    revisits = sum(crawl.crawl.counters.kinds("revisits").values())
     line = progress_line(crawl.crawl.topic, SingleCrawl(crawl.crawl), START + 24 * 3600, 0.0)
     assert revisits > 3
     assert f"| {revisits} revisits, 0 changed | " in line

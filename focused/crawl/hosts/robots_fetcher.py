@@ -6,16 +6,19 @@ A redirect to another host is a direct request (:mod:`focused.crawl.leases`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
-from focused.crawl.leases import DirectRequests, Lease, Leases
+from focused.crawl.leases import DirectRequests, Lease
 from focused.crawl.steps import ROBOTS
 from focused.frontier.host import Host
-from focused.frontier.interface import Frontier
 from focused.web.page import Failed, Outcome, Redirected
 from focused.web.robots.robots_file import RobotsFile
 from focused.web.urls import host_of, robots_url
+
+if TYPE_CHECKING:
+    from focused.crawl.crawl_state import CrawlState
 
 
 class RobotsFetcher:
@@ -23,20 +26,18 @@ class RobotsFetcher:
 
     def __init__(
         self,
-        frontier: Frontier,
+        state: CrawlState,
         host_policy: HostPolicy,
-        leases: Leases,
         direct_requests: DirectRequests,
         queue_sitemap: Callable[[str, float], object],
-        record: Callable[[Outcome, float], None],
     ) -> None:
-        """``queue_sitemap`` takes a sitemap's URL and the time; ``record`` archives an outcome."""
-        self._frontier = frontier
+        """``queue_sitemap`` takes a sitemap's URL and the time."""
+        self._frontier = state.frontier
         self._host_policy = host_policy
-        self._leases = leases
+        self._leases = state.leases
         self._direct_requests = direct_requests
         self._queue_sitemap = queue_sitemap
-        self.record = record
+        self.record = state.archive.record
         """Archives the outcome of a request for robots.txt."""
         self._redirected: list[Lease] = []
 

@@ -228,7 +228,7 @@ class RevisitProcessor:
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> None:
         """Process the answer to the request for a URL that cannot exist; it is not archived."""
-        self._counters.missing_pages_requested += 1
+        self._counters.count("missing_pages_requested")
         if isinstance(outcome, Fetched):
             self._counters.bytes += len(outcome.body)
         self._detector.record_missing_page(link, outcome, now, parsed)
@@ -245,7 +245,7 @@ class RevisitProcessor:
         self._detector.end_request(link.url)
         if detected.redirect is not None:
             self._responses.follow_redirect(link, detected.redirect, now)
-        self._counters.count_revisit(detected.result)
+        self._counters.count_kind("revisits", detected.result)
         visit = VisitRow(
             page=known.row.seq,
             url=known.row.url,

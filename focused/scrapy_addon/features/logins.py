@@ -9,6 +9,10 @@ from focused.scrapy_addon.setting import Setting
 from focused.topic import Topic
 
 SETTINGS: tuple[Setting, ...] = ()
+STATISTICS = {
+    "logins/succeeded": "Logins by a form, renewals included; not in `stats.json`.",
+    "logins/failed": "Logins that were given up; not in `stats.json`.",
+}
 
 
 def check(settings: BaseSettings) -> None:

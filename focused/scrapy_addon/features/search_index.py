@@ -33,6 +33,11 @@ SETTINGS = (
     ),
 )
 
+STATISTICS = {
+    "indexed": "Items that the server of `FOCUSED_INDEX_URL` indexed; not in `stats.json`.",
+    "index_failures": "Items that it refused or missed; not in `stats.json`.",
+}
+
 
 def check(settings: BaseSettings) -> None:
     """Raise ConfigurationError for an address that is unusable."""
