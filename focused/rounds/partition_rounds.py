@@ -75,6 +75,8 @@ _POLL_S = 0.02
 """How often the driver's messages are looked for between rounds."""
 _RUNNING_POLL_S = 0.1
 _PROGRESS_S = 0.1
+HEARTBEAT_S = 10.0
+"""How often a process that waits for the storage tells that it lives."""
 _UNLIMITED = 2**53
 """More pages than any crawl fetches."""
 _TRIES = 3
@@ -314,8 +316,12 @@ class PartitionRounds:
         is_uploading = self._uploading is not None and not self._uploading.done()
         if self._is_ending and self._writing is None and not is_uploading:
             self._write(now)
+        is_storing = self._reading is not None or self._writing is not None
         if self._may_fetch:
-            self._report_progress(now)
+            self._report_progress(now, _PROGRESS_S)
+        elif is_storing:
+            # The storage may take longer than the driver waits for a silent process.
+            self._report_progress(now, HEARTBEAT_S)
 
     def _obey(self, data: bytes, now: float) -> None:
         message = decode_for_partition(data)
@@ -474,9 +480,9 @@ class PartitionRounds:
         counters = self.crawl.counters.to_state()
         self._send(Finished(number, file, self._partition.delivered, counters, problem, state))
 
-    def _report_progress(self, now: float) -> None:
+    def _report_progress(self, now: float, every_s: float) -> None:
         at = self._clock()
-        if at - self._progress_at >= _PROGRESS_S:
+        if at - self._progress_at >= every_s:
             self._progress_at = at
             best = next(iter(self.crawl.best_priorities(1, now)), None)
             fetched = self.crawl.counters.fetched

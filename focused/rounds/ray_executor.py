@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Sequence
 from threading import Event
@@ -19,6 +20,7 @@ from focused.rounds.local_executor import LocalExecutor
 
 _LOCAL = "local"
 _POLL_S = 10.0
+_CONNECT_S = 10.0
 _OBJECT_STORE_BYTES = 80_000_000
 """Ray's smallest store, roughly: what partitions exchange is in shared storage."""
 _STAYS_HERE = {
@@ -71,6 +73,13 @@ class PartitionActor:
         return found
 
 
+def _check_reachable(address: str) -> None:
+    """Raise OSError if nothing listens there: Ray would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in address:
+        socket.create_connection((host, int(port)), _CONNECT_S).close()
+
+
 class RayExecutor:
     """The :class:`focused.rounds.driver.Executor` of a Ray cluster."""
 
@@ -91,8 +100,9 @@ class RayExecutor:
             "object_store_memory": _OBJECT_STORE_BYTES,
         }
         try:
+            _check_reachable(address)
             ray.init(address, logging_level=logging.WARNING, **(own if address == _LOCAL else {}))
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise ConfigurationError(
                 f"--ray {address}: {str(error).strip() or type(error).__name__}; start a cluster "
                 "with `ray start --head`, and use the same versions of Ray and Python everywhere"

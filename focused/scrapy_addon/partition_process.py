@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event, Thread
 
 from msgspec import structs
 from scrapy.utils.asyncio import create_looping_call
@@ -23,8 +24,9 @@ from focused.crawl.crawl_stats import StageTimes
 from focused.errors import FocusedError, StateError
 from focused.orderings import Policy
 from focused.rounds.local_executor import inherited_connection
-from focused.rounds.messages import Start, decode_for_partition
+from focused.rounds.messages import Progress, Start, decode_for_partition, encode
 from focused.rounds.partition_rounds import (
+    HEARTBEAT_S,
     PartitionRounds,
     build_partition_rounds,
     partition_map,
@@ -99,7 +101,8 @@ class PartitionPlace:
         """
 
         def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
-            restore_state(self.start, topic.output.folder)
+            with self._heartbeats():
+                restore_state(self.start, topic.output.folder)
             store = open_state(topic, policy, replayed=replayed, spider=self.identity)
             try:
                 group = build_partition_rounds(
@@ -128,6 +131,24 @@ class PartitionPlace:
     def identity(self) -> str:
         """What the state of the partition is for, in place of a spider's name."""
         return f"partition {self.start.partition} of {self.start.partitions} by {self.start.unit}"
+
+    @contextmanager
+    def _heartbeats(self) -> Iterator[None]:
+        """Tell the driver that this process lives, which may have a large state to restore."""
+        is_over = Event()
+
+        def tell() -> None:
+            while not is_over.wait(HEARTBEAT_S):
+                with suppress(OSError):
+                    self.connection.send_bytes(encode(Progress(0, 0, False, None)))
+
+        thread = Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
 
     def _attend(self, group: PartitionRounds, clock: Clock) -> None:
         def attend() -> None:

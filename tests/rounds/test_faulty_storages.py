@@ -26,7 +26,7 @@ from tests.support.round_crawls import (
 from tests.support.shared_storages import new_bucket
 from tests.support.small_disk import SmallDisk
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 s3_server = shared_storages.s3_server
 HOSTS, PAGES, DELAY_S = 12, 12, 0.05
 EVERY_PAGE = {f"http://h{h}.test/{n}": 1 for h in range(HOSTS) for n in range(PAGES)}
@@ -54,7 +54,7 @@ def test_a_crawl_on_s3_survives_the_loss_of_a_process(
     ):
         driver = crawl.start()
         kill_one_in_the_second_round(crawl)
-        assert driver.wait(200) == 0, crawl.log.read_text()
+        assert driver.wait(800) == 0, crawl.log.read_text()
         assert crawl.fetched() == EVERY_PAGE
         assert not impolite(site, DELAY_S)
         assert requests_of_pages(site).total() <= 2 * len(EVERY_PAGE)
@@ -113,7 +113,7 @@ def test_storage_that_fails_or_is_slow_loses_nothing(
             driver = crawl.start()
             crawl.wait_for(lambda: len(crawl.processes()) == 3, "all processes")
             server.begin()
-            assert driver.wait(280) == 0, crawl.log.read_text()
+            assert driver.wait(800) == 0, crawl.log.read_text()
             server.end()
             assert crawl.fetched() == EVERY_PAGE
         assert server.refused
@@ -160,6 +160,6 @@ def test_a_crawl_goes_on_when_its_storage_can_be_written_again(
             filler.unlink()
         else:
             disk.make_writable()
-        assert driver.wait(200) == 0, crawl.log.read_text()
+        assert driver.wait(800) == 0, crawl.log.read_text()
         assert crawl.fetched() == EVERY_PAGE
         assert not impolite(site, DELAY_S)

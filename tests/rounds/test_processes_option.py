@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from focused.cluster.storage import SharedStorage
-from focused.errors import StorageError
+from focused.errors import ConfigurationError, StorageError
 from focused.rounds.manifest import Manifest, commit_manifest
+from focused.rounds.ray_executor import RayExecutor
 from focused.rounds.topic_files import (
     path_below,
     secrets_of,
@@ -96,6 +97,11 @@ def test_ray_needs_a_storage(tmp_path: Path) -> None:
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1", ray="local")
     assert crawl.run() != 0
     assert "--ray needs a storage that all machines reach" in crawl.log.read_text()
+
+
+def test_a_ray_cluster_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"--ray 127\.0\.0\.1:1: .*refused; start a clu"):
+        RayExecutor("unused", "127.0.0.1:1", processes=2)
 
 
 def test_no_secret_reaches_the_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import random
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,26 @@ def test_a_storage_that_fails_one_time_in_five_loses_nothing(
     assert rounds.fetched() == sorted(WEB)
     assert {responses(rounds)[url] for url in WEB} == {1}
     assert failed[True]
+
+
+def test_storage_slower_than_a_silent_process_may_be_kills_nobody(crawls: Crawls) -> None:
+    rounds = crawls()
+    waiting: list[tuple[float, Future[Any], Callable[[], Any]]] = []
+    slow = iter([LIMITS.silence_s + 10.0] * 4)
+
+    def submit(call: Callable[[], Any]) -> Future[Any]:
+        waiting.append((rounds.now + next(slow, 0.0), Future(), call))
+        return waiting[-1][1]
+
+    def run() -> None:
+        for each in [each for each in waiting if each[0] <= rounds.now]:
+            waiting.remove(each)
+            each[1].set_result(each[2]())
+
+    rounds.submit, rounds.on_step = submit, run
+    assert rounds.run() == "no link is left"
+    assert len(rounds.started) == rounds.partitions
+    assert rounds.fetched() == sorted(WEB)
 
 
 def test_a_partition_without_room_misses_rounds_and_the_user_is_told(crawls: Crawls) -> None:

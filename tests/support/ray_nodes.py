@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-import pytest
+from focused.child_processes import python_environment
 
 _STORE_BYTES = 80_000_000
 _SMALL: Mapping[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
@@ -34,17 +35,23 @@ class RayNodes:
 @contextmanager
 def ray_nodes(*cpus: int) -> Iterator[RayNodes]:
     """Nodes with so many CPUs; what they started ends with them."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # stay on the loopback address
-    cluster_utils = pytest.importorskip("ray.cluster_utils")
-    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **_SMALL})
-    try:
-        nodes = RayNodes(cluster)
-        for each in cpus:
-            nodes.add(each)
-        yield nodes
-    finally:
-        cluster.shutdown()
+    environment = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # stay on the loopback address
+        "PYTHONPATH": python_environment()["PYTHONPATH"],  # partitions import modules of the tests
+    }
+    with mock.patch.dict(os.environ, environment):
+        from ray import cluster_utils  # slow to import, after the environment is set
+
+        head = {"num_cpus": 0, **_SMALL}
+        cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
+        try:
+            nodes = RayNodes(cluster)
+            for each in cpus:
+                nodes.add(each)
+            yield nodes
+        finally:
+            cluster.shutdown()
 
 
 def parent_of(process: int) -> int:

@@ -24,6 +24,7 @@ from focused.rounds.messages import Start
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
+    RunInBackground,
     build_partition_rounds,
     partition_map,
     restore_state,
@@ -85,6 +86,7 @@ class SimulatedRounds(SimulatedProcesses):
         self.shared, self.version = shared, version
         self.storage = SharedStorage(shared or f"file://{folder}", "shared")
         self._drivers = count()
+        self.submit: RunInBackground = run_at_once
         self.asked: list[tuple[float, int, str]] = []
         self.reports: list[RoundReport] = []
         self.problems: list[str] = []
@@ -156,7 +158,7 @@ class SimulatedRounds(SimulatedProcesses):
             store,
             connection,
             driver_lost=lambda: None,
-            submit=run_at_once,
+            submit=self.submit,
             background=AtOnce(),
             clock=lambda: self.now,
         )
