@@ -23,6 +23,7 @@ class _Claimed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     record: bytes
     hashes: tuple[bytes, ...]
     url_key: bytes
+    partition: int
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -35,8 +36,9 @@ class RoundContents:
     Own claims are only sent: duplicates within the partition are detected by its crawl.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, partition: int) -> None:
         self._tables = tables
+        self._partition = partition
         last = tables.last_key(_CLAIMED)
         self._next = 0 if last is None else int.from_bytes(last, "big") + 1
 
@@ -45,7 +47,8 @@ class RoundContents:
         record = self._tables.get(_RECORDS, claim.key)
         found = [self._tables.get(_INDEX, each) for each in claim.hashes]
         similar = [key for key in found if key is not None]
-        row = _Claimed(claim.key, claim.record, tuple(claim.hashes[:INDEXED_HASHES]), claim.url_key)
+        hashes = tuple(claim.hashes[:INDEXED_HASHES])
+        row = _Claimed(claim.key, claim.record, hashes, claim.url_key, self._partition)
         self._tables.put(_CLAIMED, _key(self._next), _encode(row), last=True)
         self._next += 1
         return ClaimAnswer(claim.record if record is None else record, similar)
@@ -75,9 +78,10 @@ class RoundContents:
             self._tables.delete(_CLAIMED, key)
 
     def deliver(self, rows: Sequence[bytes]) -> None:
-        """Add claims of another partition. Raises msgspec.MsgspecError for a malformed one."""
+        """Add the claims of other partitions. Raises msgspec.MsgspecError for a malformed one."""
         for claimed in map(_decode, rows):
-            if self._tables.get(_RECORDS, claimed.key) is not None:
+            is_own = claimed.partition == self._partition
+            if is_own or self._tables.get(_RECORDS, claimed.key) is not None:
                 continue
             self._tables.put(_RECORDS, claimed.key, claimed.record)
             self._tables.put(_URLS, claimed.url_key, b"")

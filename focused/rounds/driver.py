@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -55,7 +56,14 @@ from focused.rounds.messages import (
     decode_for_driver,
     encode,
 )
-from focused.rounds.round_files import EXAMPLES, DamagedFileError, RoundFile, read_section
+from focused.rounds.round_files import (
+    CONTENTS,
+    EXAMPLES,
+    DamagedFileError,
+    RoundFile,
+    read_section,
+    write_round_file,
+)
 from focused.topic import Budget
 
 logger = logging.getLogger(__name__)
@@ -67,6 +75,8 @@ _MAX_PRIORITIES = 2_000
 _FIRST_ROUND_S = 1.0
 _GROWTH = 1.5
 _POLL_S = 0.2
+_READS_AT_ONCE = 16
+_DRIVER = "driver"
 _LOOK_S = 0.05
 """Time between two looks at all partitions, whatever messages come."""
 _MAX_ATTEMPTS = 10_000_000
@@ -506,6 +516,7 @@ class RoundDriver:
                 next((each.state for each in (closed, done) if each is not None), old.state),
             )
         learned = before.learned + self._learn(files)
+        files = self._merge_claims(number, files)
         manifest = msgspec.structs.replace(
             before,
             round=number,
@@ -543,26 +554,57 @@ class RoundDriver:
         if self._learning is None:
             return 0
         count = 0
-        for file in files:
-            for message in self._examples_of(file):
+        for messages in self._read_all(files, EXAMPLES):
+            for message in messages:
                 self._learning.take(message)
                 count += 1
         if count:
             self._insist(self._learning.save)
         return count
 
-    def _examples_of(self, file: RoundFile) -> Sequence[bytes]:
-        found: list[Sequence[bytes]] = []
+    def _merge_claims(self, number: int, files: Sequence[RoundFile]) -> Sequence[RoundFile]:
+        """Write the claims of all partitions into one file; return it with what the others keep.
+
+        Every partition gets all claims, and would else read a section of each other one.
+        """
+        claims = [claim for part in self._read_all(files, CONTENTS) for claim in part]
+        kept = [each.for_partitions() for each in files]
+        if claims:
+            write = partial(write_round_file, self._storage, number, self._manifest.partitions)
+            content = {CONTENTS: claims}
+            self._insist(lambda: kept.append(write(self._name or _DRIVER, content)))
+        return kept
+
+    def _read_all(self, files: Sequence[RoundFile], name: str) -> Sequence[Sequence[bytes]]:
+        """Return a section of each file, several read at a time; damaged ones are left out."""
+        left = {place: file for place, file in enumerate(files) if file.section(name) is not None}
+        found: dict[int, Sequence[bytes]] = {}
+
+        def read_one(file: RoundFile) -> Sequence[bytes] | StorageError:
+            try:
+                return read_section(self._storage, file, name)
+            except StorageError as error:
+                return error
 
         def read() -> None:
-            try:
-                found.append(read_section(self._storage, file, EXAMPLES))
-            except DamagedFileError as error:
-                self._on_problem(f"{error}; its training examples are left out")
-                found.append(())
+            with ThreadPoolExecutor(_READS_AT_ONCE) as pool:
+                results = list(zip(left, pool.map(read_one, left.values()), strict=True))
+            failures = []
+            for place, result in results:
+                if isinstance(result, StorageError) and not isinstance(result, DamagedFileError):
+                    failures.append(result)
+                    continue
+                if isinstance(result, DamagedFileError):
+                    self._on_problem(f"{result}; it is left out")
+                    result = ()
+                found[place] = result
+                del left[place]
+            if failures:
+                raise failures[0]
 
-        self._insist(read)
-        return found[-1] if found else ()
+        if left:
+            self._insist(read)
+        return [found[place] for place in sorted(found)]
 
     def _insist(self, call: Callable[[], object]) -> None:
         """Call until the storage answers, or the crawl is to stop: then raise StorageError."""

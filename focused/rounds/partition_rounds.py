@@ -379,8 +379,7 @@ class PartitionRounds:
     def _read_file(self, file: RoundFile, number: int, inbox: _Inbox) -> None:
         links = self._read_section(file, links_for(number))
         inbox.links += links
-        if file.partition != number:
-            inbox.claims.append(self._read_section(file, CONTENTS))
+        inbox.claims.append(self._read_section(file, CONTENTS))
 
     def _read_section(self, file: RoundFile, name: str) -> Sequence[bytes]:
         for _ in range(_TRIES - 1):
@@ -538,7 +537,7 @@ def build_partition_rounds(
         )
         try_again(replica.begin)
         topic = replace(topic, output=replace(topic.output, parquet=False))
-    contents, scorer, learning = RoundContents(store.tables), policy.scorer, None
+    contents, scorer, learning = RoundContents(store.tables, start.partition), policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
         learning = SharedLearning(scorer, storage)
     partition = build_partition(

@@ -1,7 +1,8 @@
 """The file that a partition writes in a round, in sections by receiver.
 
 A file is immutable: its name has the round, the partition and the attempt. Of its sections
-``links/3`` is for partition 3, ``contents`` for all other partitions, ``examples`` for the driver.
+``links/3`` is for partition 3, ``contents`` and ``examples`` are for the driver. The driver writes
+a file with the contents of all partitions for each of them.
 Each has a checksum in the manifest that names the file.
 """
 
@@ -57,26 +58,19 @@ class RoundFile(msgspec.Struct, frozen=True, array_like=True):
         """Return a section; None if there is nothing for that receiver."""
         return next((each for each in self.sections if each.name == name), None)
 
+    def for_partitions(self) -> RoundFile:
+        """Return the file without the sections for the driver."""
+        links = tuple(each for each in self.sections if each.name.startswith(_LINKS))
+        return structs.replace(self, sections=links)
+
     def inboxes(self, partitions: int) -> Iterator[tuple[int, RoundFile]]:
         """Yield the partitions that have something to read, with the file of their sections."""
-        links = {
-            int(each.name.removeprefix(_LINKS)): each
-            for each in self.sections
-            if each.name.startswith(_LINKS)
-        }
-        contents = self.section(CONTENTS)
-        if contents is None:
-            for number, section in links.items():
-                yield number, structs.replace(self, sections=(section,))
-            return
-        alone = structs.replace(self, sections=(contents,))
-        for number in range(partitions):
-            own = links.get(number)
-            if own is not None:
-                both = (own,) if number == self.partition else (own, contents)
-                yield number, structs.replace(self, sections=both)
-            elif number != self.partition:
-                yield number, alone
+        for section in self.sections:
+            alone = structs.replace(self, sections=(section,))
+            if section.name.startswith(_LINKS):
+                yield int(section.name.removeprefix(_LINKS)), alone
+            elif section.name == CONTENTS:
+                yield from ((number, alone) for number in range(partitions))
 
 
 def links_for(partition: int) -> str:

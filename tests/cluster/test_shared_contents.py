@@ -34,7 +34,7 @@ class Owner:
 
     def __init__(self, folder: Path, number: int, others: list[Owner], *, near: bool = True):
         self.state = StateStore.open(folder, {"partition": str(number)})
-        self.contents = RoundContents(self.state.tables)
+        self.contents = RoundContents(self.state.tables, number)
         self.registry = ContentRegistry(self.contents, number, partition_of_host(3))
         self.detector = DuplicateDetector(self.state.tables, near=near, shared=self.registry)
         self.others = others

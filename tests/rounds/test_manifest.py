@@ -102,20 +102,13 @@ def test_a_partition_gets_the_files_after_its_last_delivery(storage: SharedStora
     assert after.inboxes() == {0: [], 1: [new], 2: [other]}
 
 
-def test_claims_are_for_all_other_partitions(storage: SharedStorage) -> None:
-    file = write_round_file(storage, 1, 1, "b", {CONTENTS: [b"claim"]})
-    after = manifest(1, file)
-    assert after.inboxes() == {0: [file], 1: [], 2: [file]}
-
-
-def test_a_partition_is_told_of_no_sections_of_others(storage: SharedStorage) -> None:
-    contents = {CONTENTS: [b"claim"], EXAMPLES: [b"example"], links_for(0): [b"1"]}
-    file = write_round_file(storage, 1, 1, "b", contents | {links_for(1): [b"one's own"]})
+def test_claims_are_for_all_partitions_and_links_for_one(storage: SharedStorage) -> None:
+    contents = {CONTENTS: [b"claim"], EXAMPLES: [b"example"], links_for(1): [b"1"]}
+    file = write_round_file(storage, 1, 1, "b", contents)
     inboxes = manifest(1, file).inboxes()
-    names = {
-        n: [each.name for own in files for each in own.sections] for n, files in inboxes.items()
-    }
-    assert names == {0: ["links/0", CONTENTS], 1: ["links/1"], 2: [CONTENTS]}
+    names = {n: [own.sections[0].name for own in files] for n, files in inboxes.items()}
+    assert names == {0: [CONTENTS], 1: [CONTENTS, "links/1"], 2: [CONTENTS]}
+    assert [each.name for each in file.for_partitions().sections] == ["links/1"]
 
 
 def test_files_are_kept_while_somebody_waits_for_them(storage: SharedStorage) -> None:

@@ -15,7 +15,7 @@ from focused.storage.state_store import StateStore
 @pytest.fixture
 def contents(tmp_path: Path) -> Iterator[list[RoundContents]]:
     stores = [StateStore.open(tmp_path / name, {}) for name in ("a", "b")]
-    yield [RoundContents(store.tables) for store in stores]
+    yield [RoundContents(store.tables, number) for number, store in enumerate(stores)]
     for store in stores:
         store.close()
 
@@ -55,6 +55,13 @@ def test_claims_of_one_round_do_not_meet(contents: list[RoundContents]) -> None:
     deliver(one, other)
     deliver(other, one)
     assert registry(one, 0).claim(b"content", "http://a.test/", None) is not None
+
+
+def test_own_claims_are_not_those_of_others(contents: list[RoundContents]) -> None:
+    one, _ = contents
+    registry(one, 0).claim(b"content", "http://a.test/", None)
+    deliver(one, one)
+    assert registry(one, 0).claim(b"content", "http://a.test/moved", None) is None
 
 
 def test_delivering_twice_changes_nothing(contents: list[RoundContents]) -> None:

@@ -45,7 +45,7 @@ class DrivenPartition:
         subject = topic(folder / str(number))
         state = subject.output.folder / "state"
         self.store = StateStore.open(state, {"partition": str(number)})
-        self.contents = RoundContents(self.store.tables)
+        self.contents = RoundContents(self.store.tables, number)
         self.partition = build_partition(
             number,
             subject,
