@@ -32,13 +32,16 @@ from focused.classifier.score_combination import ScoreCombination, fit_combinati
 from focused.classifier.semantic_scorer import score_left_out
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
-    ROOT_NODE,
     TAXONOMY_SHAPES,
-    Taxonomy,
     fit_taxonomy,
     log_likelihood_ratio,
 )
-from focused.classifier.topic_classifier import Calibration, score_short_texts
+from focused.classifier.topic_classifier import (
+    ROOT_NODE,
+    Calibration,
+    Taxonomy,
+    score_short_texts,
+)
 from focused.classifier.training_report import ValidationReport
 from focused.errors import TrainingError
 from focused.text.documents import Vocabulary
