@@ -21,7 +21,7 @@ import brotli  # type: ignore[import-untyped]  # it has no types
 from scrapy.http import Request, Response
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
+from focused.scrapy_addon.middlewares import DecodingMiddleware
 from focused.scrapy_addon.outcomes import ResponseTooLargeError
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page

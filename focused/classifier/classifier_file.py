@@ -28,8 +28,12 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import CalibrationCurve, ThresholdTarget
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
-from focused.classifier.taxonomy import ROOT_NODE, Taxonomy
-from focused.classifier.topic_classifier import Calibration, LinearTopicClassifier
+from focused.classifier.topic_classifier import (
+    ROOT_NODE,
+    Calibration,
+    LinearTopicClassifier,
+    Taxonomy,
+)
 from focused.directory.samples_digest import samples_digest
 from focused.errors import ModelError
 from focused.text.documents import Vocabulary

@@ -16,12 +16,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from focused.classifier.calibration import (
-    BoolArray,
-    FloatArray,
-    ThresholdTarget,
-    balance_classes,
-)
+from focused.classifier.calibration import BoolArray, FloatArray, ThresholdTarget
+from focused.classifier.calibration_fitting import balance_classes
 from focused.topic import ESTIMATORS
 
 # Chosen by cross-validation over hosts on nine topics; see docs/explanation/classifier.md.

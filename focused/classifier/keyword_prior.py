@@ -22,13 +22,15 @@ from scipy.optimize import minimize
 from focused.classifier.calibration import (
     BoolArray,
     CalibrationCurve,
-    ChosenThreshold,
     FloatArray,
     ThresholdTarget,
-    choose_threshold,
     expit,
-    fit_platt_scaling,
     logit,
+)
+from focused.classifier.calibration_fitting import (
+    ChosenThreshold,
+    choose_threshold,
+    fit_platt_scaling,
 )
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.page_model import PageModel, fit_page_model

@@ -1,4 +1,4 @@
-"""Naive Bayes over the taxonomy, down the tree of categories or flat.
+"""Fit naive Bayes over the taxonomy, down the tree of categories or flat.
 
 Down the tree, the posterior of a category is the product of the posteriors along its path
 from the root (Chakrabarti, Dom, Agrawal, Raghavan 1998, "Scalable feature selection,
@@ -15,76 +15,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import FloatArray
+from focused.classifier.topic_classifier import ROOT_NODE, Taxonomy
 from focused.directory import is_in_category
-from focused.text.documents import DocumentVector
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-ROOT_NODE = -1
 TAXONOMY_SHAPES = ("flat", "tree")
-
-
-@dataclass(frozen=True)
-class Taxonomy:
-    """Naive Bayes over N nodes of a tree; the first C nodes are the categories.
-
-    ``categories`` and ``good`` have C entries. ``parents[i]`` is the parent of node i, which
-    comes after its children, or -1 for the root. ``log_prior`` has shape (N,),
-    ``log_likelihood`` shape (N, V).
-    """
-
-    categories: tuple[str, ...]
-    good: tuple[bool, ...]
-    parents: tuple[int, ...]
-    log_prior: NDArray[np.float32]
-    log_likelihood: NDArray[np.float32]
-
-    def likeliest(self, vector: DocumentVector) -> str:
-        """Return the most likely category, good or not."""
-        joint = self.log_likelihood[:, vector.ids] @ vector.values + self.log_prior
-        # Flat: normalisation does not change the order.
-        posterior = (
-            joint if len(self._children_by_parent) == 1 else self._propagate(joint[:, None])[:, 0]
-        )
-        return self.categories[int(np.argmax(posterior[: len(self.categories)]))]
-
-    def log_posteriors(self, rows: sp.csr_matrix) -> FloatArray:
-        """Return the log posterior of each category for each row, shape (n, C)."""
-        joint = np.asarray(rows @ self.log_likelihood.T.astype(np.float64) + self.log_prior)
-        return self._propagate(joint.T).T
-
-    @cached_property
-    def _children_by_parent(self) -> tuple[tuple[int, NDArray[np.intp]], ...]:
-        """Each parent with its children, root first."""
-        above = np.array(self.parents)
-        return tuple(
-            (int(one), np.flatnonzero(above == one)) for one in _inner_nodes_top_down(above)
-        )
-
-    def _propagate(self, joint: FloatArray) -> FloatArray:
-        """Return log posteriors of the categories, shape (C, n), from ``joint`` of shape (N, n)."""
-        posterior = np.empty(joint.shape)
-        for parent, children in self._children_by_parent:
-            among = joint[children]
-            posterior[children] = among - np.logaddexp.reduce(among, axis=0)
-            if parent != ROOT_NODE:
-                posterior[children] += posterior[parent]
-        return posterior[: len(self.categories)]
-
-
-def _inner_nodes_top_down(parents: NDArray[np.intp]) -> list[int]:
-    """Return the nodes with children, parents first: numbers decrease along every path."""
-    inner = sorted({*parents.tolist()} - {ROOT_NODE}, reverse=True)
-    return [ROOT_NODE, *inner]
 
 
 def fit_taxonomy(

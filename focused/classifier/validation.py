@@ -12,33 +12,32 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from focused.classifier.calibration import (
-    BoolArray,
+from focused.classifier.calibration import BoolArray, FloatArray, ThresholdTarget, expit, logit
+from focused.classifier.calibration_fitting import (
     ChosenThreshold,
-    FloatArray,
-    ThresholdTarget,
     choose_threshold,
     compute_metrics,
     cross_fit_probabilities,
-    expit,
     fit_calibration_curve,
     fit_platt_scaling,
-    logit,
     reliability_bins,
     roc_auc,
 )
 from focused.classifier.estimators import TrainingOptions, fit_word_weights
 from focused.classifier.score_combination import ScoreCombination, fit_combination
-from focused.classifier.semantic_scorer import score_left_out
+from focused.classifier.semantic_fitting import score_left_out
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
-    ROOT_NODE,
     TAXONOMY_SHAPES,
-    Taxonomy,
     fit_taxonomy,
     log_likelihood_ratio,
 )
-from focused.classifier.topic_classifier import Calibration, score_short_texts
+from focused.classifier.topic_classifier import (
+    ROOT_NODE,
+    Calibration,
+    Taxonomy,
+    score_short_texts,
+)
 from focused.classifier.training_report import ValidationReport
 from focused.errors import TrainingError
 from focused.text.documents import Vocabulary

@@ -35,7 +35,7 @@ class CrawlState:
     def save_counters(self, now: float) -> None:
         """Write the counters into the open transaction."""
         self.timer.keep(now)
-        self.store.tables.put_meta("counters", self.counters.to_state())
+        self.store.tables.put_meta("counters", self.counters)
 
     def commit_frontier(self) -> None:
         """Commit all but the counters."""

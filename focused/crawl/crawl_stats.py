@@ -47,8 +47,9 @@ class Counters:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
-        """Restore the result of :meth:`to_state`; None starts at zero."""
+        """Restore the result of :meth:`to_state`, or the fields; None starts at zero."""
         values = dict(state or {})
+        values |= values.pop("of_features", {})
         own = {name: values.pop(name) for name in _NAMES if name in values}
         return cls(**own, of_features=values)
 

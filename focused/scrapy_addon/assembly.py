@@ -19,8 +19,7 @@ from focused.scrapy_addon.crawl_session import CrawlSession, OpenGroup
 from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
 from focused.scrapy_addon.downloader import Access, CrawlDownloader
 from focused.scrapy_addon.driver_features import Component, Driver, DriverParts
-from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
-from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
+from focused.scrapy_addon.middlewares import DecodingMiddleware, RelevanceMiddleware
 from focused.scrapy_addon.name_resolver import NameResolver, make_lookup
 from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.page_processing import PageParsers, PageProcessor

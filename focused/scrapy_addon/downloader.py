@@ -28,7 +28,7 @@ from focused.crawl.leases import DirectRequest
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.download_handlers import ListenedSignals
-from focused.scrapy_addon.middlewares.relevance_middleware import (
+from focused.scrapy_addon.middlewares import (
     CallbackPages,
     PageRelevance,
     current_callback_pages,

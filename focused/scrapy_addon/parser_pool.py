@@ -18,10 +18,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from focused.crawl.page_parser import (
-    EarlyResult,
-    PageParser,
-    ParsedPage,
+from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
+from focused.crawl.parsing_handler import (
     ParsingHandler,
     decode_reply,
     encode_request,

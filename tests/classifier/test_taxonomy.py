@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier.taxonomy import NAIVE_BAYES_KINDS, ROOT_NODE, TAXONOMY_SHAPES, fit_taxonomy
+from focused.classifier.taxonomy import NAIVE_BAYES_KINDS, TAXONOMY_SHAPES, fit_taxonomy
+from focused.classifier.topic_classifier import ROOT_NODE
 from focused.text.documents import DocumentVector
 
 NAMES = ("Top/Arts/Film", "Top/Arts/Music", "Top/Food", "Top/Food/Cheese")

@@ -10,7 +10,7 @@ from scrapy.http import Response
 from scrapy.utils._compression import zstd
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.middlewares.decoding_middleware import (
+from focused.scrapy_addon.middlewares import (
     MAX_COMPRESSED_PARTS,
     DecodingMiddleware,
 )

@@ -1,4 +1,4 @@
-"""Adds relevance to a spider's items and scores to its requests.
+"""Middlewares: one decodes bodies, one adds relevance to items and scores to requests.
 
 Items of pages that ask not to be indexed are dropped. A callback that downloads further pages
 itself (``crawler.engine.download_async``) yields items of several pages: each item gets the
@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from itemadapter import ItemAdapter
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import DropItem, IgnoreRequest
 from scrapy.http import Response
 
 from focused.crawl.steps import SettledFetch
+from focused.scrapy_addon.outcomes import ContentDecodingError, ResponseTooLargeError
 from focused.scrapy_addon.request_state import state_of, update_state
+from focused.scrapy_addon.robots_request import (
+    ACCEPTED_CODINGS,
+    decode_robots_response,
+    is_robots_request,
+)
 from focused.web.urls import normalize_url
 
 RELEVANCE_FIELD = "relevance"
@@ -149,3 +156,57 @@ def _annotate_item(item: ItemAdapter, page: PageRelevance) -> None:
     free = isinstance(item.item, dict) or RELEVANCE_FIELD in item.field_names()
     if free and item.get(RELEVANCE_FIELD) is None:
         item[RELEVANCE_FIELD] = page.relevance
+
+
+MAX_CODINGS = 3
+"""Maximum number of content codings; each may unpack to ``scope.max_page_bytes``."""
+MAX_COMPRESSED_PARTS = 1_000
+"""Gzip members, or zstd frames, of one body; servers send one."""
+_PART_STARTS = {
+    b"gzip": (b"\x1f\x8b\x08",),
+    b"x-gzip": (b"\x1f\x8b\x08",),
+    # Frames, and the sixteen kinds of skippable ones, by the bytes that these share.
+    b"zstd": (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"),
+}
+
+
+class DecodingMiddleware(HttpCompressionMiddleware):
+    """Scrapy's middleware, with exceptions that say why a body cannot be decoded."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Set Accept-Encoding."""
+        if is_robots_request(request):
+            request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
+        super().process_request(request)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
+        if not response.body or b"Content-Encoding" not in response.headers:
+            return response
+        codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
+        if codings > MAX_CODINGS:
+            raise ContentDecodingError(f"{codings} content codings")
+        if is_robots_request(request):
+            return decode_robots_response(response)
+        try:
+            return cast("Response", super().process_response(request, response))
+        except IgnoreRequest as error:  # raised by Scrapy for a decoded body above DOWNLOAD_MAXSIZE
+            raise ResponseTooLargeError(str(error)) from error
+        except ContentDecodingError:
+            raise
+        except Exception as error:
+            raise ContentDecodingError(f"{type(error).__name__}: {error}") from error
+
+    @staticmethod
+    def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
+        """Decode one coding. Raises ContentDecodingError for thousands of empty parts.
+
+        They take a second a megabyte, without decoding to anything that ``max_size`` limits.
+        """
+        if any(
+            body.count(start) > MAX_COMPRESSED_PARTS for start in _PART_STARTS.get(encoding, ())
+        ):
+            raise ContentDecodingError(f"more than {MAX_COMPRESSED_PARTS:,} compressed parts")
+        return HttpCompressionMiddleware._decode(body, encoding, max_size)

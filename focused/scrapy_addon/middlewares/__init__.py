@@ -1,1 +1,0 @@
-"""Downloader and spider middlewares of the add-on."""
