@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from focused.cluster.storage import SharedStorage
 from focused.crawl.crawl_stats import Counters
 from focused.rounds.driver import Limits, RoundDriver
 from focused.rounds.manifest import Manifest
@@ -40,6 +39,7 @@ from focused.rounds.messages import (
     encode,
 )
 from focused.rounds.round_files import CONTENTS, links_for, write_round_file
+from focused.rounds.storage import SharedStorage
 from focused.topic import Budget
 
 BEGIN, GRANT, RUN, COMMIT = "begin", "grant", "run", "commit"

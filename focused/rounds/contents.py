@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from focused.cluster.shared_contents import INDEXED_HASHES, Claim, ClaimAnswer
+from focused.rounds.shared_contents import INDEXED_HASHES, Claim, ClaimAnswer
 from focused.storage.tables import Tables
 
 _RECORDS, _INDEX, _URLS = "shared_contents", "shared_hashes", "shared_urls"
@@ -31,7 +31,7 @@ _decode = msgspec.msgpack.Decoder(_Claimed).decode
 
 
 class RoundContents:
-    """The :class:`focused.cluster.shared_contents.ContentStore` of a partition; its crawl commits.
+    """The :class:`focused.rounds.shared_contents.ContentStore` of a partition; its crawl commits.
 
     Own claims are only sent: duplicates within the partition are detected by its crawl.
     """

@@ -24,12 +24,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from focused.cluster.budget import priority_floors, share_out
-from focused.cluster.storage import SharedStorage
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.stop_conditions import reached_limit
 from focused.durations import HOUR_S
 from focused.errors import StateError, StorageError
+from focused.rounds.budget import priority_floors, share_out
 from focused.rounds.learning import SharedLearning, sharing_probability
 from focused.rounds.manifest import (
     Manifest,
@@ -64,6 +63,7 @@ from focused.rounds.round_files import (
     read_section,
     write_round_file,
 )
+from focused.rounds.storage import SharedStorage
 from focused.topic import Budget
 
 logger = logging.getLogger(__name__)
@@ -204,7 +204,7 @@ class RoundDriver:
         """``starts`` are the first messages to the partitions, in their order.
 
         ``learning`` trains the scorer on the examples of all partitions. ``worth_waiting_for`` as
-        for :func:`focused.cluster.budget.priority_floors`. ``name`` is unique among the drivers of
+        for :func:`focused.rounds.budget.priority_floors`. ``name`` is unique among the drivers of
         a crawl on several machines, whose partitions store their states in ``storage``; without it
         they keep them. All partitions must be of this ``version``, unless it is empty.
         """

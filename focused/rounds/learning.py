@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import msgspec
 import xxhash
 
-from focused.cluster.messages import MessageError, decode_example_message, example_of
-from focused.cluster.storage import MissingObjectError, SharedStorage
 from focused.link_scoring.protocols import OnlineLinkScorer
+from focused.rounds.link_messages import MessageError, decode_example_message, example_of
+from focused.rounds.storage import MissingObjectError, SharedStorage
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import xxhash
 
-from focused.cluster.storage import SharedStorage
-from focused.cluster.stored_state import StoredState
 from focused.errors import StateError
 from focused.rounds.round_files import RoundFile, list_round_files
+from focused.rounds.storage import SharedStorage
+from focused.rounds.stored_state import StoredState
 
 MANIFEST_FORMAT = 1
 _FOLDER = "rounds/manifests"

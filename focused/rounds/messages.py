@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from focused.cluster.stored_state import StoredState
 from focused.errors import FocusedError
 from focused.rounds.round_files import RoundFile
+from focused.rounds.stored_state import StoredState
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):

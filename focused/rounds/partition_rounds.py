@@ -21,11 +21,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.cluster.archive_parts import partition_name
-from focused.cluster.assignment import PartitionMap, SiteUnit
-from focused.cluster.partition import Outgoing, Partition, build_partition
-from focused.cluster.storage import SharedStorage, try_again
-from focused.cluster.stored_state import StoredState
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
@@ -34,6 +29,8 @@ from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
 from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
+from focused.rounds.archive_parts import partition_name
+from focused.rounds.assignment import PartitionMap, SiteUnit
 from focused.rounds.contents import RoundContents
 from focused.rounds.learning import SharedLearning
 from focused.rounds.messages import (
@@ -53,6 +50,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
+from focused.rounds.partition import Outgoing, Partition, build_partition
 from focused.rounds.round_files import (
     CONTENTS,
     EXAMPLES,
@@ -62,12 +60,14 @@ from focused.rounds.round_files import (
     read_section,
     write_round_file,
 )
+from focused.rounds.storage import SharedStorage, try_again
+from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.page import Outcome
 
 if TYPE_CHECKING:
-    from focused.cluster.replication import PreparedUpload, Replica
+    from focused.rounds.replication import PreparedUpload, Replica
 
 logger = logging.getLogger(__name__)
 
@@ -523,7 +523,7 @@ def build_partition_rounds(
     """
     storage, replica = storage_of(start), None
     if start.attempt:
-        from focused.cluster.replication import Replica  # only for crawls on several machines
+        from focused.rounds.replication import Replica  # only for crawls on several machines
 
         replica = Replica(
             storage,
@@ -571,7 +571,7 @@ def restore_state(start: Start, folder: Path) -> None:
     Raises StorageError.
     """
     if start.attempt:
-        from focused.cluster.replication import restore  # only for crawls on several machines
+        from focused.rounds.replication import restore  # only for crawls on several machines
 
         try_again(lambda: restore(storage_of(start), start.partition, folder, start.state))
 

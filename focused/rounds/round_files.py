@@ -14,8 +14,8 @@ import msgspec
 import xxhash
 from msgspec import structs
 
-from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
+from focused.rounds.storage import SharedStorage
 
 CONTENTS = "contents"
 EXAMPLES = "examples"

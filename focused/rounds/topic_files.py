@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from focused.classifier.classifier_file import kept_marker, training_urls_path
-from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
 from focused.files import make_private_folder
+from focused.rounds.storage import SharedStorage
 from focused.topic import Topic
 
 _ENVIRONMENT = "env:"

@@ -18,7 +18,6 @@ from threading import Event, Thread
 from msgspec import structs
 from scrapy.utils.asyncio import create_looping_call
 
-from focused.cluster.storage import try_again
 from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import StageTimes
 from focused.errors import FocusedError, StateError
@@ -33,6 +32,7 @@ from focused.rounds.partition_rounds import (
     restore_state,
     storage_of,
 )
+from focused.rounds.storage import try_again
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import OpenGroup

@@ -17,9 +17,6 @@ from msgspec import structs
 from scrapy.settings import BaseSettings
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
-from focused.cluster.archive_parts import partition_name
-from focused.cluster.assignment import SiteUnit
-from focused.cluster.storage import SharedStorage, try_again
 from focused.errors import (
     ConfigurationError,
     StateError,
@@ -30,11 +27,14 @@ from focused.files import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED
+from focused.rounds.archive_parts import partition_name
+from focused.rounds.assignment import SiteUnit
 from focused.rounds.driver import Executor, Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
+from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (
     check_settings,
     load_models_factory,

@@ -118,7 +118,7 @@ class Lesson:
 
 
 SLOW_TO_IMPORT = (
-    "focused.cluster",
+    "focused.rounds",
     "fsspec",
     "sklearn",
     "pandas",

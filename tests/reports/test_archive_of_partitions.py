@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from focused.archive.parquet import VISITS_SCHEMA
 from focused.cli import main
-from focused.cluster.archive_parts import open_archive_parts
-from focused.cluster.storage import SharedStorage
 from focused.errors import StateError
 from focused.reports.crawl_folder import read_crawl, read_links_to
 from focused.reports.why import explain_url
+from focused.rounds.archive_parts import open_archive_parts
+from focused.rounds.storage import SharedStorage
 from focused.storage.arrow_columns import rows_as_table
 from tests.support.crawl_folders import good_page, page, write_crawl
 

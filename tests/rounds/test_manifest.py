@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.storage import SharedStorage
 from focused.errors import StateError, StorageError
 from focused.rounds.manifest import (
     Manifest,
@@ -25,6 +24,7 @@ from focused.rounds.round_files import (
     read_section,
     write_round_file,
 )
+from focused.rounds.storage import SharedStorage
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.storage import SharedStorage
 from focused.errors import ConfigurationError, StorageError
 from focused.rounds.manifest import Manifest, commit_manifest
 from focused.rounds.ray_executor import RayExecutor
+from focused.rounds.storage import SharedStorage
 from focused.rounds.topic_files import (
     path_below,
     secrets_of,

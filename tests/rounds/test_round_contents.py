@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.shared_contents import Claim, ContentRegistry
 from focused.rounds.contents import RoundContents
+from focused.rounds.shared_contents import Claim, ContentRegistry
 from focused.storage.state_store import StateStore
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.storage import SharedStorage
 from focused.errors import StateError, StorageError
 from focused.rounds.driver import Limits
 from focused.rounds.manifest import last_manifest
 from focused.rounds.round_files import list_round_files
+from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
 from focused.web.urls import host_of
 from tests.support.simulated import FETCH_S

@@ -17,12 +17,12 @@ import pytest
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from focused.cluster import replication, storage
-from focused.cluster.storage import SharedStorage
 from focused.errors import StateError, StorageError
+from focused.rounds import replication, storage
 from focused.rounds.driver import Limits
 from focused.rounds.manifest import commit_manifest, last_manifest
 from focused.rounds.messages import Finish, decode_for_partition
+from focused.rounds.storage import SharedStorage
 from focused.topic import Budget
 from focused.web.urls import host_of
 from tests.support.simulated import FETCH_S

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from focused.cluster.partition import build_partition
-from focused.cluster.routing import OwnerOf
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
 from focused.rounds.contents import RoundContents
+from focused.rounds.partition import build_partition
+from focused.rounds.routing import OwnerOf
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of

@@ -22,8 +22,8 @@ import pandas as pd
 
 from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
-from focused.cluster.archive_parts import open_archive_parts
-from focused.cluster.storage import SharedStorage
+from focused.rounds.archive_parts import open_archive_parts
+from focused.rounds.storage import SharedStorage
 from tests.support.recorded_web import MemoryWeb, Served, html, page
 
 TOPIC = """

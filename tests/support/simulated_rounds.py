@@ -12,11 +12,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from focused.archive.archive import page_rows
-from focused.cluster.archive_parts import open_archive_parts
-from focused.cluster.storage import SharedStorage
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.apprentice import Apprentice
+from focused.rounds.archive_parts import open_archive_parts
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
@@ -29,6 +28,7 @@ from focused.rounds.partition_rounds import (
     partition_map,
     restore_state,
 )
+from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.web.page import Failed, FailureKind, Outcome

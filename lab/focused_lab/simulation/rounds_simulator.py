@@ -19,22 +19,22 @@ from typing import TypeVar
 import pandas as pd
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.cluster.assignment import SiteUnit
-from focused.cluster.partition import LINKS_SENT
-from focused.cluster.storage import SharedStorage
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.link_scoring.protocols import OnlineLinkScorer
+from focused.rounds.assignment import SiteUnit
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import Start, decode_for_partition
+from focused.rounds.partition import LINKS_SENT
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
     build_partition_rounds,
     partition_map,
 )
+from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic, adapt_to_recorded_web
 from focused.web.page import Outcome

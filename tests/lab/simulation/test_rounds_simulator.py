@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from focused.cluster.assignment import PartitionMap, SiteUnit
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import Policy, PolicyInputs, find_policy
+from focused.rounds.assignment import PartitionMap, SiteUnit
 from focused.rounds.driver import Limits
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic

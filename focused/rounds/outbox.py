@@ -12,9 +12,9 @@ from itertools import islice
 import msgspec
 from cachetools import LRUCache
 
-from focused.cluster.messages import LinkMessage, message_of
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import decode_example
+from focused.rounds.link_messages import LinkMessage, message_of
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 

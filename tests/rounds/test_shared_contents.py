@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.cluster.shared_contents import ClaimAnswer, ContentRegistry
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
 from focused.rounds.contents import RoundContents
+from focused.rounds.shared_contents import ClaimAnswer, ContentRegistry
 from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint

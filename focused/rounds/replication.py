@@ -27,7 +27,9 @@ import pyarrow as pa
 import xxhash
 from msgspec.structs import replace
 
-from focused.cluster.archive_parts import (
+from focused.errors import StorageError
+from focused.files import make_private_folder
+from focused.rounds.archive_parts import (
     WarcPart,
     WarcParts,
     local_error,
@@ -37,10 +39,8 @@ from focused.cluster.archive_parts import (
     unfinished_parts,
     upload_tables,
 )
-from focused.cluster.storage import SharedStorage
-from focused.cluster.stored_state import STATE_FORMAT, SegmentRun, StoredState
-from focused.errors import StorageError
-from focused.files import make_private_folder
+from focused.rounds.storage import SharedStorage
+from focused.rounds.stored_state import STATE_FORMAT, SegmentRun, StoredState
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)

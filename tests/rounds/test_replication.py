@@ -18,11 +18,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from focused.cluster import replication
-from focused.cluster.replication import Replica, restore
-from focused.cluster.storage import SharedStorage
-from focused.cluster.stored_state import StoredState
 from focused.errors import StorageError
+from focused.rounds import replication
+from focused.rounds.replication import Replica, restore
+from focused.rounds.storage import SharedStorage
+from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from tests.support import shared_storages
 from tests.support.examples import examples

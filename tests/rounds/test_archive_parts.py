@@ -14,11 +14,11 @@ from warcio.archiveiterator import ArchiveIterator
 
 from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.archive.warc_files import WarcFiles
-from focused.cluster.archive_parts import list_pieces, partition_name
-from focused.cluster.replication import Replica, restore
-from focused.cluster.storage import SharedStorage
-from focused.cluster.stored_state import StoredState
 from focused.errors import StorageError
+from focused.rounds.archive_parts import list_pieces, partition_name
+from focused.rounds.replication import Replica, restore
+from focused.rounds.storage import SharedStorage
+from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange
 from focused.web.warc_reader import read_response

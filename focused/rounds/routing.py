@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from focused.cluster.outbox import Outbox
 from focused.frontier.interface import Frontier, Known
 from focused.frontier.queued_link import QueuedLink
+from focused.rounds.outbox import Outbox
 
 OwnerOf = Callable[[str, bytes], int]
 """Returns the partition of a link, by its host and its key."""

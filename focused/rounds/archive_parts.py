@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
 
 from focused.archive.warc_files import warc_file_name
-from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
+from focused.rounds.storage import SharedStorage
 from focused.storage.tables import Tables
 
 _TEMPORARY = ".replica-"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from focused.cluster.replication import Replica, restore
-from focused.cluster.storage import MissingObjectError, SharedStorage
 from focused.errors import StorageError
+from focused.rounds.replication import Replica, restore
+from focused.rounds.storage import MissingObjectError, SharedStorage
 from focused.storage.state_store import StateStore
 from tests.support import shared_storages
 from tests.support.shared_storages import new_bucket

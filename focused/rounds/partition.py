@@ -10,7 +10,13 @@ from typing import Any
 from msgspec import Raw
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.cluster.messages import (
+from focused.crawl.build import build_crawl
+from focused.crawl.loop import Crawl
+from focused.crawl.policy import Policy
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
+from focused.rounds.link_messages import (
     ExampleMessage,
     LinkBatch,
     LinkMessage,
@@ -20,15 +26,9 @@ from focused.cluster.messages import (
     encode_example,
     link_of,
 )
-from focused.cluster.outbox import ExampleOutbox, Outbox, OutgoingLink
-from focused.cluster.routing import OwnerOf, RoutedLinks
-from focused.cluster.shared_contents import ContentRegistry, ContentStore
-from focused.crawl.build import build_crawl
-from focused.crawl.loop import Crawl
-from focused.crawl.policy import Policy
-from focused.frontier.interface import Frontier
-from focused.frontier.queued_link import QueuedLink, link_key
-from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
+from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink
+from focused.rounds.routing import OwnerOf, RoutedLinks
+from focused.rounds.shared_contents import ContentRegistry, ContentStore
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic

@@ -21,8 +21,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.cluster.messages import MessageError
-from focused.cluster.routing import OwnerOf
 from focused.crawl.dedup.duplicates import (
     MIN_RESEMBLANCE,
     MIN_SHINGLES,
@@ -31,6 +29,8 @@ from focused.crawl.dedup.duplicates import (
     PageSketch,
 )
 from focused.frontier.queued_link import link_key
+from focused.rounds.link_messages import MessageError
+from focused.rounds.routing import OwnerOf
 from focused.storage.rows import pack
 from focused.text.content_signatures import ShingleHashes, Sketch, estimate_resemblance
 from focused.web.urls import host_of
