@@ -3,7 +3,7 @@
     python benchmarks/round_scale.py --partitions 100,1000,4000,20000
 
 The real driver runs rounds with its messages, files and manifests; partitions only answer, without
-a crawl, and the storage is in memory. Times are CPU seconds of the driver alone in the last of the
+a crawl, and the storage is a folder. Times are CPU seconds of the driver alone in the last of the
 rounds, by step: until all were told their inboxes (begin), until all may fetch (grant), until the
 end of the run, until the manifest of what they wrote is stored (commit).
 """
@@ -15,6 +15,7 @@ import random
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -157,7 +158,7 @@ class AnsweringPartitions:
 
 def measure(options: argparse.Namespace, partitions: int) -> str:
     """Return the line of a number of partitions."""
-    storage = SharedStorage("memory://round-scale", str(partitions))
+    storage = SharedStorage(f"file://{options.folder}", str(partitions))
     executor = AnsweringPartitions(options, partitions, storage)
     starts = [Start(n, partitions, "domain", storage.url, {}) for n in range(partitions)]
     lines: list[str] = []
@@ -201,13 +202,15 @@ def main() -> None:
     parser.add_argument("--addresses", type=int, default=20, help="new ones in a round")
     parser.add_argument("--pages", type=int, default=10**10)
     parser.add_argument("--batch", type=int, default=100, help="messages received at once")
+    parser.add_argument("--folder", help="in which a temporary one is made")
     options = parser.parse_args()
     print(
         "partitions | begin s | grant s | run s | commit s | ms/partition | us/message in run | "
         "manifest MB | sent MB | received MB"
     )
-    for number in options.partitions.split(","):
-        print(measure(options, int(number)), flush=True)
+    with TemporaryDirectory(prefix="round-scale-", dir=options.folder) as options.folder:
+        for number in options.partitions.split(","):
+            print(measure(options, int(number)), flush=True)
 
 
 if __name__ == "__main__":

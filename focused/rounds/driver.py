@@ -16,7 +16,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -75,7 +74,6 @@ _MAX_PRIORITIES = 2_000
 _FIRST_ROUND_S = 1.0
 _GROWTH = 1.5
 _POLL_S = 0.2
-_READS_AT_ONCE = 16
 _DRIVER = "driver"
 _LOOK_S = 0.05
 """Time between two looks at all partitions, whatever messages come."""
@@ -366,19 +364,17 @@ class RoundDriver:
 
     def _wanted_priorities(self) -> int:
         """The best links that each partition is to tell: more than one in the last rounds."""
-        if self._pages_for_each(len(self._seats)):
+        # Pages in flight are not known yet, and what was granted in vain is to be taken back.
+        left = (self._budget.pages or 0) - self._fetched
+        if self._pages_for_each(2 * len(self._seats), left):
             return 1
         return min(self._pages_at_once(), _MAX_PRIORITIES)
 
-    def _pages_for_each(self, partitions: int) -> int:
+    def _pages_for_each(self, partitions: int, left: int) -> int:
         """The pages that each of so many partitions gets; 0 if the best links are to get them."""
         enough = self._pages_at_once()
-        each = enough if self._budget.pages is None else min(enough, self._left() // partitions)
+        each = enough if self._budget.pages is None else min(enough, left // partitions)
         return each if each >= min(enough, _MAX_PRIORITIES) else 0
-
-    def _left(self) -> int:
-        """The pages of the budget that are not granted."""
-        return (self._budget.pages or 0) - sum(seat.granted for seat in self._seats.values())
 
     def _pages_at_once(self) -> int:
         """The pages of a round, of all partitions together."""
@@ -415,9 +411,9 @@ class RoundDriver:
 
     def _pages_for(self, ready: Mapping[int, Ready]) -> Mapping[int, int]:
         """Return the pages to grant: enough to each, or the last ones to the best links."""
-        if each := self._pages_for_each(len(ready)):
+        left = (self._budget.pages or 0) - sum(seat.granted for seat in self._seats.values())
+        if each := self._pages_for_each(len(ready), left):
             return dict.fromkeys(ready, each)
-        left = self._left()
         best = share_out(max(left, 0), {n: each.priorities for n, each in ready.items()})
         waiting = [n for n, each in ready.items() if each.queued]
         # Without a link that is due now, those that come first get one each.
@@ -576,35 +572,19 @@ class RoundDriver:
         return kept
 
     def _read_all(self, files: Sequence[RoundFile], name: str) -> Sequence[Sequence[bytes]]:
-        """Return a section of each file, several read at a time; damaged ones are left out."""
-        left = {place: file for place, file in enumerate(files) if file.section(name) is not None}
-        found: dict[int, Sequence[bytes]] = {}
-
-        def read_one(file: RoundFile) -> Sequence[bytes] | StorageError:
-            try:
-                return read_section(self._storage, file, name)
-            except StorageError as error:
-                return error
+        """Return a section of each file; damaged ones are left out."""
+        found: list[Sequence[bytes]] = []
 
         def read() -> None:
-            with ThreadPoolExecutor(_READS_AT_ONCE) as pool:
-                results = list(zip(left, pool.map(read_one, left.values()), strict=True))
-            failures = []
-            for place, result in results:
-                if isinstance(result, StorageError) and not isinstance(result, DamagedFileError):
-                    failures.append(result)
-                    continue
-                if isinstance(result, DamagedFileError):
-                    self._on_problem(f"{result}; it is left out")
-                    result = ()
-                found[place] = result
-                del left[place]
-            if failures:
-                raise failures[0]
+            for file in files[len(found) :]:
+                try:
+                    found.append(read_section(self._storage, file, name))
+                except DamagedFileError as error:
+                    self._on_problem(f"{error}; it is left out")
+                    found.append(())
 
-        if left:
-            self._insist(read)
-        return [found[place] for place in sorted(found)]
+        self._insist(read)
+        return found
 
     def _insist(self, call: Callable[[], object]) -> None:
         """Call until the storage answers, or the crawl is to stop: then raise StorageError."""
