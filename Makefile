@@ -1,7 +1,7 @@
 # make setup   creates .venv with the locked dependencies
 # make web     builds the recorded web of the default crawl
 # make crawl   runs a focused crawl to its end, after setup and web
-# make crawl-cluster  crawls by four workers and a Redis Cluster on this machine, and kills parts of it
+# make crawl-cluster  crawls by four processes on a Ray cluster of this machine, with shared storage
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    runs the tests that protect a change
 # make test-all  runs all tests, also those marked long, with more examples of each property
@@ -69,9 +69,8 @@ CLUSTER_DELAY ?= 0.1
 CLUSTER_PAGES ?= 600
 
 crawl-cluster: $(READY) web
-	@command -v redis-server >/dev/null || { echo "redis-server is missing: apt-get install redis-server"; exit 1; }
-	$(BIN)/python benchmarks/local_cluster.py $(TOPIC) --web $(or $(WEB),webs/docweb-small) \
-	  --delay-s $(CLUSTER_DELAY) --pages $(CLUSTER_PAGES)
+	$(BIN)/focused crawl $(TOPIC) --web $(or $(WEB),webs/docweb-small) --processes 4 --ray local \
+	  --storage file://$(CURDIR)/crawls/shared --delay-s $(CLUSTER_DELAY) --pages $(CLUSTER_PAGES)
 
 compare: $(READY) web
 	@$(MAKE) --no-print-directory crawl POLICY=focused

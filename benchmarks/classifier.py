@@ -298,10 +298,7 @@ def _write(folder: Path, runs: pd.DataFrame) -> None:
     runs.round(5).to_csv(folder / "runs.csv", index=False)
     means = table(runs)
     means.to_csv(folder / "table.csv", index=False)
-    title = "Quality of the classifier by the number of good samples"
-    whole = f"# {title}\n\nBy `benchmarks/classifier.py`.\n\n{markdown(means)}\n"
-    (folder / "README.md").write_text(whole, encoding="utf-8")
-    print(whole)
+    print(markdown(means))
 
 
 if __name__ == "__main__":

@@ -214,9 +214,7 @@ def _write(folder: Path, tables: dict[str, pd.DataFrame], runs: Sequence[Run]) -
         ]
     )
     write_atomically(folder / "runs.csv", by_run.to_csv(index=False).encode())
-    whole = "# Estimators\n\nBy `benchmarks/estimator_harvest.py`.\n\n" + "\n\n".join(texts) + "\n"
-    write_atomically(folder / "README.md", whole.encode())
-    print(whole)
+    print("\n\n".join(texts))
 
 
 def markdown(table: pd.DataFrame) -> str:

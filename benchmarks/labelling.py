@@ -3,7 +3,7 @@
 ``python benchmarks/labelling.py`` starts each topic with 10 good samples and 30 others, lets the
 recorded web's labels answer for a person, and trains after every ten answers: once with random
 pages, once with those selected by :mod:`focused.labelling.page_selection`. Models are measured on
-held-out pages. Tables go into ``benchmarks/results/labelling/``. No model and no selection sees a
+held-out pages. Curves go into ``benchmarks/results/labelling/``. No model and no selection sees a
 label that was not asked for.
 """
 
@@ -109,9 +109,7 @@ def main() -> int:
     points = pd.DataFrame([asdict(point) for curve in curves for point in curve])
     options.out.mkdir(parents=True, exist_ok=True)
     write_atomically(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
-    text = f"# Labelling\n\nBy `benchmarks/labelling.py`.\n\n{summary(points)}\n"
-    write_atomically(options.out / "README.md", text.encode())
-    print(text)
+    print(summary(points))
     print(f"{len(jobs)} cases, {(time.monotonic() - began_s) / 60:.1f} minutes")
     return 0
 

@@ -11,6 +11,7 @@ processes. Each line is the median of several turns, in which the numbers of pro
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -18,15 +19,38 @@ import signal
 import statistics
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster_faults import read_requests, write_topic
-
+from focused.recorded_web.recorded_web import RecordedWeb
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_process import ReplayProcess
+from focused.topic.topic_file import load_topic
+from focused.web.urls import host_of
 
+_TOPIC = """
+name = "rounds"
+[seeds]
+urls = {seeds}
+[training]
+directory = {directory}
+good = {good}
+model = "{model}"
+[scope]
+allow_hosts = {hosts}
+private_addresses = true
+near_duplicates = false
+mirrors = false
+traps = false
+[politeness]
+user_agent = "FocusedRounds/0.1 (+https://example.org/rounds)"
+delay_s = {delay_s}
+patience = 0
+suspend_s = 0
+"""
+_MIN_PAGES = 20
 _WARM_UP_S = 10.0
 """From the first request on: each host's robots.txt, and links that reach their processes."""
 _WAITED = re.compile(r"([\d.]+) s and ([\d.]+) s between rounds")
@@ -64,9 +88,9 @@ def measure(
         except subprocess.TimeoutExpired:
             crawl.send_signal(signal.SIGTERM)
         _, _, used = os.wait4(crawl.pid, 0)
-    requests = read_requests(access_log)
+    requests = [json.loads(line) for line in access_log.read_text().splitlines()]
     pages = sorted(
-        float(str(each["start"]))
+        float(each["start"])
         for each in requests
         if each["status"] == 200 and each["path"] != "/robots.txt"
     )
@@ -81,6 +105,29 @@ def measure(
         1_000 * (used.ru_utime + used.ru_stime) / len(pages),
         waited / (ran + waited),
     )
+
+
+def write_topic(base: Path, web: Path, folder: Path, delay_s: float) -> Path:
+    """Write the topic: all hosts of the web that are not small, and one seed on each."""
+    training = load_topic(base).training
+    recorded = RecordedWeb.open(web)
+    by_host: dict[str, list[str]] = defaultdict(list)
+    for url in recorded.page_urls:
+        by_host[host_of(url)].append(url)
+    recorded.close()
+    chosen = {host: urls for host, urls in by_host.items() if len(urls) >= _MIN_PAGES}
+    topic = folder / "rounds.toml"
+    topic.write_text(
+        _TOPIC.format(
+            seeds=json.dumps([min(urls, key=len) for urls in chosen.values()]),
+            directory=json.dumps([str(path.absolute()) for path in training.directory]),
+            good=json.dumps(list(training.good)),
+            model=training.model.absolute(),
+            hosts=json.dumps(list(chosen)),
+            delay_s=delay_s,
+        )
+    )
+    return topic
 
 
 def print_table(speeds: dict[int, list[Speed]]) -> None:
@@ -119,9 +166,7 @@ def main() -> None:
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
-    topic = write_topic(
-        options.topic, options.web, options.folder, range(20, 100_000), options.delay_s
-    )
+    topic = write_topic(options.topic, options.web, options.folder, options.delay_s)
     numbers = [int(number) for number in options.processes.split(",")]
     speeds: dict[int, list[Speed]] = {number: [] for number in numbers}
     for turn in range(options.turns):

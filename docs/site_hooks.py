@@ -193,33 +193,6 @@ def _harvest(_: str) -> str:
     return _table(("ordering", "harvest rate", "95% interval", "area", *means.columns), rows)
 
 
-def _differences(name: str) -> str:
-    """Harvest of the other orderings less that of focused, from the same seeds, without a cap."""
-    file = {"harvest": "paired", "ablations": "ablations"}[name]
-    pairs = pd.read_csv(RESULTS / name / f"{file}.csv")
-    pairs = pairs[pairs.host_cap.isna() & (pairs.reference == "focused")]
-    by_start = pairs.set_index(["policy", pairs.seeds.fillna("all")])
-    rows = [
-        (
-            f"`{policy}`",
-            *(
-                _points(by_start.loc[policy, seeds])
-                for seeds in ("all", "on-topic:5", "off-topic:5")
-            ),
-            "{wins}, {ties}, {losses}".format(**by_start.loc[policy, "all"]),
-        )
-        for policy in pairs.policy.unique()
-    ]
-    head = ("all", "on-topic seeds", "off-topic seeds", "wins, ties, losses")
-    return _table(("ordering", *head), rows)
-
-
-def _points(row: Any) -> str:
-    figures = (row.difference, row.difference_low, row.difference_high)
-    mean, low, high = (f"{100 * figure:+.1f}".replace("-", "−") for figure in figures)
-    return f"{mean} ({low} to {high})"
-
-
 def _classifier(_: str) -> str:
     """Quality of the classifier with 10 and 100 good samples, beside the baseline."""
     measures = {"average_precision": "average precision", "recall": "recall", "ece": "ECE"}
@@ -239,10 +212,6 @@ def _classifier(_: str) -> str:
     return _table(("web", "good samples", *names), rows)
 
 
-def _tables(name: str) -> str:
-    return f"```text\n{(RESULTS / name / 'tables.txt').read_text(encoding='utf-8').strip()}\n```"
-
-
 _GENERATORS: dict[str, Callable[[str], str]] = {
     "commands": _commands,
     "settings": _settings,
@@ -252,9 +221,7 @@ _GENERATORS: dict[str, Callable[[str], str]] = {
     "topic-keys": _topic_keys,
     "failures": _failures,
     "harvest": _harvest,
-    "differences": _differences,
     "classifier": _classifier,
-    "tables": _tables,
 }
 
 

@@ -15,8 +15,6 @@
     ├── SearchError             build the search index again
     ├── ExtractionError         name a crawl with pages that can be extracted
     ├── MissingExtraError       install the extra that the message names
-    ├── CoordinationError       start the coordinator of the workers, or mend its address
-    ├── ExchangeError           the same, for the messages between partitions
     └── StorageError            make the shared storage readable and writable
 
 A failure of a single page is not an exception: it is a :class:`focused.web.page.Failed`,
@@ -87,14 +85,6 @@ class StateFormatError(StateError):
     """A crawl folder was written by a version of the crawler with another format."""
 
 
-class ExchangeError(FocusedError):
-    """The partitions of a crawl cannot exchange messages."""
-
-
-class CoordinationError(FocusedError):
-    """The workers of a crawl cannot reach their coordinator."""
-
-
 class StorageError(FocusedError):
     """The shared storage of a crawl cannot be read or written."""
 
@@ -140,8 +130,8 @@ _EXTRA_OF_MODULE = {
     "pypdfium2": "documents",
     "playwright": "javascript",
     "pysolr": "solr",
+    "ray": "cluster",
     "pythonjsonlogger": "operations",
-    "redis": "cluster",
     "sknetwork": "graph",
     "tantivy": "search",
     "trafilatura": "corpus",

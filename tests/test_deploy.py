@@ -34,11 +34,19 @@ def of_kind(kind: str) -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each for each in found}
 
 
-def worker_container() -> dict[str, Any]:
-    (container,) = of_kind("StatefulSet")["focused-worker"]["spec"]["template"]["spec"][
-        "containers"
-    ]
-    return container
+def job() -> dict[str, Any]:
+    spec: dict[str, Any] = of_kind("RayJob")["focused-mine"]["spec"]
+    return spec
+
+
+def pods() -> dict[str, dict[str, Any]]:
+    """The pods of the job's cluster: the head, and each group of workers."""
+    cluster = job()["rayClusterSpec"]
+    groups = {each["groupName"]: each for each in cluster["workerGroupSpecs"]}
+    return {
+        name: each["template"]
+        for name, each in {"head": cluster["headGroupSpec"], **groups}.items()
+    }
 
 
 def check_command(words: list[str]) -> None:
@@ -54,41 +62,41 @@ def check_command(words: list[str]) -> None:
 
 @pytest.mark.parametrize("described", [each for _, each in OBJECTS], ids=[n for n, _ in OBJECTS])
 def test_each_manifest_is_valid_by_the_strict_schema_of_kubernetes(described):
-    kubernetes_validate.validate(described, KUBERNETES, strict=True)
+    if described["apiVersion"] == "v1":
+        kubernetes_validate.validate(described, KUBERNETES, strict=True)
 
 
-@pytest.mark.parametrize("name", of_kind("StatefulSet"))
-def test_each_stateful_set_selects_its_own_pods_and_has_its_service(name):
-    spec = of_kind("StatefulSet")[name]["spec"]
-    labels = spec["template"]["metadata"]["labels"]
-    assert spec["selector"]["matchLabels"] == labels
-    assert of_kind("Service")[spec["serviceName"]]["spec"]["selector"] == labels
+@pytest.mark.parametrize("name", pods())
+def test_each_pod_of_the_cluster_is_valid(name: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, **pods()[name]}
+    kubernetes_validate.validate(pod, KUBERNETES, strict=True)
 
 
-def test_the_disruption_budget_concerns_the_workers():
-    workers = of_kind("StatefulSet")["focused-worker"]["spec"]["selector"]
-    assert of_kind("PodDisruptionBudget")["focused-worker"]["spec"]["selector"] == workers
+def test_there_is_room_for_all_processes() -> None:
+    groups = job()["rayClusterSpec"]["workerGroupSpecs"]
+    cpus = sum(each["replicas"] * int(each["rayStartParams"]["num-cpus"]) for each in groups)
+    words = shlex.split(job()["entrypoint"])
+    assert int(words[words.index("--processes") + 1]) == cpus
 
 
 def test_secrets_that_pods_use_are_in_the_secret():
     keys = of_kind("Secret")["focused"]["stringData"].keys()
-    assert {"FOCUSED_REDIS_PASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= keys
-    assert worker_container()["envFrom"] == [{"secretRef": {"name": "focused"}}]
+    assert {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= keys
+    for pod in pods().values():
+        (container,) = pod["spec"]["containers"]
+        assert container["envFrom"] == [{"secretRef": {"name": "focused"}}]
 
 
-def test_pods_run_commands_that_exist():
-    _, _, line = worker_container()["command"]
-    check_command(shlex.split(line)[1:])
+def test_the_job_runs_a_command_that_exists():
+    check_command(shlex.split(job()["entrypoint"]))
 
 
-def test_a_pod_drains_its_worker_and_waits_for_its_end():
-    _, _, line = worker_container()["lifecycle"]["preStop"]["exec"]["command"]
-    drain, wait = line.split(" && ")
-    check_command(shlex.split(drain))
-    assert "kill -0 1" in wait
+def test_image_and_job_have_the_same_ray() -> None:
+    (image,) = [file for file in DOCKERFILES if file.parent.name == "kubernetes"]
+    assert f"ray[default]=={job()['rayClusterSpec']['rayVersion']}" in image.read_text()
 
 
-@pytest.mark.parametrize("name", ["focused@.service", "focused-worker@.service"])
+@pytest.mark.parametrize("name", ["focused@.service"])
 def test_a_unit_runs_a_command_that_exists_and_restarts_only_failures(name: str):
     unit = configparser.ConfigParser(interpolation=None, strict=True)
     unit.optionxform = str  # type: ignore[assignment,method-assign]

@@ -40,14 +40,6 @@ COMMANDS = {
         *("--policies", "bfs", "--budget", "3"),
     ],
     "label": ["label", "out", "--terminal", "--labels", "labels.jsonl"],
-    "cluster": [
-        "worker",
-        "cheese.toml",
-        "--redis",
-        f"redis://{NO_SERVER}",
-        "--storage",
-        "file://{folder}",
-    ],
     "corpus": ["export", "out", "--min-relevance", "0", "--out", "corpus"],
     "documents": ["crawl", "documents.toml", "--web", "web", "--pages", "2"],
     "search": ["search", "out", "cheese", "--json"],
@@ -64,7 +56,6 @@ COMMANDS = {
 IMPORTS = {"login": "import focused.scrapy_addon.form_login, keyring"}
 """Where a command would need a site."""
 ENDS_FOR_WANT_OF = {
-    "cluster": NO_SERVER,
     "elasticsearch": NO_SERVER,
     "label": "no terminal",
     "opensearch": NO_SERVER,

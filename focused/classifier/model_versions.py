@@ -72,12 +72,6 @@ def _is_loadable(model: Path) -> bool:
     return True
 
 
-def wait_for_training(model: Path) -> None:
-    """Wait until no other process is training the model."""
-    with model.with_name(f".{model.stem}.lock").open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-
 @contextmanager
 def lock_model(model: Path) -> Iterator[None]:
     """Lock the model against replacement by other processes while the block runs.

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from focused.cli.cluster_commands import cluster, worker
 from focused.cli.common import (
     ANY_PATH,
     FOLDER,
@@ -96,6 +95,15 @@ def main() -> None:
     "number. See docs/how-to/many-cores.md.",
 )
 @click.option(
+    "--ray",
+    metavar="ADDRESS",
+    help="Run the processes on a Ray cluster: HOST:PORT, auto for the one of this machine, or "
+    "local to start one. See docs/how-to/many-machines.md.",
+)
+@click.option(
+    "--storage", metavar="URL", help="Override cluster.storage, which all machines share."
+)
+@click.option(
     "--round-s",
     type=click.FloatRange(min=0.1),
     help="Seconds, at most, after which processes exchange links; 30 by default.",
@@ -130,8 +138,6 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
 
 
 main.add_command(frontier)
-main.add_command(worker)
-main.add_command(cluster)
 main.add_command(web)
 main.add_command(export)
 main.add_command(index)

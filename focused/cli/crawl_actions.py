@@ -23,6 +23,7 @@ from focused.scrapy_addon.model_training import train_topic_model
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.storage.state_store import StateStore
+from focused.topic import without_credentials
 from focused.topic.topic_file import load_topic
 
 
@@ -41,6 +42,8 @@ class CrawlOptions:
     speed: float = 1.0
     processes: int | None = None
     round_s: float | None = None
+    storage: str | None = None
+    ray: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,9 +51,16 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     """Run or resume the crawl; return the exit status."""
     given = _settings_from_options(topic_file, options)
     settings = project_settings(given)
-    folder = topic_from_settings(settings).output.folder
+    topic = topic_from_settings(settings)
+    folder, shared = topic.output.folder, options.storage or topic.cluster.storage
+    if fresh and shared and options.processes is not None:
+        raise ConfigurationError(
+            f"--fresh: the crawl is in {without_credentials(shared)}; rename its folder there"
+        )
     if options.changes and options.web is None:
         raise ConfigurationError("--changes: name the recorded web to change with --web")
+    if options.processes is None and (options.storage or options.ray):
+        raise ConfigurationError("--ray and --storage need --processes")
     with ExitStack() as stack:
         if fresh and folder.exists():
             stack.enter_context(_earlier_crawl_moved(folder))
@@ -68,7 +78,14 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             from focused.scrapy_addon.partitioned_crawl import run_partitioned
 
             limits = Limits() if options.round_s is None else Limits(options.round_s)
-            return run_partitioned(settings, given, options.processes, limits=limits)
+            return run_partitioned(
+                settings,
+                given,
+                options.processes,
+                limits=limits,
+                storage_url=options.storage,
+                ray=options.ray,
+            )
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
         return int(not started or bool(session_of(crawler).status.error_message))
 

@@ -102,20 +102,28 @@ class WarcParts:
         The caller knows that the state which names the parts is durable.
         """
         pieces = list_pieces(self._storage, self._partition)
+        whole = self._storage.entries("warc")
         for part in parts:
             own = [each for each in pieces if each[:2] == part[:2]]
-            name = f"warc/{warc_part_name(self._partition, part.number)}"
-            if own and not self._storage.exists(name):
-                with temporary_folder(self._folder) as folder:
-                    path = folder / "warc"
-                    self._write_pieces(own, part.length, path)
-                    self._storage.upload(name, path)
+            file = warc_part_name(self._partition, part.number)
+            size = whole.get(file)
+            if size is not None and part.length in (None, size):
+                continue
+            with temporary_folder(self._folder) as folder:
+                if own or size is None or part.length is None:
+                    self._write_pieces(part, own, folder / "warc")
+                else:  # an attempt that came to its end, but into no manifest
+                    content = self._storage.read_range(f"warc/{file}", 0, part.length)
+                    (folder / "warc").write_bytes(content)
+                self._storage.upload(f"warc/{file}", folder / "warc")
         earlier = [each for each in pieces if each.token < self._token]
         self._storage.delete([self._name_of(each) for each in earlier])
 
-    def _write_pieces(self, pieces: Sequence[_Piece], length: int | None, path: Path) -> None:
-        """Write the content of pieces without gaps, and cut it at ``length``."""
-        end = pieces[-1].offset + pieces[-1].bytes if length is None else length
+    def _write_pieces(self, part: WarcPart, pieces: Sequence[_Piece], path: Path) -> None:
+        """Write the content of a part's pieces without gaps, and cut it at its length."""
+        end = part.length
+        if end is None:
+            end = max((each.offset + each.bytes for each in pieces), default=1)
         at = 0
         wanted = [each for each in pieces if each.offset < end]
         contents = self._storage.read_many(map(self._name_of, wanted))
@@ -125,10 +133,9 @@ class WarcParts:
                     break
                 at += file.write(content[: end - at])
         if at != end:
-            number = pieces[0].number
             raise StorageError(
                 f"{self._storage.name_of(_PIECES)}: the piece at byte {at} of "
-                f"{warc_part_name(self._partition, number)} is missing or damaged; "
+                f"{warc_part_name(self._partition, part.number)} is missing or damaged; "
                 "restore it from a copy"
             )
 
@@ -162,10 +169,9 @@ def unfinished_parts(
     """
     found = {each[:2] for each in list_pieces(storage, partition)}
     number, length = end
-    own = [WarcPart(n, token, None) for n, by in sorted(found) if by == token and n < number]
-    if length:
-        own.append(WarcPart(number, token, length))
-    return [each for each in (*earlier, *own) if each[:2] in found]
+    parts = [each for each in earlier if each[:2] in found]
+    parts += [WarcPart(n, token, None) for n, by in sorted(found) if by == token and n < number]
+    return [*parts, WarcPart(number, token, length)] if length else parts
 
 
 def list_pieces(storage: SharedStorage, partition: int) -> Sequence[_Piece]:

@@ -1,39 +1,16 @@
 """Share one budget of pages among partitions, so that they crawl like a single crawl.
 
 A single crawl takes its best link first, and waits for it a moment when its host is not due. So do
-partitions: each tells the priorities of its best links about once a second. The next pages are
-granted to the best links of all partitions, and a partition fetches nothing while another has a
-clearly better link (:func:`priority_floors`).
+partitions: each tells the priorities of its best links. The next pages go to the best links of all
+partitions, and a partition fetches nothing while another has a clearly better link.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-
-MIN_PAGES_AHEAD = 10
-"""Pages that are granted ahead in a slow crawl."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """The pages granted to a partition, and those ``used``: fetched or in flight.
-
-    ``priorities`` are those of its best links that it may fetch soon, best first
-    (:meth:`focused.crawl.loop.Crawl.best_priorities`).
-    """
-
-    granted: int
-    used: int
-    priorities: Sequence[float]
-
-    @property
-    def left(self) -> int:
-        """The pages granted and not used."""
-        return max(self.granted - self.used, 0)
 
 
 def priority_floors(
@@ -51,41 +28,6 @@ def priority_floors(
     }
 
 
-def unused_pages(demands: Mapping[int, Demand], worth_waiting_for: float) -> Mapping[int, int]:
-    """Return the pages to take back from partitions that may fetch nothing now."""
-    floor = _floor(demands, worth_waiting_for)
-    return {
-        partition: demand.left
-        for partition, demand in demands.items()
-        if demand.left and (not demand.priorities or demand.priorities[0] < floor)
-    }
-
-
-def next_grants(
-    budget: int, demands: Mapping[int, Demand], worth_waiting_for: float, pages_ahead: int
-) -> Mapping[int, int]:
-    """Return the pages to grant to partitions next, for the best links of all.
-
-    Together they have at most ``pages_ahead`` pages that they have not used, and ``budget`` in all.
-    Twice the pages that were fetched since the last call suffice, but :data:`MIN_PAGES_AHEAD`.
-    """
-    pages = min(
-        budget - sum(demand.granted for demand in demands.values()),
-        pages_ahead - sum(demand.left for demand in demands.values()),
-    )
-    if pages <= 0:
-        return {}
-    floor = _floor(demands, worth_waiting_for)
-    # The first links are those that the pages left are for.
-    return share_out(
-        pages,
-        {
-            partition: [value for value in demand.priorities[demand.left :] if value >= floor]
-            for partition, demand in demands.items()
-        },
-    )
-
-
 def share_out(pages: int, priorities: Mapping[int, Sequence[float]]) -> Mapping[int, int]:
     """Return how many of the best ``pages`` links belong to each partition that has some.
 
@@ -98,8 +40,3 @@ def share_out(pages: int, priorities: Mapping[int, Sequence[float]]) -> Mapping[
     chosen = owners[np.argsort(-values, kind="stable")[:pages]]
     numbers, counts = np.unique(chosen, return_counts=True)
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-
-
-def _floor(demands: Mapping[int, Demand], worth_waiting_for: float) -> float:
-    best = [demand.priorities[0] for demand in demands.values() if demand.priorities]
-    return max(best) - worth_waiting_for if best else -math.inf

@@ -6,7 +6,6 @@ A message is an array in MessagePack. Nothing in it can run code.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -40,12 +39,10 @@ class LinkMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class LinkBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Links from one partition to another.
 
-    ``token`` is the fencing token of the sender's lease, which grows with each owner of a
-    partition; ``number`` is that of the last link, and grows from batch to batch of one owner.
+    ``number`` is that of the last link, and grows from batch to batch of a sender.
     """
 
     sender: Annotated[int, msgspec.Meta(ge=0)]
-    token: Annotated[int, msgspec.Meta(ge=0)]
     number: Annotated[int, msgspec.Meta(ge=0)]
     links: tuple[LinkMessage, ...]
 
@@ -58,25 +55,6 @@ _decoder = msgspec.msgpack.Decoder(LinkBatch)
 def encode_batch(batch: LinkBatch) -> bytes:
     """Return a batch as bytes."""
     return _encoder.encode(batch)
-
-
-def encode_batches(
-    sender: int, token: int, links: Sequence[tuple[int, LinkMessage]], max_bytes: int
-) -> Sequence[bytes]:
-    """Return numbered links as one batch, or as several of at most ``max_bytes`` if it is longer.
-
-    A single link always fits.
-    """
-    messages = tuple(message for _, message in links)
-    data = encode_batch(LinkBatch(sender, token, links[-1][0], messages))
-    if len(data) <= max_bytes or len(links) == 1:
-        return [data]
-    half = len(links) // 2
-    return [
-        batch
-        for part in (links[:half], links[half:])
-        for batch in encode_batches(sender, token, part, max_bytes)
-    ]
 
 
 def decode_batch(data: bytes) -> LinkBatch:
@@ -133,14 +111,12 @@ _WORD_BYTES = 4
 
 
 class ExampleMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A training example of a partition, for the scorers of all workers.
+    """A training example of a partition, for the scorer of all.
 
-    ``token`` is the fencing token of the sender's lease. ``number`` grows by one from example to
-    example, also from owner to owner of the partition.
+    ``number`` grows by one from example to example.
     """
 
     sender: _Count
-    token: Annotated[int, msgspec.Meta(ge=0)]
     number: Annotated[int, msgspec.Meta(ge=0)]
     row: msgspec.Raw
     """The row of a :class:`TrainingExample`; :func:`example_of` checks and decodes it."""

@@ -76,14 +76,14 @@ class Outbox:
 
 
 class ExampleOutbox:
-    """Training examples for the scorers of all workers; the caller commits.
+    """Training examples for the scorer of all partitions; the caller commits.
 
     They take the table in which a single crawl keeps its own examples.
     """
 
     def __init__(self, tables: Tables) -> None:
         self.probability = 1.0
-        """The probability to share an example; see :mod:`focused.cluster.learning`."""
+        """The probability to share an example; see :mod:`focused.rounds.learning`."""
         self._tables = tables
         last = tables.last_key(_EXAMPLES)
         after_last = 0 if last is None else int.from_bytes(last, "big") + 1

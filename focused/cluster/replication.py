@@ -1,12 +1,14 @@
 """Replicate the state of a partition to shared storage, and restore it there.
 
-The owner of a partition stores a snapshot of its tables and the commits since then, in segments. A
-successor restores both, so it continues at the last flush of the previous owner.
+Each process of a partition is an *attempt* with a number of its own. It stores a snapshot of the
+tables and the commits since then, in segments, below its number:
+``state/partition-0007/0000000012/``. A :class:`StoredState` names the objects of one state. The
+manifest of a round has that of each partition, and the next attempt restores exactly this one: what
+no manifest names never happened.
 
-Each owner writes below the fencing token of its lease, ``state/partition-0007/0000000012/``, and a
-successor first marks all lower tokens as closed, then reads. An owner checks after each write that
-it is not closed, before it relies on the write: so what it relies on, its successor has read. What
-an owner writes elsewhere, or deletes, follows from a state that passed this check.
+So there are no leases. An attempt that lost its connection to the driver may go on writing, below
+its own number; nobody reads that. It deletes and replaces only what a state no longer needs that a
+manifest named before: whoever comes after it restores that state or a newer one.
 """
 
 from __future__ import annotations
@@ -14,14 +16,13 @@ from __future__ import annotations
 import logging
 import shutil
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar, cast
+from typing import BinaryIO, ParamSpec, TypeVar, cast
 
-import msgspec
 import pyarrow as pa
 import xxhash
 from msgspec.structs import replace
@@ -37,6 +38,7 @@ from focused.cluster.archive_parts import (
     upload_tables,
 )
 from focused.cluster.storage import SharedStorage
+from focused.cluster.stored_state import STATE_FORMAT, SegmentRun, StoredState
 from focused.errors import StorageError
 from focused.files import make_private_folder
 from focused.storage.state_store import FrozenTables, StateStore
@@ -45,66 +47,18 @@ logger = logging.getLogger(__name__)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-MAX_PENDING_BYTES = 16_000_000
-"""Commits kept in memory while uploads fail; then a snapshot replaces them."""
 MIN_SNAPSHOT_BYTES = 4_000_000
 _MAX_SEGMENTS = 5_000
 """A snapshot is due when its segments are larger than it, or as many as this."""
-_FLUSHES_UNTIL_RETRY = 30
+_UPLOADS_UNTIL_RETRY = 30
 _REPLAYED_AT_ONCE = 16_000_000
 _CHUNK_BYTES = 1 << 20
-_FORMAT = 1
-_MANIFEST, _CLAIM, _CLOSED = "manifest.json", "claim", "closed-"
-_MARK = b"\n"
-"""The content of objects whose existence says it all."""
 _SEGMENT, _SNAPSHOT = "segment-", "snapshot-"
-_RESTORED = "restored_from"
-_MAGIC = b"focused segment 1\n"
-_HEAD = struct.Struct(">18sQQQQQ")
-"""Magic, number, number of the segment it follows, bytes of the commits, of them compressed,
-checksum of those."""
+_MAGIC = b"focused segment 2\n"
+_HEAD = struct.Struct(">18sQQQQ")
+"""Magic, number, bytes of the commits, of them compressed, checksum of those."""
 _LENGTH = struct.Struct(">I")
 _CHECKSUM = struct.Struct(">Q")
-
-
-class FencedError(StorageError):
-    """Another worker took the partition; this one must stop crawling it."""
-
-
-class _TruncatedError(ValueError):
-    """A segment is shorter than it says."""
-
-
-class SegmentRun(NamedTuple):
-    """Segments of an earlier owner."""
-
-    token: int
-    first: int
-    last: int
-
-
-class Manifest(msgspec.Struct, frozen=True):
-    """What a successor reads: a snapshot, segments of earlier owners, then this owner's own.
-
-    Those start at ``first_segment``; those up to ``promised`` were durable when the manifest was
-    written. ``snapshot`` is a path in the partition's folder.
-    """
-
-    format: int
-    snapshot: str
-    bytes: int
-    checksum: int
-    runs: tuple[SegmentRun, ...] = ()
-    run_bytes: int = 0
-    first_segment: int = 1
-    promised: int = 0
-
-
-class _Restored(msgspec.Struct, frozen=True):
-    """A row of the state: what the owner with ``token`` restored it from."""
-
-    token: int
-    manifest: Manifest
 
 
 class _Inline(Executor):
@@ -120,318 +74,285 @@ class _Inline(Executor):
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedFlush:
+class PreparedUpload:
     """What :meth:`Replica.upload` uploads: commits, and the tables for a snapshot if one is due.
 
-    WARC files below ``warc_number`` are complete.
+    ``warc`` is the number of the WARC file that is appended to.
     """
 
     batches: Sequence[bytes]
-    warc_number: int
+    warc: int
     tables: FrozenTables | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """A snapshot that is being uploaded, and the state that it will replace."""
+
+    result: Future[StoredState]
+    replaced: StoredState
+
+
 class Replica:
-    """The copy of one partition in shared storage, under the lease with ``token``.
+    """The copy of one partition's state in shared storage, as one attempt writes it.
 
     It collects the commits of ``store``; ``folder`` holds the WARC files. Use it from the store's
     thread; only :meth:`upload` may run in another one. Methods raise StorageError, and after that
-    may be called again: nothing is lost. They raise FencedError when the partition was taken over.
+    may be called again: nothing is lost.
     """
 
     def __init__(
         self,
         storage: SharedStorage,
         partition: int,
-        token: int,
+        attempt: int,
         store: StateStore,
         folder: Path,
         *,
+        restored: StoredState | None = None,
         background: Executor | None = None,
-        max_pending_bytes: int = MAX_PENDING_BYTES,
         min_snapshot_bytes: int = MIN_SNAPSHOT_BYTES,
+        has_tables: bool = True,
     ) -> None:
-        """``background`` uploads what is large: snapshots and whole WARC files; None: at once."""
+        """``restored`` is what :func:`restore` restored into ``store``.
+
+        ``background`` uploads what is large: snapshots and whole WARC files; None: at once. Without
+        ``has_tables`` the partition's tables are not written at its end.
+        """
         self._storage = storage
         self._partition = partition
-        self._token = token
+        self._attempt = attempt
         self._store = store
         self._folder = folder
         self._background = background or _Inline()
-        self._max_pending_bytes = max_pending_bytes
         self._min_snapshot_bytes = min_snapshot_bytes
-        self._home = _token_folder(partition, token)
-        self._restored_from = None if store.has_commits else _restored_from(store, token)
-        number, _ = store.tables.get_meta("warc") or (1, 0)
-        self._warc_number = int(number)
-        self._warc = WarcParts(storage, partition, token, folder, self._warc_number)
+        self._has_tables = has_tables
+        self._home = _home(partition, attempt)
+        self._state = restored
+        self._confirmed = restored
+        self._warc = WarcParts(storage, partition, attempt, folder, _warc_number(store))
         self._batches: list[bytes] = []
         """Commits since the last :meth:`prepare`."""
-        self._pending_bytes = 0
-        self._overflowed = False
-        """Whether commits since the last :meth:`prepare` were dropped."""
-        self._unsent: list[bytes] = []
+        self._unsent: tuple[bytes, ...] = ()
         """Commits of earlier calls of :meth:`prepare` that are not uploaded."""
-        self._has_gap = False
-        """Whether commits were dropped that no snapshot in storage has."""
         self._segment = 1
         """The number of the next segment. None is written twice: it may be stored although its
         upload failed."""
-        self._confirmed = 0
-        """The last segment that a successor is sure to have read."""
         self._snapshots = 0
-        self._snapshot: Future[Manifest] | None = None
-        self._bytes_before_snapshot = 0
+        self._snapshot: _Snapshot | None = None
         self._next_try = 0
-        self._manifest: Manifest | None = None
-        self._segments, self._segment_bytes = 0, 0
-        """Segments after the snapshot, those of earlier owners included."""
-        self._parts: Sequence[WarcPart] = ()
-        """WARC files of earlier owners that may be in pieces."""
         self._files: Future[None] | None = None
-        store.on_commit(self._collect)
+        store.on_commit(self._batches.append)
+
+    @property
+    def pending_bytes(self) -> int:
+        """The bytes of commits that are not uploaded."""
+        return sum(map(len, self._batches)) + sum(map(len, self._unsent))
 
     def begin(self) -> None:
-        """Store what a successor needs to go on from here.
+        """Store the first snapshot of a new state; commits what was written to the store so far.
 
-        That is the first snapshot, or a reference to what the state was restored from. Commits what
-        was written to the store so far.
+        Of a restored state the WARC files of earlier attempts are composed, in the background.
         """
-        _claim(self._storage, self._partition, self._token)
-        self._parts = _taken_over(self._store)
-        source = self._restored_from
-        if source is not None:
-            for name, value in _restored_rows(self._store):
-                self._store.tables.put_meta(name, value)
-            self._store.tables.delete("meta", _RESTORED.encode())
+        if self._state is not None:
+            for name in ("warc", "warc_parts"):  # no segment has the rows of restore()
+                if (value := self._store.tables.get_meta(name)) is not None:
+                    self._store.tables.put_meta(name, value)
+            self._store.commit()
+            parts = _taken_over(self._store)
+            self._files = self._background.submit(self._warc.compose, parts)
+            return
         self._store.commit()
-        self._warc.upload_pieces()
-        if source is None or self._overflowed:
-            tables = self._store.freeze()
-            self._batches, self._pending_bytes, self._overflowed = [], 0, False
-            self._confirm_snapshot(self._upload_snapshot(tables, self._next_snapshot()), 0)
-        else:
-            self._write_segment(self._batches)
-            self._segments += sum(run.last + 1 - run.first for run in source.runs)
-            self._segment_bytes += source.run_bytes
-            self._batches, self._pending_bytes = [], 0
-            self._write_manifest(replace(source, promised=self._confirmed))
-        self._files = self._background.submit(self._compose)
+        tables = self._store.freeze()
+        self._batches.clear()
+        self._state = self._upload_snapshot(tables, self._next_snapshot())
 
-    def flush(self) -> None:
-        """Make everything durable that was committed, WARC records included.
+    def prepare(self) -> PreparedUpload:
+        """Collect what is to be uploaded; each one is passed to :meth:`upload` before the next.
 
-        Call it after :meth:`StateStore.sync`, when nothing is uncommitted.
+        Call it after :meth:`StateStore.sync`.
         """
-        self.upload(self.prepare())
-
-    def prepare(self) -> PreparedFlush:
-        """Collect what is to be uploaded; each one is passed to :meth:`upload` before the next."""
-        if self._overflowed:
-            self._has_gap, self._overflowed = True, False
-            self._snapshot = None  # one that is being made lacks what was dropped
-        is_committed = self._store.is_open and not self._store.tables.steps
-        if is_committed:
-            self._warc_number = int((self._store.tables.get_meta("warc") or (1, 0))[0])
+        is_committed = not self._store.tables.steps
         is_due = is_committed and self._snapshot is None and self._is_snapshot_due()
         tables = self._store.freeze() if is_due else None
-        if self._has_gap and self._snapshot is None:
-            self._unsent = []
-        else:
-            self._unsent += self._batches
-        self._batches = []
-        self._pending_bytes = sum(map(len, self._unsent))
-        return PreparedFlush(tuple(self._unsent), self._warc_number, tables)
+        self._unsent += tuple(self._batches)
+        self._batches.clear()
+        return PreparedUpload(self._unsent, _warc_number(self._store), tables)
 
-    def upload(self, prepared: PreparedFlush) -> None:
-        """Upload; when it returns, everything is durable that was committed before the prepare."""
+    def upload(self, prepared: PreparedUpload) -> StoredState:
+        """Upload everything that was committed before the prepare; return the state's name."""
         with ExitStack() as undo:
             if prepared.tables is not None:
                 undo.callback(prepared.tables.close)
             self._warc.upload_pieces()
-            self._end_snapshot()
-            if prepared.batches and not self._has_gap:
+            if prepared.batches:
                 self._write_segment(prepared.batches)
-                self._unsent = []
+                self._unsent = ()
             undo.pop_all()
+        self._end_snapshot()
+        state = self._state
+        assert state is not None, "begin() was not called"
+        self._state = state = replace(
+            state, attempt=self._attempt, next_segment=self._segment, warc=prepared.warc
+        )
         if prepared.tables is not None:
-            self._bytes_before_snapshot = self._segment_bytes
-            self._snapshot = self._background.submit(
+            result = self._background.submit(
                 self._upload_snapshot, prepared.tables, self._next_snapshot()
             )
-            self._end_snapshot()
-        if self._has_gap:
-            self._check_not_closed()
-            raise StorageError(
-                f"partition {self._partition}: commits were dropped while uploads failed; "
-                "the snapshot that has them is not uploaded yet"
-            )
-        if self._files is None and self._warc.has_complete_files(prepared.warc_number):
-            self._files = self._background.submit(self._warc.upload_files, prepared.warc_number)
-        self._end_files()
+            self._snapshot = _Snapshot(result, state)
+        return state
 
-    def finish(self, *, results: bool = True) -> None:
-        """Make everything durable at the end, before or after the store is closed.
+    def confirm(self, state: StoredState) -> None:
+        """Delete what a state that a manifest names, and the one before it, don't need.
 
-        ``results`` writes the partition's parts of the archive: its crawl is over.
+        That happens in the background. WARC files that are complete are stored whole.
         """
-        if self._store.is_open:
-            self._store.commit()
-        self._wait(self._snapshot)
-        self.flush()
-        assert self._manifest is not None, "begin() was not called"
-        self._write_manifest(replace(self._manifest, promised=self._confirmed))
-        if not results:
+        if self._files is not None and self._files.done():
+            self._log(self._files)
+            self._files = None
+        before = self._confirmed
+        is_outdated = before is None or before.snapshot != state.snapshot
+        is_due = is_outdated or self._warc.has_complete_files(state.warc)
+        if is_due and self._files is not None:
+            return  # the next one does it
+        self._confirmed = state
+        if not is_due:
             return
-        self._wait(self._files)
-        self._compose()
-        self._warc.upload_files()
-        if self._store.is_open:
-            upload_tables(self._storage, self._partition, self._folder, self._store.tables)
-        else:
-            with StateStore.open_for_reading(self._folder / "state") as (store, _):
-                upload_tables(self._storage, self._partition, self._folder, store.tables)
+        self._files = self._background.submit(self._tidy, state, before)
 
-    def _collect(self, batch: bytes) -> None:
-        if self._overflowed:
-            return
-        self._pending_bytes += len(batch)
-        if self._pending_bytes > self._max_pending_bytes:
-            self._overflowed = True
-            self._batches = []
-        else:
-            self._batches.append(batch)
+    def finish(self) -> None:
+        """Store the WARC files whole and write the partition's tables, after the store's close.
+
+        Then nothing is left in the folder that is in the storage, too. The last :meth:`upload` came
+        after the last commit.
+        """
+        if self._snapshot is not None:
+            wait([self._snapshot.result])
+        if self._files is not None:
+            wait([self._files])
+        with StateStore.open_for_reading(self._folder / "state") as (store, _):
+            self._warc.compose(_taken_over(store))
+            self._warc.upload_files()
+            if self._has_tables:
+                upload_tables(self._storage, self._partition, self._folder, store.tables)
+        try:
+            remove_local_files(self._folder, self._partition)
+        except OSError as error:
+            logger.warning("%s", local_error(self._folder, error))
 
     def _is_snapshot_due(self) -> bool:
-        if self._has_gap or self._manifest is None:
-            return True
-        enough = max(self._manifest.bytes, self._min_snapshot_bytes)
-        is_worth_it = self._segment_bytes > enough or self._segments > _MAX_SEGMENTS
+        assert self._state is not None, "begin() was not called"
+        enough = max(self._state.bytes, self._min_snapshot_bytes)
+        segments = sum(run.last + 1 - run.first for run in self._state.runs)
+        is_worth_it = self._state.segment_bytes > enough or segments > _MAX_SEGMENTS
         return is_worth_it and self._segment >= self._next_try
 
     def _write_segment(self, batches: Sequence[bytes]) -> None:
         number, self._segment = self._segment, self._segment + 1
-        content = encode_segment(number, self._confirmed, batches)
+        content = encode_segment(number, batches)
         self._storage.write(f"{self._home}/{_segment_name(number)}", content)
-        self._check_not_closed()
-        self._confirmed = number
-        self._segments += 1
-        self._segment_bytes += len(content)
+        assert self._state is not None, "begin() was not called"
+        *runs, last = self._state.runs or (SegmentRun(self._attempt, number, number - 1),)
+        if last.attempt != self._attempt or last.last + 1 != number:
+            runs.append(last)
+            last = SegmentRun(self._attempt, number, number - 1)
+        self._state = replace(
+            self._state,
+            runs=(*runs, last._replace(last=number)),
+            segment_bytes=self._state.segment_bytes + len(content),
+        )
 
-    def _next_snapshot(self) -> Manifest:
-        """Return the manifest of a snapshot after all segments so far; its object is missing."""
+    def _next_snapshot(self) -> StoredState:
+        """Return the state of a snapshot after all segments so far; its object is missing."""
         self._snapshots += 1
-        name = f"{self._token:010}/{_SNAPSHOT}{self._snapshots:010}"
-        return Manifest(_FORMAT, name, 0, 0, first_segment=self._segment)
+        name = f"{self._attempt:010}/{_SNAPSHOT}{self._snapshots:010}"
+        return StoredState(self._attempt, name, 0, 0, next_segment=self._segment)
 
-    def _upload_snapshot(self, tables: FrozenTables, manifest: Manifest) -> Manifest:
-        """Upload the tables; return the manifest with their size and checksum."""
+    def _upload_snapshot(self, tables: FrozenTables, state: StoredState) -> StoredState:
+        """Upload the tables; return the state with their size and checksum."""
         try:
             with temporary_folder(self._folder) as folder:
                 path = _compressed_copy(tables, folder / "snapshot")
                 size, checksum = path.stat().st_size, _file_checksum(path)
-                name = f"{_partition_folder(self._partition)}/{manifest.snapshot}"
-                self._storage.upload(name, path)
+                self._storage.upload(f"{_folder(self._partition)}/{state.snapshot}", path)
         finally:
             tables.close()
-        return replace(manifest, bytes=size, checksum=checksum)
+        return replace(state, bytes=size, checksum=checksum)
 
     def _end_snapshot(self) -> None:
-        """Write the manifest of a snapshot if one was uploaded."""
-        if self._snapshot is None or not self._snapshot.done():
+        """Use a snapshot if one was uploaded, with the segments that came after it."""
+        if self._snapshot is None or not self._snapshot.result.done():
             return
         snapshot, self._snapshot = self._snapshot, None
-        error = snapshot.exception()
-        if error is None:
-            self._confirm_snapshot(snapshot.result(), self._bytes_before_snapshot)
+        error = snapshot.result.exception()
+        if error is not None:
+            self._next_try = self._segment + _UPLOADS_UNTIL_RETRY
+            logger.warning("partition %d: its snapshot failed: %s", self._partition, error)
             return
-        self._next_try = self._segment + _FLUSHES_UNTIL_RETRY
-        logger.warning("partition %d: its snapshot failed: %s", self._partition, error)
+        assert self._state is not None
+        found = snapshot.result.result()
+        runs = [
+            run._replace(first=max(run.first, found.next_segment))
+            for run in self._state.runs
+            if run.attempt == self._attempt and run.last >= found.next_segment
+        ]
+        size = self._state.segment_bytes - snapshot.replaced.segment_bytes
+        self._state = replace(found, runs=tuple(runs), segment_bytes=size)
 
-    def _confirm_snapshot(self, manifest: Manifest, bytes_before: int) -> None:
-        """Write the manifest, and delete what it supersedes."""
-        self._write_manifest(replace(manifest, promised=self._confirmed))
-        self._has_gap = False
-        self._segments = self._segment - manifest.first_segment
-        self._segment_bytes -= bytes_before
-        self._delete_superseded(manifest)
+    def _tidy(self, state: StoredState, before: StoredState | None) -> None:
+        self._delete_outdated([state] if before is None else [state, before])
+        if self._warc.has_complete_files(state.warc):
+            self._warc.upload_files(state.warc)
 
-    def _wait(self, job: Future[Any] | None) -> None:
-        if job is not None:
-            wait([job])
+    def _delete_outdated(self, states: Sequence[StoredState]) -> None:
+        """Delete all objects before the first of ``states`` that none of them needs."""
+        needed = {name for state in states for name in _objects(state)}
+        newest = states[0]
+        own = (newest.next_segment, _number(newest.snapshot))
+        folder = _folder(self._partition)
+        for entry, size in self._storage.entries(folder).items():
+            if size is not None or not entry.isdecimal() or int(entry) > self._attempt:
+                continue
+            names = self._storage.entries(f"{folder}/{entry}")
+            if int(entry) == self._attempt:
+                is_own = newest.snapshot.startswith(f"{entry}/")
+                names = {
+                    name: size
+                    for name, size in names.items()
+                    if (name.startswith(_SEGMENT) and _number(name) < own[0])
+                    or (name.startswith(_SNAPSHOT) and is_own and _number(name) < own[1])
+                }
+            unneeded = [name for name in names if f"{entry}/{name}" not in needed]
+            self._storage.delete([f"{folder}/{entry}/{name}" for name in unneeded])
 
-    def _compose(self) -> None:
-        self._warc.compose(self._parts)
-        self._parts = ()
-
-    def _end_files(self) -> None:
-        if self._files is not None and self._files.done():
-            error, self._files = self._files.exception(), None
-            if error is not None:
-                logger.error("partition %d: %s", self._partition, error)
-
-    def _write_manifest(self, manifest: Manifest) -> None:
-        self._storage.write(f"{self._home}/{_MANIFEST}", _encode_manifest(manifest))
-        self._check_not_closed()
-        self._manifest = manifest
-
-    def _check_not_closed(self) -> None:
-        """Raise FencedError if a successor may have read the state before the last write."""
-        folder = _partition_folder(self._partition)
-        if self._storage.exists(f"{folder}/{_closed_name(self._token)}"):
-            raise _fenced(self._partition, self._token)
-
-    def _delete_superseded(self, manifest: Manifest) -> None:
-        for token in _stored_tokens(self._storage, self._partition):
-            home = _token_folder(self._partition, token)
-            names = self._storage.entries(home) if token <= self._token else ()
-            self._storage.delete(
-                [
-                    f"{home}/{name}"
-                    for name in names
-                    if token < self._token
-                    or (name.startswith(_SEGMENT) and _number(name) < manifest.first_segment)
-                    or (name.startswith(_SNAPSHOT) and not manifest.snapshot.endswith(name))
-                ]
-            )
+    def _log(self, job: Future[None]) -> None:
+        error = job.exception()
+        if error is not None:
+            logger.error("partition %d: %s", self._partition, error)
 
 
-def newest_token(storage: SharedStorage, partition: int) -> int:
-    """Return the highest fencing token of a partition's owners in storage; 0 without any."""
-    return max(_stored_tokens(storage, partition), default=0)
+def restore(
+    storage: SharedStorage, partition: int, folder: Path, state: StoredState | None
+) -> None:
+    """Restore a partition's stored state into ``folder``; of None there is nothing to restore.
 
-
-def restore(storage: SharedStorage, partition: int, folder: Path, token: int) -> None:
-    """Restore a partition's state into ``folder``, for the owner with ``token``.
-
-    Earlier owners are fenced off first. What ``folder`` held of the partition is removed; it gets
-    no state if none is stored. Raises StorageError; FencedError if there is a higher token.
+    What ``folder`` held of the partition is removed. Raises StorageError.
     """
-    _claim(storage, partition, token)
     try:
         make_private_folder(folder)
         remove_local_files(folder, partition)
     except OSError as error:
         raise local_error(folder, error) from error
-    source = _newest_manifest(storage, partition, below=token)
-    if source is None:
+    if state is None:
         return
-    home = _token_folder(partition, source)
-    manifest = _read_manifest(storage, home)
-    store = _restored_snapshot(storage, partition, manifest, folder)
+    if state.format != STATE_FORMAT:
+        where = storage.name_of(f"{_folder(partition)}/{state.snapshot}")
+        raise StorageError(f"{where}: format {state.format} is unknown to this version")
+    store = _restored_snapshot(storage, partition, state, folder)
     try:
-        for run in manifest.runs:
-            _replay(storage, _token_folder(partition, run.token), run.first, run.last, store, run)
-        last, size = _replay(storage, home, manifest.first_segment, manifest.promised, store)
-        _begin_next_warc_file(storage, partition, source, store)
-        run = SegmentRun(source, manifest.first_segment, last)
-        manifest = replace(
-            manifest,
-            runs=(*manifest.runs, run) if last >= run.first else manifest.runs,
-            run_bytes=manifest.run_bytes + size,
-            first_segment=1,
-        )
-        store.tables.put_meta(_RESTORED, _Restored(token, manifest))
+        for run in state.runs:
+            _replay(storage, partition, run, store)
+        _begin_next_warc_file(storage, partition, state.attempt, store)
     except BaseException:
         store.abandon()
         raise
@@ -439,41 +360,30 @@ def restore(storage: SharedStorage, partition: int, folder: Path, token: int) ->
 
 
 def _begin_next_warc_file(
-    storage: SharedStorage, partition: int, token: int, store: StateStore
+    storage: SharedStorage, partition: int, attempt: int, store: StateStore
 ) -> None:
-    """Leave the last WARC file of the owner with ``token`` to be composed."""
+    """Leave the last WARC file of an attempt to be composed."""
     end = store.tables.get_meta("warc")
     if end is not None:
         number, length = end
-        parts = unfinished_parts(storage, partition, token, _taken_over(store), (number, length))
+        parts = unfinished_parts(storage, partition, attempt, _taken_over(store), (number, length))
         store.tables.put_meta("warc_parts", parts)
         store.tables.put_meta("warc", [number + 1 if length else number, 0])
-
-
-def _restored_rows(store: StateStore) -> Sequence[tuple[str, Any]]:
-    """Return the rows that :func:`restore` wrote, which no segment has."""
-    rows = ((name, store.tables.get_meta(name)) for name in ("warc", "warc_parts"))
-    return [(name, value) for name, value in rows if value is not None]
-
-
-def _restored_from(store: StateStore, token: int) -> Manifest | None:
-    row = store.tables.get_meta(_RESTORED)
-    restored = None if row is None else msgspec.convert(row, _Restored)
-    return None if restored is None or restored.token != token else restored.manifest
+        store.commit()
 
 
 def _restored_snapshot(
-    storage: SharedStorage, partition: int, manifest: Manifest, folder: Path
+    storage: SharedStorage, partition: int, stored: StoredState, folder: Path
 ) -> StateStore:
     """Return the open state of a snapshot, restored into ``folder``."""
-    name, state = f"{_partition_folder(partition)}/{manifest.snapshot}", folder / "state"
+    name, state = f"{_folder(partition)}/{stored.snapshot}", folder / "state"
     try:
         state.mkdir(parents=True)
         with temporary_folder(folder) as temporary:
             packed = temporary / "snapshot"
             storage.download(name, packed)
             found = (packed.stat().st_size, _file_checksum(packed))
-            if found != (manifest.bytes, manifest.checksum):
+            if found != (stored.bytes, stored.checksum):
                 raise _damaged(storage, name, "its checksum is wrong")
             _decompress(packed, state / "data.mdb")
         (state / "journal").touch()
@@ -482,71 +392,43 @@ def _restored_snapshot(
     return StateStore.reopen(state)
 
 
-def _replay(
-    storage: SharedStorage,
-    home: str,
-    first: int,
-    promised: int,
-    store: StateStore,
-    run: SegmentRun | None = None,
-) -> tuple[int, int]:
-    """Replay the segments of an owner; return the number of the last, and their bytes.
-
-    Segments up to ``promised`` were durable. Each later one tells which one it follows, so that a
-    missing one is noticed. One may be truncated if none follows: its upload was interrupted, and
-    nobody relied on it.
-    """
-    listed = [_number(name) for name in storage.entries(home) if name.startswith(_SEGMENT)]
-    numbers = sorted(n for n in listed if first <= n <= (run.last if run else n))
+def _replay(storage: SharedStorage, partition: int, run: SegmentRun, store: StateStore) -> None:
+    """Replay segments of an attempt."""
+    home = _home(partition, run.attempt)
+    numbers = range(run.first, run.last + 1)
     names = [f"{home}/{_segment_name(number)}" for number in numbers]
-    last, size, incomplete = first - 1, 0, None
     group: list[bytes] = []
     for number, name, content in zip(numbers, names, storage.read_many(names), strict=True):
         try:
-            follows, batches = decode_segment(number, content)
-        except _TruncatedError as error:
-            logger.warning("%s %s; its upload was interrupted", storage.name_of(name), error)
-            incomplete = name
-            continue
+            group += decode_segment(number, content)
         except ValueError as error:
             raise _damaged(storage, name, str(error)) from error
-        if follows > last:
-            raise _missing(storage, home, last, incomplete)
-        last, size = number, size + len(content)
-        group += batches
         if sum(map(len, group)) > _REPLAYED_AT_ONCE:
             store.replay(group)
             group = []
-    if last < promised:
-        raise _missing(storage, home, last, incomplete)
     store.replay(group)
-    return last, size
 
 
-def encode_segment(number: int, follows: int, batches: Sequence[bytes]) -> bytes:
-    """Return commits as a segment; they follow on those of segment ``follows``."""
+def encode_segment(number: int, batches: Sequence[bytes]) -> bytes:
+    """Return commits as a segment."""
     raw = b"".join(part for each in batches for part in (_LENGTH.pack(len(each)), each))
     packed = pa.compress(raw, codec="zstd", asbytes=True)
     checksum = xxhash.xxh3_64_intdigest(packed)
-    head = _HEAD.pack(_MAGIC, number, follows, len(raw), len(packed), checksum)
+    head = _HEAD.pack(_MAGIC, number, len(raw), len(packed), checksum)
     return b"".join([head, _CHECKSUM.pack(xxhash.xxh3_64_intdigest(head)), packed])
 
 
-def decode_segment(number: int, content: bytes) -> tuple[int, Sequence[bytes]]:
-    """Return which segment this one follows, and its commits. Raises ValueError."""
+def decode_segment(number: int, content: bytes) -> Sequence[bytes]:
+    """Return the commits of a segment. Raises ValueError."""
     start = _HEAD.size + _CHECKSUM.size
-    if len(content) < start:
-        raise _TruncatedError("is truncated")
     head = content[: _HEAD.size]
     if _CHECKSUM.pack(xxhash.xxh3_64_intdigest(head)) != content[_HEAD.size : start]:
         raise ValueError("its head's checksum is wrong")
-    magic, stored, follows, raw_bytes, packed_bytes, checksum = _HEAD.unpack(head)
+    magic, stored, raw_bytes, packed_bytes, checksum = _HEAD.unpack(head)
     if magic != _MAGIC or stored != number:
         raise ValueError("it is another program's, or another segment")
     packed = content[start:]
-    if len(packed) < packed_bytes:
-        raise _TruncatedError("is truncated")
-    if xxhash.xxh3_64_intdigest(packed) != checksum:
+    if len(packed) != packed_bytes or xxhash.xxh3_64_intdigest(packed) != checksum:
         raise ValueError("its checksum is wrong")
     raw = pa.decompress(packed, raw_bytes, codec="zstd", asbytes=True)
     batches, at = [], 0
@@ -555,61 +437,24 @@ def decode_segment(number: int, content: bytes) -> tuple[int, Sequence[bytes]]:
         at += _LENGTH.size
         batches.append(raw[at : at + length])
         at += length
-    return follows, batches
+    return batches
 
 
-def _claim(storage: SharedStorage, partition: int, token: int) -> None:
-    """Close all lower tokens. Raises FencedError if there is a higher one.
-
-    Of two that claim at a time at least one sees the other: each writes before it lists.
-    """
-    storage.write(f"{_token_folder(partition, token)}/{_CLAIM}", _MARK)
-    entries = storage.entries(_partition_folder(partition))
-    tokens = _tokens(entries)
-    if max(tokens) > token or _closed_name(token) in entries:
-        raise _fenced(partition, token)
-    for other in tokens:
-        if other < token and _closed_name(other) not in entries:
-            storage.write(f"{_partition_folder(partition)}/{_closed_name(other)}", _MARK)
-
-
-def _newest_manifest(storage: SharedStorage, partition: int, below: int) -> int | None:
-    """Return the highest token below ``below`` that has a manifest."""
-    for token in sorted(_stored_tokens(storage, partition), reverse=True):
-        if token < below and storage.exists(f"{_token_folder(partition, token)}/{_MANIFEST}"):
-            return token
-    return None
-
-
-def _stored_tokens(storage: SharedStorage, partition: int) -> Sequence[int]:
-    return _tokens(storage.entries(_partition_folder(partition)))
-
-
-def _tokens(entries: Mapping[str, int | None]) -> Sequence[int]:
-    return [int(name) for name, size in entries.items() if size is None and name.isdecimal()]
+def _objects(state: StoredState) -> Iterable[str]:
+    """Yield the names of a state's objects in the partition's folder."""
+    yield state.snapshot
+    for run in state.runs:
+        for number in range(run.first, run.last + 1):
+            yield f"{run.attempt:010}/{_segment_name(number)}"
 
 
 def _taken_over(store: StateStore) -> Sequence[WarcPart]:
     return [WarcPart(*each) for each in store.tables.get_meta("warc_parts") or ()]
 
 
-def _encode_manifest(manifest: Manifest) -> bytes:
-    content = msgspec.json.encode(manifest)
-    return b"%s\n%016x\n" % (content, xxhash.xxh3_64_intdigest(content))
-
-
-def _read_manifest(storage: SharedStorage, home: str) -> Manifest:
-    name = f"{home}/{_MANIFEST}"
-    content, _, checksum = storage.read(name).partition(b"\n")
-    if checksum.strip() != b"%016x" % xxhash.xxh3_64_intdigest(content):
-        raise _damaged(storage, name, "its checksum is wrong")
-    try:
-        manifest = msgspec.json.decode(content, type=Manifest)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise _damaged(storage, name, str(error)) from error
-    if manifest.format != _FORMAT:
-        raise _damaged(storage, name, f"format {manifest.format} is unknown to this version")
-    return manifest
+def _warc_number(store: StateStore) -> int:
+    number, _ = store.tables.get_meta("warc") or (1, 0)
+    return int(number)
 
 
 def _compressed_copy(tables: FrozenTables, path: Path) -> Path:
@@ -642,31 +487,12 @@ def _damaged(storage: SharedStorage, name: str, reason: str) -> StorageError:
     )
 
 
-def _missing(storage: SharedStorage, home: str, last: int, truncated: str | None) -> StorageError:
-    """Return the error for the segment after ``last``."""
-    if truncated is not None:
-        return _damaged(storage, truncated, "it is truncated, and others follow it")
-    name = f"{home}/{_segment_name(last + 1)}"
-    return _damaged(storage, name, "it is missing, and others follow it")
-
-
-def _fenced(partition: int, token: int) -> FencedError:
-    return FencedError(
-        f"partition {partition} has another owner than the one with token {token}; "
-        "this worker stops crawling it"
-    )
-
-
-def _partition_folder(partition: int) -> str:
+def _folder(partition: int) -> str:
     return f"state/{partition_name(partition)}"
 
 
-def _token_folder(partition: int, token: int) -> str:
-    return f"{_partition_folder(partition)}/{token:010}"
-
-
-def _closed_name(token: int) -> str:
-    return f"{_CLOSED}{token:010}"
+def _home(partition: int, attempt: int) -> str:
+    return f"{_folder(partition)}/{attempt:010}"
 
 
 def _segment_name(number: int) -> str:

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.cluster.messages import MessageError
 from focused.cluster.routing import OwnerOf
 from focused.crawl.dedup.duplicates import (
     MIN_RESEMBLANCE,
@@ -29,7 +30,6 @@ from focused.crawl.dedup.duplicates import (
     DuplicateMatch,
     PageSketch,
 )
-from focused.errors import ExchangeError
 from focused.frontier.queued_link import link_key
 from focused.storage.rows import pack
 from focused.text.content_signatures import ShingleHashes, Sketch, estimate_resemblance
@@ -46,7 +46,6 @@ INDEXED_HASHES = 2
 _QUERIED_HASHES = 4
 _SKETCH_HASHES = 40
 _MAX_COMPARED_PAGES = 4
-_MAX_SKIPPED_CLAIMS = 255
 # The smallest hashes of a page begin with zeros, so its larger bits distinguish them.
 _STORED_HASH = np.dtype(">u4")
 _DROPPED_BITS = np.uint64(32)
@@ -69,71 +68,27 @@ class Claim:
 class ClaimAnswer:
     """The record of the content: that of the claim, or of an earlier one.
 
-    ``similar`` has the keys of the contents that were indexed under the hashes; ``indexed`` are the
-    hashes that the claim added to the index.
+    ``similar`` has the keys of the contents that were indexed under the hashes.
     """
 
     record: bytes
     similar: Sequence[bytes]
-    indexed: Sequence[bytes]
 
 
 class ContentStore(Protocol):
-    """Records of contents, an index of them, and a set of URLs. Methods raise ExchangeError."""
+    """Records of contents, an index of them, and a set of URLs."""
 
     def claim(self, claim: Claim) -> ClaimAnswer:
-        """Store record, index entries and URL, unless they are taken; look up all hashes before."""
+        """Look the content and all hashes up, and note the claim."""
 
-    def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
-        """Remove the URL and index entries of a claim: its page is a duplicate."""
+    def retract(self, url_key: bytes) -> None:
+        """Take the last claim back: its page is a duplicate."""
 
     def records(self, keys: Sequence[bytes]) -> Sequence[bytes]:
         """Return the records of those keys that have one."""
 
     def has_url(self, url_key: bytes) -> bool:
         """Whether an original has the URL."""
-
-
-class MemoryContentStore:
-    """A :class:`ContentStore` within one process, for simulations."""
-
-    def __init__(self) -> None:
-        self._records: dict[bytes, bytes] = {}
-        self._index: dict[bytes, bytes] = {}
-        self._urls: set[bytes] = set()
-
-    def claim(self, claim: Claim) -> ClaimAnswer:
-        """Store record, index entries and URL, unless they are taken; look up all hashes before."""
-        record = self._records.setdefault(claim.key, claim.record)
-        similar = [self._index[each] for each in claim.hashes if each in self._index]
-        new = [each for each in claim.hashes[:INDEXED_HASHES] if each not in self._index]
-        self._index.update(dict.fromkeys(new, claim.key))
-        self._urls.add(claim.url_key)
-        return ClaimAnswer(record, similar, new)
-
-    def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
-        """Remove the URL and index entries of a claim: its page is a duplicate."""
-        self._urls.discard(url_key)
-        for each in indexed:
-            self._index.pop(each, None)
-
-    def records(self, keys: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the records of those keys that have one."""
-        return [self._records[key] for key in keys if key in self._records]
-
-    def has_url(self, url_key: bytes) -> bool:
-        """Whether an original has the URL."""
-        return url_key in self._urls
-
-
-@dataclass(slots=True)
-class ContentCounts:
-    """Pages that claimed their content, duplicates found, and claims that were not answered."""
-
-    claims: int = 0
-    duplicates: int = 0
-    near_duplicates: int = 0
-    unanswered: int = 0
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -153,58 +108,22 @@ def _decode_record(raw: bytes) -> _Record:
     try:
         record = _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ExchangeError(f"the record of a content is malformed: {error}") from error
+        raise MessageError(f"the record of a content is malformed: {error}") from error
     if len(record.hashes) % _STORED_HASH.itemsize:
-        raise ExchangeError(f"{record.url}: the sketch in the record of its content is malformed")
+        raise MessageError(f"{record.url}: the sketch in the record of its content is malformed")
     return record
 
 
 class ContentRegistry:
-    """The :class:`focused.crawl.dedup.duplicates.SharedContents` of one partition.
-
-    While the store is unreachable nothing is known of other partitions. After each failure in a row
-    the registry leaves out twice as many claims before it asks again, because each would wait for a
-    timeout.
-    """
+    """The :class:`focused.crawl.dedup.duplicates.SharedContents` of one partition."""
 
     def __init__(self, store: ContentStore, partition: int, owner_of: OwnerOf) -> None:
-        self.counts = ContentCounts()
         self._store = store
         self._partition = partition
         self._owner_of = owner_of
-        self._to_skip = 0
-        self._skipped_next = 1
 
     def claim(self, key: bytes, url: str, sketch: PageSketch | None) -> DuplicateMatch | None:
         """Return the page of another URL with this content, or nearly; None makes it ours."""
-        self.counts.claims += 1
-        if self._to_skip:
-            self._to_skip -= 1
-            self.counts.unanswered += 1
-            return None
-        try:
-            match = self._claim(key, url, sketch)
-        except ExchangeError as error:
-            self._note_failure(error)
-            return None
-        self._skipped_next = 1
-        if match is not None:
-            self.counts.duplicates += match.kind is DuplicateKind.EXACT
-            self.counts.near_duplicates += match.kind is DuplicateKind.NEAR
-        return match
-
-    def is_original(self, url: str) -> bool:
-        """Whether another partition fetched ``url`` and its page was new."""
-        key = link_key(url)
-        if self._to_skip or self._owner_of(host_of(url), key) == self._partition:
-            return False
-        try:
-            return self._store.has_url(key[:SHORT_KEY_BYTES])
-        except ExchangeError as error:
-            self._note_failure(error)
-            return False
-
-    def _claim(self, key: bytes, url: str, sketch: PageSketch | None) -> DuplicateMatch | None:
         hashes = sketch.own.hashes if sketch is not None else np.empty(0, np.uint64)
         if len(hashes) < MIN_SHINGLES:
             sketch, hashes = None, hashes[:0]
@@ -216,10 +135,20 @@ class ContentRegistry:
             link_key(url)[:SHORT_KEY_BYTES],
         )
         answer = self._store.claim(claim)
-        match = self._match(key, url, sketch, answer)
+        try:
+            match = self._match(key, url, sketch, answer)
+        except MessageError as error:
+            logger.warning("partition %d: %s", self._partition, error)
+            return None
         if match is not None:
-            self._store.retract(claim.url_key, answer.indexed)
+            self._store.retract(claim.url_key)
         return match
+
+    def is_original(self, url: str) -> bool:
+        """Whether another partition fetched ``url`` and its page was new."""
+        key = link_key(url)
+        is_own = self._owner_of(host_of(url), key) == self._partition
+        return not is_own and self._store.has_url(key[:SHORT_KEY_BYTES])
 
     def _match(
         self, key: bytes, url: str, sketch: PageSketch | None, answer: ClaimAnswer
@@ -243,20 +172,6 @@ class ContentRegistry:
             if record.url != url and host_of(record.url) != host_of(url):
                 best = max(best, (_resemblance(sketch, record), record.url))
         return best[1] if best[0] >= MIN_RESEMBLANCE else None
-
-    def _note_failure(self, error: ExchangeError) -> None:
-        self.counts.unanswered += 1
-        self._to_skip, self._skipped_next = (
-            self._skipped_next,
-            min(2 * self._skipped_next, _MAX_SKIPPED_CLAIMS),
-        )
-        logger.warning(
-            "partition %d: duplicates of other partitions are not detected for the next %d pages: "
-            "%s",
-            self._partition,
-            self._to_skip,
-            error,
-        )
 
 
 def _record_of(url: str, own: Sketch) -> _Record:

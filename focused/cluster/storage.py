@@ -9,15 +9,17 @@ environment variables and files.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
@@ -25,10 +27,28 @@ from fsspec.implementations.local import LocalFileSystem
 from focused.errors import StorageError
 from focused.files import fsync_folder
 
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
 _READS_AT_ONCE = 16
+_PAUSE_S, _MAX_PAUSE_S = 0.1, 10.0
 _CHUNK_BYTES = 1 << 20
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def try_again(call: Callable[[], _T], tries: int = 5) -> _T:
+    """Return what ``call`` returns; call again, after longer and longer pauses, if it raises.
+
+    Raises the StorageError of the last try.
+    """
+    for number in range(tries - 1):
+        try:
+            return call()
+        except StorageError as error:
+            logger.warning("%s; it is tried again", error)
+        time.sleep(min(_PAUSE_S * 2**number, _MAX_PAUSE_S))
+    return call()
 
 
 class MissingObjectError(StorageError):
@@ -48,7 +68,7 @@ class SharedStorage:
         self.url = f"{url.rstrip('/')}/{crawl}"
         self._fs: Any
         with self._errors("open", ""):
-            # Listings must be current: another worker may have written a second ago.
+            # Listings must be current: another machine may have written a second ago.
             self._fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
         self._root = f"{root.rstrip('/')}/{crawl}"
         self._is_local = isinstance(self._fs, LocalFileSystem)
@@ -170,9 +190,9 @@ def _advice(error: Exception) -> str:
     if number in _DISK_FULL:
         return "free some space there, the crawl then goes on"
     if isinstance(error, PermissionError) or number in _DENIED:
-        return "allow the workers to read and write there"
+        return "allow the crawl to read and write there"
     if isinstance(error, ImportError):
-        return "install the library that it names on each worker"
+        return "install the library that it names on each machine"
     return "check [cluster] storage, the network and the credentials"
 
 

@@ -154,6 +154,10 @@ class Crawl:
             self._host_policy.link_came(host_of(url), now)
         return is_new
 
+    def restart_delays(self, now: float) -> None:
+        """Let every host wait its delay, as if it had been requested now."""
+        self._host_policy.resume([(host, now) for host in self.frontier.hosts])
+
     def limit_pages(self, pages: int) -> None:
         """Replace the topic's budget of pages, those fetched so far included."""
         self._stop_conditions.limit_pages(pages)
@@ -199,11 +203,6 @@ class Crawl:
     def limit_priority(self, floor: float) -> None:
         """Fetch nothing from hosts whose priority, exploration bonus included, is below."""
         self._training.floor = floor
-
-    def score_again(self, now: float) -> None:
-        """Score the best links of the best hosts by the present scorer, and commit."""
-        self._training.score_again(now)
-        self._state.commit(now)
 
     def best_priorities(self, limit: int, now: float) -> Sequence[float]:
         """Return the priorities of the best links that may be fetched soon, best first.

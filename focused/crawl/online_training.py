@@ -19,7 +19,6 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from heapq import nlargest
 from itertools import compress
 
 import msgspec
@@ -45,7 +44,6 @@ from focused.storage.tables import Tables
 _MAX_RESCORED_PER_OFFER = 50
 # Scoring all links gains hardly anything (docs/explanation/apprentice.md).
 _RESCORED_BEST_LINKS = 500
-_RESCORED_HOSTS = 200
 _RESCORE_INTERVAL_PAGES = 25
 # In batches, so that the reactor isn't blocked for long.
 _RESCORE_BATCHES = 5
@@ -144,14 +142,6 @@ class OnlineTraining:
         if self._swap_listener is not None:
             self._swap_listener.classifier_swapped(at)
             self._rescored_hosts = set()
-
-    def score_again(self, now: float) -> None:
-        """Score the best links of the best hosts again: the scorer has learned a lot elsewhere."""
-        if self._learner is None:
-            return
-        hosts = [host for host in self._frontier.hosts if host.best is not None]
-        for host in nlargest(_RESCORED_HOSTS, hosts, key=self._frontier.hosts.worth):
-            self._rescore_host(self._learner, host, range(_RESCORED_BEST_LINKS), now)
 
     def refresh(self, host: Host, now: float) -> None:
         """Score the next batch of the host's best links again, if one is due."""

@@ -135,7 +135,7 @@ def execute(crawls: Sequence[Crawl], command: Command, now: Callable[[], float])
 
 def _add_seeds(crawls: Sequence[Crawl], command: AddSeeds, now: Callable[[], float]) -> Steps:
     if len(crawls) != 1:
-        raise ConfigurationError("seeds are added to a crawl in one process, not to a cluster")
+        raise ConfigurationError("seeds are added to a crawl in one process")
     if not 0 < len(command.urls) <= _MAX_URLS:
         raise ConfigurationError(f"name 1 to {_MAX_URLS:,} URLs")
     (crawl,) = crawls
@@ -178,7 +178,7 @@ def _move(crawls: Sequence[Crawl], command: MoveLinks, now: Callable[[], float])
 
 def _change_budget(crawls: Sequence[Crawl], command: ChangeBudget) -> SteeringResult:
     if len(crawls) != 1:
-        raise ConfigurationError("the budget of a cluster is shared: focused cluster changes it")
+        raise ConfigurationError("a budget is changed of a crawl in one process")
     for name in ("pages", "hours", "bytes"):
         value = getattr(command, name)
         if value is not None and not 0 < value < float("inf"):

@@ -48,9 +48,9 @@ class RoundContents:
         row = _Claimed(claim.key, claim.record, tuple(claim.hashes[:INDEXED_HASHES]), claim.url_key)
         self._tables.put(_CLAIMED, _key(self._next), _encode(row), last=True)
         self._next += 1
-        return ClaimAnswer(claim.record if record is None else record, similar, ())
+        return ClaimAnswer(claim.record if record is None else record, similar)
 
-    def retract(self, url_key: bytes, indexed: Sequence[bytes]) -> None:
+    def retract(self, url_key: bytes) -> None:
         """Don't send the last claim: its page is a duplicate."""
         self._next -= 1
         self._tables.delete(_CLAIMED, _key(self._next))

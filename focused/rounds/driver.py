@@ -19,20 +19,21 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from focused.cluster.budget import priority_floors, share_out
-from focused.cluster.learning import SharedLearning, sharing_probability
 from focused.cluster.storage import SharedStorage
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.stop_conditions import reached_limit
 from focused.durations import HOUR_S
 from focused.errors import StateError, StorageError
+from focused.rounds.learning import SharedLearning, sharing_probability
 from focused.rounds.manifest import (
     Manifest,
     PartitionRecord,
+    check_driver,
     commit_manifest,
     delete_outdated,
 )
@@ -66,6 +67,10 @@ _MAX_PRIORITIES = 2_000
 _FIRST_ROUND_S = 1.0
 _GROWTH = 1.5
 _POLL_S = 0.2
+_LOOK_S = 0.05
+"""Time between two looks at all partitions, whatever messages come."""
+_MAX_ATTEMPTS = 10_000_000
+"""Processes that one driver starts, at most."""
 
 
 class Executor(Protocol):
@@ -86,6 +91,12 @@ class Executor(Protocol):
     def kill(self, partition: int) -> None:
         """End a process at once; :meth:`receive` tells when it has ended."""
 
+    def is_waiting(self, partition: int) -> bool:
+        """Whether no machine has room for the process yet."""
+
+    def is_gone(self, partition: int) -> bool:
+        """Whether the process that ended is known to have ended, not only out of reach."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -98,7 +109,11 @@ class Limits:
     """For a partition to write its file."""
     silence_s: float = 120.0
     """After that a silent process is killed and started again."""
+    close_s: float = 600.0
+    """For a partition to write its results at the end."""
     restart_s: float = 1.0
+    request_s: float = 30.0
+    """The longest time of a request, which a process out of reach may have begun."""
     max_failures: int = 5
     """Starts in a row without a finished round, before the crawl is stopped."""
 
@@ -132,6 +147,10 @@ class _Seat:
     progress: Progress | None = None
     finished: Finished | None = None
     closed: Closed | None = None
+    fetches_until: float = -math.inf
+    """The deadline that its process was given last."""
+    waiting_told_at: float = -math.inf
+    """When the user was told that no machine has room for it."""
 
     @property
     def is_open(self) -> bool:
@@ -166,6 +185,8 @@ class RoundDriver:
         learning: SharedLearning | None = None,
         limits: Limits,
         worth_waiting_for: float = math.inf,
+        name: str | None = None,
+        version: str = "",
         on_round: Callable[[RoundReport], object] = lambda report: None,
         on_problem: Callable[[str], object] = logger.warning,
         clock: Callable[[], float] = time.monotonic,
@@ -173,7 +194,9 @@ class RoundDriver:
         """``starts`` are the first messages to the partitions, in their order.
 
         ``learning`` trains the scorer on the examples of all partitions. ``worth_waiting_for`` as
-        for :func:`focused.cluster.budget.next_grants`.
+        for :func:`focused.cluster.budget.priority_floors`. ``name`` is unique among the drivers of
+        a crawl on several machines, whose partitions store their states in ``storage``; without it
+        they keep them. All partitions must be of this ``version``, unless it is empty.
         """
         self.should_stop = False
         """Set it to stop the crawl, so that it can be resumed."""
@@ -189,9 +212,17 @@ class RoundDriver:
         self._clock = clock
         self._seats = {each.partition: _Seat(each) for each in starts}
         self._counted_at = clock()
-        self._is_first, self._is_closing = True, False
+        self._name, self._version = name, version
+        self._attempts = 0
+        self._is_first, self._is_closing = name is None, False
+        self._is_committing = name is not None
+        """A process that was started now would restore what is about to change."""
         self._round_s = min(_FIRST_ROUND_S, limits.round_s)
         self._fetched_per_s = 0.0
+        self._addresses = dict(manifest.addresses)
+        self._inboxes = manifest.inboxes()
+        self._keep_at = -math.inf
+        """When to look after the processes again."""
         for number, seat in self._seats.items():
             seat.granted = manifest.record(number).granted
 
@@ -211,13 +242,40 @@ class RoundDriver:
         Raises StateError if a partition cannot be run, StorageError if the crawl is to stop while
         the storage does not answer.
         """
+        if self._name is not None:
+            self._take_lead(self._name)
         reason = self._run_rounds()
         self._close(reason)
-        self._commit((), {}, end_reason="" if self.should_stop else reason)
+        self._commit((), end_reason="" if self.should_stop else reason)
         return reason
 
+    def _take_lead(self, name: str) -> None:
+        """Commit that this driver runs the crawl now; wait until nobody fetches for another one.
+
+        From the storage nobody can tell whether the processes of a driver that died still run.
+        """
+        before, now = self._manifest, self._clock()
+        manifest = msgspec.structs.replace(
+            before,
+            round=before.round + 1,
+            drivers=before.drivers + 1,
+            driver=name,
+            round_s=self._limits.round_s,
+        )
+        self._insist(lambda: self._write_manifest(manifest))
+        self._manifest, self._is_committing = manifest, False
+        if before.round_s:
+            for seat in self._seats.values():
+                seat.start_at = now + before.round_s + self._limits.request_s
+            self._on_problem(
+                "the last command did not end this crawl: waiting "
+                f"{before.round_s + self._limits.request_s:.0f} s for the requests of its processes"
+            )
+
     def _run_rounds(self) -> str:
-        self._wait(lambda: all(seat.is_open for seat in self._seats.values()))
+        # Of a crawl on several machines the manifest tells what each partition has fetched.
+        patience_s = math.inf if self._name is None else self._limits.silence_s
+        self._wait(lambda: all(seat.is_open for seat in self._seats.values()), patience_s)
         while not self.should_stop:
             reason = self._run_round()
             if reason is not None:
@@ -232,13 +290,13 @@ class RoundDriver:
         reason = self._end_reason(ready)
         if reason is not None or self.should_stop or not ready:
             return reason
-        fetched, run_at = self.counters.fetched, self._clock()
+        fetched, run_at = self._fetched, self._clock()
         self._grant(number, ready)
         self._wait_for_end(ready, run_at, fetched)
         ran_s = self._clock() - run_at
         files = self._finish(number, ready.keys())
-        self._commit(tuple(files.values()), ready)
-        self._fetched_per_s = (self.counters.fetched - fetched) / max(ran_s, 0.01)
+        self._commit(tuple(files.values()))
+        self._fetched_per_s = (self._fetched - fetched) / max(ran_s, 0.01)
         self._round_s = min(self._round_s * _GROWTH, self._limits.round_s)
         self._on_round(
             RoundReport(
@@ -256,12 +314,13 @@ class RoundDriver:
         """Let all partitions that are free get their inboxes; return what they have then."""
         free = _State.FREE, _State.READY
         self._wait(lambda: any(seat.state in free for seat in self._seats.values()))
-        manifest, wanted = self._manifest, min(self._pages_at_once(), _MAX_PRIORITIES)
+        manifest, wanted = self._manifest, self._wanted_priorities()
+        self._inboxes = manifest.inboxes()
         seats = {n: seat for n, seat in self._seats.items() if seat.state in free}
         for n, seat in seats.items():
             seat.state = _State.DELIVERING
             seat.ready = seat.progress = seat.finished = None
-            inbox, last = manifest.waiting_for(n), manifest.record(n).round
+            inbox, last = tuple(self._inboxes[n]), manifest.record(n).round
             self._send(n, Begin(number, inbox, last, wanted, manifest.learned))
         # At first nobody knows what is left of the budget: all must tell what they fetched.
         patience_s = math.inf if self._is_first else self._limits.answer_s
@@ -293,7 +352,23 @@ class RoundDriver:
         return "no link is left" if all_over else None
 
     def _last_file_for(self, partition: int) -> int:
-        return max((each.round for each in self._manifest.waiting_for(partition)), default=0)
+        return max((each.round for each in self._inboxes[partition]), default=0)
+
+    def _wanted_priorities(self) -> int:
+        """The best links that each partition is to tell: more than one in the last rounds."""
+        if self._pages_for_each(len(self._seats)):
+            return 1
+        return min(self._pages_at_once(), _MAX_PRIORITIES)
+
+    def _pages_for_each(self, partitions: int) -> int:
+        """The pages that each of so many partitions gets; 0 if the best links are to get them."""
+        enough = self._pages_at_once()
+        each = enough if self._budget.pages is None else min(enough, self._left() // partitions)
+        return each if each >= min(enough, _MAX_PRIORITIES) else 0
+
+    def _left(self) -> int:
+        """The pages of the budget that are not granted."""
+        return (self._budget.pages or 0) - sum(seat.granted for seat in self._seats.values())
 
     def _pages_at_once(self) -> int:
         """The pages of a round, of all partitions together."""
@@ -308,9 +383,13 @@ class RoundDriver:
             # What it did not use is taken back.
             seat.granted = int(each.counters["fetched"]) + each.in_flight
         if self._budget.pages is not None:
-            for n, pages in self._pages_for(ready, self._budget.pages).items():
+            for n, pages in self._pages_for(ready).items():
                 self._seats[n].granted += pages
-        shared = {at: len(of) for at, of in self._addresses(ready).items() if len(of) > 1}
+        self._note_addresses(ready)
+        shared: dict[int, dict[str, int]] = {n: {} for n in self._seats}
+        for address, owners in self._addresses.items():
+            for n in owners if len(owners) > 1 else ():
+                shared[n][address] = len(owners)
         sharing = sharing_probability(self._fetched_per_s)
         if self._budget.hours is not None:
             left_s = self._budget.hours * HOUR_S - self._manifest.active_s
@@ -319,42 +398,46 @@ class RoundDriver:
         for n in ready:
             seat = self._seats[n]
             seat.state = _State.RUNNING
-            until_s = self._clock() - seat.ready_at + self._round_s
+            seat.fetches_until = self._clock() + self._round_s
+            until_s = seat.fetches_until - seat.ready_at
             most = None if self._budget.pages is None else seat.granted
-            self._send(n, Run(number, until_s, most, floors[n], shared, sharing))
+            self._send(n, Run(number, until_s, most, floors[n], shared[n], sharing))
 
-    def _pages_for(self, ready: Mapping[int, Ready], budget: int) -> Mapping[int, int]:
+    def _pages_for(self, ready: Mapping[int, Ready]) -> Mapping[int, int]:
         """Return the pages to grant: enough to each, or the last ones to the best links."""
-        left = budget - sum(seat.granted for seat in self._seats.values())
-        enough = self._pages_at_once()
-        if left >= enough * len(ready):
-            return dict.fromkeys(ready, enough)
+        if each := self._pages_for_each(len(ready)):
+            return dict.fromkeys(ready, each)
+        left = self._left()
         best = share_out(max(left, 0), {n: each.priorities for n, each in ready.items()})
         waiting = [n for n, each in ready.items() if each.queued]
         # Without a link that is due now, those that come first get one each.
         return best or dict.fromkeys(waiting[: max(left, 0)], 1)
 
-    def _addresses(self, ready: Mapping[int, Ready]) -> Mapping[str, tuple[int, ...]]:
-        known = dict(self._manifest.addresses)
+    def _note_addresses(self, ready: Mapping[int, Ready]) -> None:
+        known = self._addresses
         for n, each in ready.items():
             for address in each.addresses:
                 known[address] = tuple(sorted({*known.get(address, ()), n}))
-        return known
 
     def _wait_for_end(self, ready: Mapping[int, Ready], began_at: float, fetched: int) -> None:
         """Wait for the round's deadline, or until it has brought enough or most are idle."""
         enough = math.inf if self._budget.pages is None else fetched + self._pages_at_once()
         number = self._manifest.round + 1
         floors = dict(self._floors(ready))
+        look_at = began_at
 
         def has_ended() -> bool:
+            nonlocal look_at
+            if self._clock() < look_at:
+                return False
             running = {n for n in ready if self._seats[n].state is _State.RUNNING}
             for n, floor in self._floors(running).items():
                 if floor != floors[n]:
                     floors[n] = floor
                     self._send(n, Hold(number, floor))
             idle = {n for n in running if self._is_idle(n)}
-            now_fetched = self.counters.fetched
+            now_fetched = self._fetched
+            look_at = self._clock() + _LOOK_S
             # Where nothing was fetched, nothing is due before the round's deadline either.
             all_idle = idle == running and now_fetched > fetched
             return not running or all_idle or now_fetched >= enough
@@ -402,10 +485,10 @@ class RoundDriver:
     def _commit(
         self,
         files: Sequence[RoundFile],
-        ready: Mapping[int, Ready],
         end_reason: str = "",
     ) -> None:
         """Commit a round; try again until the storage takes it."""
+        self._is_committing = self._name is not None
         before = self._manifest
         number, now = before.round + 1, self._clock()
         finished = {file.partition for file in files}
@@ -413,12 +496,14 @@ class RoundDriver:
         for n, seat in self._seats.items():
             old, told = before.record(n), self._told(n)
             done = seat.finished if n in finished else None
-            last = seat.ready if seat.closed is not None else done
+            closed = seat.closed if self._is_closed(seat) else None
+            last = seat.ready if closed is not None else done
             records[n] = PartitionRecord(
                 number if done is not None else old.round,
                 max(old.delivered, last.delivered if last is not None else 0),
                 seat.granted,
                 told,
+                next((each.state for each in (closed, done) if each is not None), old.state),
             )
         learned = before.learned + self._learn(files)
         manifest = msgspec.structs.replace(
@@ -426,23 +511,30 @@ class RoundDriver:
             round=number,
             records=records,
             inbox=(*before.inbox, *(each for each in files if each.sections)),
-            addresses=self._addresses(ready),
+            addresses=self._addresses,
             learned=learned,
             active_s=before.active_s + now - self._counted_at,
             end_reason=end_reason,
+            round_s=0.0 if all(map(self._is_closed, self._seats.values())) else before.round_s,
         )
         manifest = msgspec.structs.replace(manifest, inbox=tuple(self._still_needed(manifest)))
-        self._insist(lambda: commit_manifest(self._storage, manifest))
+        self._insist(lambda: self._write_manifest(manifest))
         self._manifest, self._counted_at = manifest, now
+        self._is_committing = False
         try:
             delete_outdated(self._storage, manifest)
         except StorageError as error:
             self._on_problem(str(error))
 
+    def _write_manifest(self, manifest: Manifest) -> None:
+        if self._name is not None:
+            check_driver(self._storage, self._manifest, self._name)
+        commit_manifest(self._storage, manifest)
+
     def _still_needed(self, manifest: Manifest) -> Iterator[RoundFile]:
         """Yield the files that some partition has not got yet."""
         for file in manifest.inbox:
-            receivers = file.receivers(manifest.partitions)
+            receivers = (n for n, _ in file.inboxes(manifest.partitions))
             if any(manifest.record(n).delivered < file.round for n in receivers):
                 yield file
 
@@ -492,20 +584,28 @@ class RoundDriver:
         for n, seat in self._seats.items():
             if seat.is_open:
                 self._send(n, Stop(reason))
-        within_s = self._limits.write_s
         self._receive_until(
-            lambda: not any(seat.is_open for seat in self._seats.values()), within_s
+            lambda: not any(seat.is_open for seat in self._seats.values()), self._limits.close_s
         )
         for n, seat in self._seats.items():
-            if seat.closed is None:
+            if seat.closed is not None and seat.closed.problem:
+                self._on_problem(f"partition {n}: {seat.closed.problem}")
+            if not self._is_closed(seat):
                 self._executor.kill(n)
                 self._on_problem(f"partition {n} did not close; the same command resumes it")
+
+    def _is_closed(self, seat: _Seat) -> bool:
+        """Whether the crawl of a partition was closed, and its state stored."""
+        closed = seat.closed
+        return closed is not None and (self._name is None or closed.state is not None)
 
     def _wait(self, until: Callable[[], bool], within_s: float = math.inf) -> None:
         """Wait for a condition, or until the crawl is to stop; keep the processes running."""
 
         def is_over() -> bool:
-            self._keep_processes(self._clock())
+            if (now := self._clock()) >= self._keep_at:
+                self._keep_at = now + _LOOK_S
+                self._keep_processes(now)
             return self.should_stop or until()
 
         self._receive_until(is_over, within_s)
@@ -518,13 +618,32 @@ class RoundDriver:
 
     def _keep_processes(self, now: float) -> None:
         for n, seat in self._seats.items():
-            if now >= seat.start_at:
+            if now >= seat.start_at and not self._is_committing:
                 seat.start_at, seat.heard_at = math.inf, now
-                self._executor.start(n, encode(seat.start))
+                seat.waiting_told_at = now + self._limits.answer_s - self._limits.silence_s
+                self._executor.start(n, encode(self._next_start(n, seat)))
+            elif self._executor.is_waiting(n):
+                seat.heard_at = now
+                if now >= seat.waiting_told_at + self._limits.silence_s:
+                    seat.waiting_told_at = now
+                    self._on_problem(
+                        f"partition {n} waits for a machine with a free CPU; until then nobody "
+                        "crawls its hosts"
+                    )
             elif seat.state is not _State.FREE and now >= seat.heard_at + self._limits.silence_s:
                 self._on_problem(f"partition {n} does not answer: its process is started again")
                 seat.heard_at = now
                 self._executor.kill(n)
+
+    def _next_start(self, partition: int, seat: _Seat) -> Start:
+        if self._name is None:
+            return seat.start
+        self._attempts += 1
+        return msgspec.structs.replace(
+            seat.start,
+            attempt=self._manifest.drivers * _MAX_ATTEMPTS + self._attempts,
+            state=self._manifest.record(partition).state,
+        )
 
     def _take(self, partition: int, data: bytes | None) -> None:
         """Note a message, or the end of a process."""
@@ -540,6 +659,11 @@ class RoundDriver:
         if isinstance(message, Closed):
             seat.closed = message
         elif isinstance(message, Opened):
+            if self._version and message.version != self._version:
+                raise StateError(
+                    f"{message.machine} has version {message.version} of focused-crawler and this "
+                    f"machine {self._version}; install the same one everywhere"
+                )
             seat.state = _State.FREE
             seat.ready = seat.progress = seat.finished = None
         elif message.round != self._manifest.round + 1:
@@ -559,6 +683,9 @@ class RoundDriver:
         seat.state = _State.CLOSED
         if self._is_closing:
             return
+        if self._name is not None and not self._is_committing:
+            # The next process goes on from the last manifest.
+            seat.finished = None
         seat.failures += 1
         if seat.failures >= self._limits.max_failures:
             raise StateError(
@@ -567,14 +694,21 @@ class RoundDriver:
             )
         self._on_problem(f"the process of partition {partition} ended; it is started again")
         seat.start_at = now + self._limits.restart_s * 2 ** (seat.failures - 1)
+        if not self._executor.is_gone(partition):
+            seat.start_at = max(seat.start_at, seat.fetches_until + self._limits.request_s)
 
     def _send(self, partition: int, message: ToPartition) -> None:
         self._executor.send(partition, encode(message))
 
-    def _told(self, partition: int) -> Mapping[str, object]:
+    @property
+    def _fetched(self) -> int:
+        """The pages of all partitions, as far as they were told."""
+        return sum(int(self._told(n).get("fetched", 0)) for n in self._seats)
+
+    def _told(self, partition: int) -> Mapping[str, Any]:
         """Return the newest counters of a partition."""
         seat = self._seats[partition]
-        told: Mapping[str, object]
+        told: Mapping[str, Any]
         if seat.closed is not None:
             return seat.closed.counters
         if seat.finished is not None:

@@ -6,13 +6,14 @@ names never happened: nobody reads them, and whoever wrote them writes the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import xxhash
 
 from focused.cluster.storage import SharedStorage
+from focused.cluster.stored_state import StoredState
 from focused.errors import StateError
 from focused.rounds.round_files import RoundFile, list_round_files
 
@@ -26,20 +27,22 @@ class PartitionRecord(msgspec.Struct, frozen=True):
     """What is known of a partition after a round.
 
     ``round`` is the last one whose file counts, ``delivered`` the last one whose links it has,
-    ``granted`` what it may have fetched in all.
+    ``granted`` what it may have fetched in all, ``state`` what is stored of it.
     """
 
     round: int = 0
     delivered: int = 0
     granted: int = 0
     counters: Mapping[str, Any] = {}
+    state: StoredState | None = None
 
 
 class Manifest(msgspec.Struct, frozen=True):
     """The state of a crawl after ``round``.
 
     ``inbox`` has the files with sections that some partition has not got yet. ``active_s`` is the
-    running time so far.
+    running time so far. ``drivers`` counts those of a crawl on several machines, ``driver`` names
+    the one that wrote this, under which a partition may fetch for ``round_s``; 0 when it has ended.
     """
 
     topic: str
@@ -53,19 +56,33 @@ class Manifest(msgspec.Struct, frozen=True):
     learned: int = 0
     active_s: float = 0.0
     end_reason: str = ""
+    drivers: int = 0
+    driver: str = ""
+    round_s: float = 0.0
     format: int = MANIFEST_FORMAT
 
     def record(self, partition: int) -> PartitionRecord:
         """Return what is known of a partition."""
         return self.records.get(partition, PartitionRecord())
 
-    def waiting_for(self, partition: int) -> tuple[RoundFile, ...]:
-        """Return the files with sections that a partition has not got, oldest first."""
-        after = self.record(partition).delivered
-        return tuple(
-            file
-            for file in self.inbox
-            if file.round > after and partition in file.receivers(self.partitions)
+    def inboxes(self) -> Mapping[int, Sequence[RoundFile]]:
+        """Return by partition the files that it has not got, oldest first, with its sections."""
+        delivered = [self.record(number).delivered for number in range(self.partitions)]
+        found: dict[int, list[RoundFile]] = {number: [] for number in range(self.partitions)}
+        for file in self.inbox:
+            for number, own in file.inboxes(self.partitions):
+                if file.round > delivered[number]:
+                    found[number].append(own)
+        return found
+
+
+def check_driver(storage: SharedStorage, manifest: Manifest, driver: str) -> None:
+    """Raise StateError if another driver wrote a manifest after this one. Raises StorageError."""
+    newest = last_manifest(storage)
+    found = (0, "") if newest is None else (newest.round, newest.driver)
+    if found[1] != driver and found != (manifest.round, manifest.driver):
+        raise StateError(
+            f"{storage.url}: another command runs this crawl, since round {found[0]}; this one ends"
         )
 
 

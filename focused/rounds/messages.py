@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from focused.cluster.stored_state import StoredState
 from focused.errors import FocusedError
 from focused.rounds.round_files import RoundFile
 
@@ -19,7 +20,10 @@ from focused.rounds.round_files import RoundFile
 class Start(msgspec.Struct, frozen=True, tag=True):
     """The first message to a process: which partition of which crawl it runs.
 
-    ``storage`` is the URL of the crawl's shared storage, ``settings`` are Scrapy's.
+    ``storage`` is the URL of the crawl's shared storage, ``settings`` are Scrapy's. ``attempt``
+    numbers the processes of a crawl on several machines, 0 is one that keeps its state to its
+    machine. Another one restores ``state``; it finds the content of ``files`` in the storage by
+    checksum. Variables of its ``environment`` and ``secret_files`` are in no storage.
     """
 
     partition: int
@@ -27,6 +31,11 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     unit: str
     storage: str
     settings: Mapping[str, Any]
+    attempt: int = 0
+    state: StoredState | None = None
+    files: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+    secret_files: Mapping[str, bytes] = {}
 
 
 class Begin(msgspec.Struct, frozen=True, tag=True):
@@ -79,9 +88,11 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
-    """The partition's crawl is open."""
+    """The partition's crawl is open, on a machine, by a version of this package."""
 
     attempt: str
+    machine: str
+    version: str
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -123,6 +134,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     """The file of a round was written; None if that failed, and ``problem`` tells why.
 
     ``delivered`` is the last round of whose files the partition has durably got its sections.
+    ``state`` is what was stored before.
     """
 
     round: int
@@ -130,12 +142,18 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     delivered: int
     counters: Mapping[str, Any]
     problem: str = ""
+    state: StoredState | None = None
 
 
 class Closed(msgspec.Struct, frozen=True, tag=True):
-    """The partition's crawl was closed and its results are written."""
+    """The partition's crawl was closed and its results are written.
+
+    ``problem`` tells why not. ``state`` is what was stored before.
+    """
 
     counters: Mapping[str, Any]
+    state: StoredState | None = None
+    problem: str = ""
 
 
 ToPartition = Start | Begin | Run | Hold | Finish | Stop

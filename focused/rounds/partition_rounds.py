@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import logging
 import math
+import platform
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import PartitionMap, SiteUnit
-from focused.cluster.exchange import MemoryExchange, StreamEntry
-from focused.cluster.learning import SharedLearning
 from focused.cluster.partition import Outgoing, Partition, build_partition
-from focused.cluster.storage import SharedStorage
-from focused.crawl.crawl_stats import Counters, StageTimes
+from focused.cluster.storage import SharedStorage, try_again
+from focused.cluster.stored_state import StoredState
+from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import Policy
@@ -33,6 +35,7 @@ from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.contents import RoundContents
+from focused.rounds.learning import SharedLearning
 from focused.rounds.messages import (
     Begin,
     Closed,
@@ -63,6 +66,9 @@ from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.page import Outcome
 
+if TYPE_CHECKING:
+    from focused.cluster.replication import PreparedUpload, Replica
+
 logger = logging.getLogger(__name__)
 
 _POLL_S = 0.02
@@ -71,11 +77,16 @@ _RUNNING_POLL_S = 0.1
 _PROGRESS_S = 0.1
 _UNLIMITED = 2**53
 """More pages than any crawl fetches."""
-_READS = 3
-"""Tries to read a section, before the round's links have to wait."""
+_TRIES = 3
+"""Tries to read a section or to write a file, before it has to wait for the next round."""
 _MAX_LINKS = 200_000
 _MAX_EXAMPLES = 20_000
 """A round's file holds at most so many; the rest follows in the next."""
+_UPLOAD_BYTES = 4_000_000
+"""Commits of a round that are uploaded before it ends."""
+_MAX_PENDING_BYTES = 64_000_000
+"""With more commits that are not uploaded, the partition fetches nothing."""
+_CLOSING_TRIES = 8
 
 
 _T = TypeVar("_T")
@@ -107,7 +118,7 @@ class _Inbox:
 
     up_to: int
     learned: int
-    links: list[StreamEntry] = field(default_factory=list)
+    links: list[bytes] = field(default_factory=list)
     claims: list[Sequence[bytes]] = field(default_factory=list)
     snapshot: bytes | None = None
     problem: str = ""
@@ -120,6 +131,7 @@ class _Sent:
     round: int
     outgoing: Outgoing
     claims: int
+    state: StoredState | None = None
 
 
 class PartitionRounds:
@@ -133,13 +145,15 @@ class PartitionRounds:
         storage: SharedStorage,
         *,
         learning: SharedLearning | None,
+        replica: Replica | None = None,
         driver_lost: Callable[[], object],
         submit: RunInBackground | None = None,
         clock: Callable[[], float] = uptime_s,
     ) -> None:
         """``driver_lost`` ends the process: it is called when the connection has ended.
 
-        ``learning`` restores the scorer that the driver trains. ``submit`` runs what takes the
+        ``learning`` restores the scorer that the driver trains. ``replica`` copies the state to
+        the storage, of a crawl on several machines. ``submit`` runs what takes the
         storage's time, by default in a thread of its own. ``clock`` measures deadlines.
         """
         self._partition = partition
@@ -147,6 +161,7 @@ class PartitionRounds:
         self._connection = connection
         self._storage = storage
         self._learning = learning
+        self._replica = replica
         self._driver_lost = driver_lost
         self._clock = clock
         self._attempt = uuid.uuid4().hex[:8]
@@ -156,17 +171,18 @@ class PartitionRounds:
         self._deadline = -math.inf
         self._ready_at = 0.0
         self._reading: Future[_Inbox] | None = None
-        self._writing: tuple[int, Future[RoundFile]] | None = None
+        self._writing: tuple[int, Future[tuple[RoundFile, StoredState | None]]] | None = None
+        self._uploading: Future[StoredState] | None = None
         self._is_ending = False
         self._sent: _Sent | None = None
-        self._learned = self._scored_again = 0
+        self._learned = 0
         self._stop_reason: str | None = None
         self._known_addresses: set[str] = set()
         self._idle = self._is_limited = False
         self._progress_at = 0.0
         self.error: Exception | None = None
         """What :meth:`attend` raised, for :meth:`next` to raise it."""
-        self._send(Opened(self._attempt))
+        self._send(Opened(self._attempt, platform.node(), metadata.version("focused-crawler")))
 
     @property
     def crawl(self) -> Crawl:
@@ -235,18 +251,49 @@ class PartitionRounds:
         return self._stop_reason is not None and not self.crawl.in_flight
 
     def maintain(self, now: float) -> None:
-        """Flush commits to the disk."""
+        """Flush commits to the disk; upload them if they are many."""
         self.crawl.sync()
+        replica, is_writing = self._replica, self._is_ending or self._writing is not None
+        if self._uploading is not None and self._uploading.done():
+            error, self._uploading = self._uploading.exception(), None
+            if error is not None:
+                logger.warning("%s", error)
+        if replica is None or is_writing or self._uploading is not None:
+            return
+        if replica.pending_bytes > _UPLOAD_BYTES:
+            self._uploading = self._submit(partial(replica.upload, replica.prepare()))
 
     def close(self, now: float) -> None:
         """Close the crawl and write its results."""
-        counters = self.crawl.counters.to_state()
-        self.crawl.close(now)
-        self._send(Closed(counters))
+        counters, replica = self.crawl.counters.to_state(), self._replica
+        if replica is None:
+            self.crawl.close(now)
+            self._send(Closed(counters))
+            return
+        if self._uploading is not None:
+            wait([self._uploading])
+        if self._writing is not None:
+            wait([self._writing[1]])
+        self.crawl.stop(now)
+        state, problem = None, ""
+        try:
+            prepared = replica.prepare()
+            state = try_again(lambda: replica.upload(prepared), _CLOSING_TRIES)
+            self.crawl.close(now)
+            try_again(replica.finish, _CLOSING_TRIES)
+        except StorageError as error:
+            problem = str(error)
+            logger.error("%s", error)
+        self._send(Closed(counters, state, problem))
 
     @property
     def _may_fetch(self) -> bool:
-        return self._stop_reason is None and self._clock() < self._deadline
+        return self._stop_reason is None and self._clock() < self._deadline and not self._is_behind
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether the storage takes longer than the crawl."""
+        return self._replica is not None and self._replica.pending_bytes > _MAX_PENDING_BYTES
 
     def attend(self, now: float) -> None:
         """Do what the driver says, and go on with what runs in the other thread.
@@ -264,7 +311,8 @@ class PartitionRounds:
         if self._writing is not None and self._writing[1].done():
             (number, writing), self._writing = self._writing, None
             self._wrote(number, writing)
-        if self._is_ending and self._writing is None:
+        is_uploading = self._uploading is not None and not self._uploading.done()
+        if self._is_ending and self._writing is None and not is_uploading:
             self._write(now)
         if self._may_fetch:
             self._report_progress(now)
@@ -292,13 +340,15 @@ class PartitionRounds:
             self._contents.confirm(self._sent.claims)
             self._partition.confirm(self._sent.outgoing, now)
             self.crawl.commit(now)
+            if self._replica is not None and self._sent.state is not None:
+                self._replica.confirm(self._sent.state)
             self._sent = None
         self._reading = self._submit(partial(self._read, message.inbox, message.learned))
 
     def _read(self, files: Iterable[RoundFile], learned: int) -> _Inbox:
         """Read what the partition has not got yet, in order; damaged sections are left out."""
         number = self._partition.number
-        at = int(self._partition.position or 0)
+        at = self._partition.delivered
         inbox = complete = _Inbox(at, learned)
         try:
             if learned > self._learned and self._learning is not None:
@@ -322,12 +372,12 @@ class PartitionRounds:
 
     def _read_file(self, file: RoundFile, number: int, inbox: _Inbox) -> None:
         links = self._read_section(file, links_for(number))
-        inbox.links += [StreamEntry(f"{file.round:08}", batch) for batch in links]
+        inbox.links += links
         if file.partition != number:
             inbox.claims.append(self._read_section(file, CONTENTS))
 
     def _read_section(self, file: RoundFile, name: str) -> Sequence[bytes]:
-        for _ in range(_READS - 1):
+        for _ in range(_TRIES - 1):
             try:
                 return read_section(self._storage, file, name)
             except DamagedFileError:
@@ -345,11 +395,7 @@ class PartitionRounds:
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
-            if self._learned >= 2 * self._scored_again:
-                # Links that rose would not be offered: others seem to have better ones.
-                self._scored_again = self._learned
-                self.crawl.score_again(now)
-        self._partition.deliver(inbox.links, now, position=f"{inbox.up_to:08}")
+        self._partition.deliver(inbox.links, now, up_to=inbox.up_to)
         crawl = self.crawl
         if self._is_limited:
             crawl.limit_pages(_UNLIMITED)  # what is left to do does not depend on the grant
@@ -362,7 +408,7 @@ class PartitionRounds:
         self._send(
             Ready(
                 self._round,
-                self._delivered,
+                self._partition.delivered,
                 crawl.counters.to_state(),
                 crawl.in_flight_pages,
                 len(crawl.frontier),
@@ -371,10 +417,6 @@ class PartitionRounds:
                 self._is_over(now) and not inbox.problem,
             )
         )
-
-    @property
-    def _delivered(self) -> int:
-        return int(self._partition.position or 0)
 
     def _is_over(self, now: float) -> bool:
         return self._partition.is_empty and self.crawl.is_finished(now)
@@ -402,31 +444,35 @@ class PartitionRounds:
         for to, batch in outgoing.batches:
             contents.setdefault(links_for(to), []).append(batch)
         contents[CONTENTS], contents[EXAMPLES] = list(claims), list(outgoing.examples)
+        prepared = None if self._replica is None else self._replica.prepare()
         self._writing = (
             self._round,
-            self._submit(partial(self._write_file, self._round, contents)),
+            self._submit(partial(self._store, self._round, contents, prepared)),
         )
 
-    def _write_file(self, number: int, contents: Mapping[str, Sequence[bytes]]) -> RoundFile:
-        return write_round_file(
-            self._storage, number, self._partition.number, self._attempt, contents
-        )
+    def _store(
+        self,
+        number: int,
+        contents: Mapping[str, Sequence[bytes]],
+        prepared: PreparedUpload | None,
+    ) -> tuple[RoundFile, StoredState | None]:
+        """Write the file of a round, and what it follows from."""
+        state, replica = None, self._replica
+        if replica is not None and prepared is not None:
+            state = try_again(lambda: replica.upload(prepared), _TRIES)
+        write = partial(write_round_file, self._storage, number, self._partition.number)
+        return try_again(lambda: write(self._attempt, contents), _TRIES), state
 
-    def _wrote(self, number: int, writing: Future[RoundFile]) -> None:
-        file, problem = None, ""
+    def _wrote(self, number: int, writing: Future[tuple[RoundFile, StoredState | None]]) -> None:
+        file, state, problem = None, None, ""
         try:
-            file = writing.result()
+            file, state = writing.result()
         except StorageError as error:
             problem = str(error)
-        self._send(
-            Finished(
-                number,
-                file,
-                self._delivered,
-                self.crawl.counters.to_state(),
-                problem,
-            )
-        )
+        if self._sent is not None:
+            self._sent.state = state
+        counters = self.crawl.counters.to_state()
+        self._send(Finished(number, file, self._partition.delivered, counters, problem, state))
 
     def _report_progress(self, now: float) -> None:
         at = self._clock()
@@ -458,35 +504,77 @@ def build_partition_rounds(
     store: StateStore,
     connection: DriverConnection,
     *,
-    training_urls: frozenset[str] = frozenset(),
-    stages: StageTimes | None = None,
+    driver_lost: Callable[[], object],
+    submit: RunInBackground | None = None,
+    clock: Callable[[], float] = uptime_s,
+    background: Executor | None = None,
     **options: Any,
 ) -> PartitionRounds:
     """Build the partition that ``start`` names, whose state is in ``store``, with its crawl.
 
-    ``options`` are those of :class:`PartitionRounds`.
+    ``driver_lost``, ``submit`` and ``clock`` as for :class:`PartitionRounds`, ``options`` as for
+    :func:`focused.crawl.build.build_crawl`. ``background`` uploads large parts of the state, in
+    another thread by default. Raises StorageError.
     """
-    root, _, name = start.storage.rpartition("/")
-    storage = SharedStorage(root, name)
+    storage, replica = storage_of(start), None
+    if start.attempt:
+        from focused.cluster.replication import Replica  # only for crawls on several machines
+
+        replica = Replica(
+            storage,
+            start.partition,
+            start.attempt,
+            store,
+            topic.output.folder,
+            restored=start.state,
+            background=background or ThreadPoolExecutor(1, "replica"),
+            has_tables=topic.output.parquet,
+        )
+        try_again(replica.begin)
+        topic = replace(topic, output=replace(topic.output, parquet=False))
     contents, scorer, learning = RoundContents(store.tables), policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
-        learning = SharedLearning(scorer, MemoryExchange(), storage)
+        learning = SharedLearning(scorer, storage)
     partition = build_partition(
         start.partition,
-        1,
         topic,
         classifier,
         policy,
         store,
         partition_map(start),
         shares_examples=learning is not None,
-        learns=True,
         contents=contents,
-        training_urls=training_urls,
-        stages=stages,
         warc_prefix=partition_name(start.partition),
+        **options,
     )
-    return PartitionRounds(partition, contents, connection, storage, learning=learning, **options)
+    return PartitionRounds(
+        partition,
+        contents,
+        connection,
+        storage,
+        learning=learning,
+        replica=replica,
+        driver_lost=driver_lost,
+        submit=submit,
+        clock=clock,
+    )
+
+
+def restore_state(start: Start, folder: Path) -> None:
+    """Restore the state of a partition into ``folder``, if it keeps it in the storage.
+
+    Raises StorageError.
+    """
+    if start.attempt:
+        from focused.cluster.replication import restore  # only for crawls on several machines
+
+        try_again(lambda: restore(storage_of(start), start.partition, folder, start.state))
+
+
+def storage_of(start: Start) -> SharedStorage:
+    """Return the storage of the crawl."""
+    root, _, name = start.storage.rpartition("/")
+    return SharedStorage(root, name)
 
 
 def partition_map(start: Start) -> PartitionMap:

@@ -7,10 +7,11 @@ Each has a checksum in the manifest that names the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import xxhash
+from msgspec import structs
 
 from focused.cluster.storage import SharedStorage
 from focused.errors import StorageError
@@ -19,6 +20,7 @@ CONTENTS = "contents"
 EXAMPLES = "examples"
 FILE_FORMAT = 1
 _FOLDER = "rounds/files"
+_LINKS = "links/"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
@@ -55,17 +57,31 @@ class RoundFile(msgspec.Struct, frozen=True, array_like=True):
         """Return a section; None if there is nothing for that receiver."""
         return next((each for each in self.sections if each.name == name), None)
 
-    def receivers(self, partitions: int) -> frozenset[int]:
-        """Return the partitions that have something to read."""
-        if self.section(CONTENTS) is not None:
-            return frozenset(range(partitions)) - {self.partition}
-        names = {links_for(number): number for number in range(partitions)}
-        return frozenset(names[each.name] for each in self.sections if each.name in names)
+    def inboxes(self, partitions: int) -> Iterator[tuple[int, RoundFile]]:
+        """Yield the partitions that have something to read, with the file of their sections."""
+        links = {
+            int(each.name.removeprefix(_LINKS)): each
+            for each in self.sections
+            if each.name.startswith(_LINKS)
+        }
+        contents = self.section(CONTENTS)
+        if contents is None:
+            for number, section in links.items():
+                yield number, structs.replace(self, sections=(section,))
+            return
+        alone = structs.replace(self, sections=(contents,))
+        for number in range(partitions):
+            own = links.get(number)
+            if own is not None:
+                both = (own,) if number == self.partition else (own, contents)
+                yield number, structs.replace(self, sections=both)
+            elif number != self.partition:
+                yield number, alone
 
 
 def links_for(partition: int) -> str:
     """Return the name of the section with the links of a partition."""
-    return f"links/{partition}"
+    return f"{_LINKS}{partition}"
 
 
 def write_round_file(

@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.errors import FocusedError, escape_control_characters, missing_extra
+from focused.errors import FocusedError, escape_control_characters
 from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
@@ -29,8 +29,8 @@ from focused.scrapy_addon.addon_settings import (
 )
 from focused.scrapy_addon.assembly import Install, assemble
 from focused.scrapy_addon.crawl_clock import Clock
-from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
-from focused.scrapy_addon.crawl_session import OpenGroup, SessionHolder, single_crawl
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.crawl_session import SessionHolder, single_crawl
 from focused.scrapy_addon.driver_features import DriverParts, connect_driver_features
 from focused.scrapy_addon.progress import install_quiet_formatter
 from focused.scrapy_addon.scrapy_settings import install_replay, warn_of_ignored
@@ -98,23 +98,17 @@ class FocusedAddon(SessionHolder):
         parts = connect_driver_features(topic, settings)
         try:
             check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
-            is_worker = bool(settings["FOCUSED_CLUSTER"])
             place = settings["FOCUSED_PARTITION"]
             spider = self._spider_name if place is None else place.identity
             if place is not None:
                 topic = place.share(topic)
-            if not is_worker:
-                # Check now: Scrapy would print a traceback if the scheduler failed to open it.
-                check_state(topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=spider)
+            # Check now: Scrapy would print a traceback if the scheduler failed to open it.
+            check_state(topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=spider)
             if settings["FOCUSED_MODELS"]:
                 models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
             else:
                 web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-                models = load_crawl_models(
-                    topic, web=web, replay=replay, say=_print_line, waits=is_worker
-                )
-            if is_worker:
-                topic, models, open_group = _prepare_worker(settings, topic, models)
+                models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
             topic = adapt_to_recorded_web(topic) if replayed else topic
             if place is not None:
                 open_group = place.opener(
@@ -124,7 +118,7 @@ class FocusedAddon(SessionHolder):
                     replayed=replayed,
                     clock=self._clock,
                 )
-            elif not is_worker:
+            else:
                 open_group = single_crawl(
                     topic,
                     settings["FOCUSED_POLICY"],
@@ -144,19 +138,6 @@ class FocusedAddon(SessionHolder):
     def _clock(self) -> Clock:
         assert self.session is not None, "the crawl is opened by its session"
         return self.session.clock
-
-
-def _prepare_worker(
-    settings: BaseSettings, topic: Topic, models: CrawlModels
-) -> tuple[Topic, CrawlModels, OpenGroup]:
-    try:
-        from focused.scrapy_addon.cluster_worker import cluster_of, prepare_worker
-    except ModuleNotFoundError as error:
-        missing = missing_extra(error, "FOCUSED_CLUSTER")
-        if missing is None:
-            raise
-        raise missing from None
-    return prepare_worker(settings, topic, cluster_of(topic, settings), models)
 
 
 def _is_crawl(crawler: Crawler) -> bool:

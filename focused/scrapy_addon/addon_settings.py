@@ -127,22 +127,7 @@ SETTINGS = (
         None,
         "Overrides `output.folder`. Relative to the current directory.",
     ),
-    Setting(
-        "FOCUSED_CLUSTER",
-        SettingType.TEXT,
-        None,
-        "Run the crawl as a worker of the cluster that meets at this Redis server, or at these "
-        "nodes of a Redis Cluster, separated by blanks; overrides `cluster.url`. `topic`: those of "
-        "the topic file. See docs/how-to/cluster.md.",
-    ),
     Setting("FOCUSED_CLUSTER_STORAGE", SettingType.TEXT, None, "Overrides `cluster.storage`."),
-    Setting(
-        "FOCUSED_WORKER",
-        SettingType.TEXT,
-        None,
-        "Name of the worker in its cluster; no two may have the same. `None`: made from host name "
-        "and process.",
-    ),
     Setting(
         "FOCUSED_PARTITION",
         SettingType.OTHER,

@@ -19,7 +19,7 @@ from focused.classifier.classifier_file import (
 )
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.samples_digest import samples_digest
-from focused.errors import ModelError, ModelLockedError
+from focused.errors import ModelError
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import LinkScorer
@@ -52,29 +52,20 @@ class CrawlModels:
 
 
 def load_crawl_models(
-    topic: Topic, *, web: str | None, replay: str | None, say: PrintLine, waits: bool = False
+    topic: Topic, *, web: str | None, replay: str | None, say: PrintLine
 ) -> CrawlModels:
     """Load the topic's models; train the classifier if it is missing or out of date.
 
-    If another process is training it, wait for that with ``waits``; otherwise raise ModelError.
+    Raises ModelLockedError while another process trains it.
     """
     prior = load_link_prior(topic.training.link_prior)  # before a long training
-    while (reason := stale_reason(topic)) is not None:
+    if (reason := stale_reason(topic)) is not None:
         from focused.scrapy_addon.model_training import (
             train_topic_model,  # slow to import, rarely needed
         )
 
         say(f"training {topic.training.model}: {reason}")
-        try:
-            train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
-            break
-        except ModelLockedError:
-            if not waits:
-                raise
-            from focused.classifier.model_versions import wait_for_training  # slow to import
-
-            say("another process is training it: waiting")
-            wait_for_training(topic.training.model)
+        train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
     watcher = ModelWatcher(topic.training.model)
     loaded = load_named_classifier(topic.training.model)
     classifier = SwappableClassifier(loaded.classifier, loaded.name)

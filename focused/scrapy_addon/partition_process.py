@@ -6,15 +6,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 
+from msgspec import structs
 from scrapy.utils.asyncio import create_looping_call
 
+from focused.cluster.storage import try_again
 from focused.crawl.crawl_group import CrawlGroup
 from focused.crawl.crawl_stats import StageTimes
+from focused.errors import FocusedError, StateError
 from focused.orderings import Policy
 from focused.rounds.local_executor import inherited_connection
 from focused.rounds.messages import Start, decode_for_partition
@@ -22,6 +28,8 @@ from focused.rounds.partition_rounds import (
     PartitionRounds,
     build_partition_rounds,
     partition_map,
+    restore_state,
+    storage_of,
 )
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels
@@ -29,6 +37,7 @@ from focused.scrapy_addon.crawl_session import OpenGroup
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.scrapy_addon.state_folder import open_state
+from focused.storage.environment import exclusive_lock
 from focused.topic import Topic
 from focused.web.urls import normalize_url
 
@@ -90,6 +99,7 @@ class PartitionPlace:
         """
 
         def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
+            restore_state(self.start, topic.output.folder)
             store = open_state(topic, policy, replayed=replayed, spider=self.identity)
             try:
                 group = build_partition_rounds(
@@ -106,6 +116,9 @@ class PartitionPlace:
             except BaseException:
                 store.abandon()
                 raise
+            if self.start.state is not None:
+                # What the last process requested after it had stored this is not known.
+                group.crawl.restart_delays(clock()())
             self._attend(group, clock())
             return group
 
@@ -140,10 +153,45 @@ def main() -> int:
     except (EOFError, OSError):
         return _LOST_DRIVER
     assert isinstance(start, Start), "the first message"
+    if start.attempt:
+        try:
+            start = _on_this_machine(start)
+        except FocusedError as error:
+            print(f"focused: partition {start.partition}: {error}", file=sys.stderr)
+            return 1
     settings = project_settings(start.settings)
     settings.set("FOCUSED_PARTITION", PartitionPlace(start, connection), priority="cmdline")
     _, started = run(TopicSpider, settings, topic=str(start.settings["FOCUSED_TOPIC"]))
     return int(not started)
+
+
+def _on_this_machine(start: Start) -> Start:
+    """Write the topic's files, and return the settings with their paths on this machine.
+
+    Each attempt has a folder of its own: one before it may still run. Raises StorageError.
+    """
+    from focused.rounds.topic_files import path_below, write_topic_files  # only there
+
+    base, topic = Path(start.settings["FOCUSED_FOLDER"]), start.settings["FOCUSED_TOPIC"]
+    for left in base.parent.glob(f"{base.name}-*"):
+        remove_folder_of_ended(left)
+    folder = base.with_name(f"{base.name}-{start.attempt}")
+    files = folder / "files"
+    try_again(lambda: write_topic_files(storage_of(start), start.files, start.secret_files, files))
+    os.environ.update(start.environment)
+    paths = {"FOCUSED_FOLDER": str(folder), "FOCUSED_TOPIC": str(path_below(files, topic))}
+    return structs.replace(start, settings={**start.settings, **paths})
+
+
+def remove_folder_of_ended(folder: Path) -> None:
+    """Remove the local folder of an attempt, unless its process runs."""
+    lock = None
+    with suppress(StateError, OSError):
+        if (folder / "state").is_dir():
+            lock = exclusive_lock(folder / "state")
+        shutil.rmtree(folder)
+    if lock is not None:
+        lock.close()
 
 
 if __name__ == "__main__":

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from msgspec import structs
 from scrapy.settings import BaseSettings
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.cluster.archive_parts import partition_name
 from focused.cluster.assignment import SiteUnit
-from focused.cluster.exchange import MemoryExchange
-from focused.cluster.learning import SharedLearning
-from focused.cluster.storage import SharedStorage
-from focused.errors import ConfigurationError, StateError, escape_control_characters
-from focused.files import make_private_folder, write_json_atomically
+from focused.cluster.storage import SharedStorage, try_again
+from focused.errors import (
+    ConfigurationError,
+    StateError,
+    escape_control_characters,
+    missing_extra,
+)
+from focused.files import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
-from focused.rounds.driver import Limits, RoundDriver, RoundReport
+from focused.orderings.policy_names import FOCUSED
+from focused.rounds.driver import Executor, Limits, RoundDriver, RoundReport
+from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
@@ -41,18 +50,34 @@ _MODULE = "focused.scrapy_addon.partition_process"
 _ROUNDS_FOLDER = "rounds"
 
 
+class CrawlExecutor(Executor, Protocol):
+    """An executor that the crawl ends."""
+
+    def close(self) -> None:
+        """End all processes that still run, at once."""
+
+
 def run_partitioned(
-    settings: BaseSettings, given: Mapping[str, Any], processes: int, *, limits: Limits
+    settings: BaseSettings,
+    given: Mapping[str, Any],
+    processes: int,
+    *,
+    limits: Limits,
+    storage_url: str | None = None,
+    ray: str | None = None,
 ) -> int:
     """Run or resume the crawl by so many processes; return the exit status.
 
-    ``given`` are the settings of the command line, for the processes. Raises ConfigurationError,
-    and StateError for a folder of another crawl.
+    ``given`` are the settings of the command line, for the processes. ``storage_url`` overrides
+    the topic's ``cluster.storage``; with either, states and results are stored there. ``ray`` is
+    the address of a Ray cluster that runs the processes. Raises ConfigurationError, and StateError
+    for a folder of another crawl.
     """
     check_settings(settings)
-    for name in ("FOCUSED_CLUSTER", "FOCUSED_METRICS_PORT"):
-        if settings[name]:
-            raise ConfigurationError(f"{name} cannot be set for a crawl by several processes")
+    if settings["FOCUSED_METRICS_PORT"]:
+        raise ConfigurationError(
+            "FOCUSED_METRICS_PORT cannot be set for a crawl by several processes"
+        )
     topic = topic_from_settings(settings)
     replayed, policy = bool(settings["FOCUSED_REPLAY"]), settings["FOCUSED_POLICY"]
     check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
@@ -61,6 +86,17 @@ def run_partitioned(
         raise StateError(
             f"{folder} holds a crawl of one process, which has to be resumed without --processes; "
             "choose another output.folder, or --fresh"
+        )
+    shared = storage_url or topic.cluster.storage
+    if ray is not None and not shared:
+        raise ConfigurationError(
+            "--ray needs a storage that all machines reach: set [cluster] storage in the topic "
+            "file, or --storage, such as s3://bucket/crawls or file:///mnt/crawls"
+        )
+    if shared and (folder / _ROUNDS_FOLDER / "manifests").exists():
+        raise StateError(
+            f"{folder} holds a crawl that keeps its state on this machine, which has to be resumed "
+            "without shared storage; choose another output.folder, or --fresh"
         )
     if settings["FOCUSED_MODELS"]:
         models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
@@ -71,19 +107,27 @@ def run_partitioned(
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
     with exclusive_lock(folder / _ROUNDS_FOLDER):
-        storage = SharedStorage(f"file://{folder.parent}", folder.name)
+        if shared:
+            name = topic.name if policy == FOCUSED else f"{topic.name}-{policy}"
+            storage = SharedStorage(shared, name)
+        else:
+            storage = SharedStorage(f"file://{folder.parent}", folder.name)
+            make_private_folder(folder / PARTITIONS_FOLDER)
         manifest = _manifest(storage, topic, policy, processes)
         own = [_settings_of(given, folder, n, settings) for n in range(processes)]
         starts = [
             Start(n, processes, manifest.unit, storage.url, each) for n, each in enumerate(own)
         ]
-        make_private_folder(folder / PARTITIONS_FOLDER)
-        _write_settings(folder, topic, settings)
+        if shared:
+            starts = _for_other_machines(starts, storage, topic)
+            delay_s, request_s = topic.politeness.delay_s, topic.politeness.timeout_s
+            limits = replace(limits, restart_s=max(limits.restart_s, delay_s), request_s=request_s)
+        _write_settings(storage, topic, settings)
         scorer, learning = ordering.scorer, None
         if isinstance(scorer, OnlineLinkScorer):
-            learning = SharedLearning(scorer, MemoryExchange(), storage)
+            learning = SharedLearning(scorer, storage)
             learning.restore()
-        executor = LocalExecutor(_MODULE)
+        executor = _executor(ray, processes)
         try:
             driver = RoundDriver(
                 manifest,
@@ -96,14 +140,43 @@ def run_partitioned(
                 worth_waiting_for=ordering.wait_threshold(topic.politeness.patience_s),
                 on_round=lambda report: _say(progress_line(topic, report)),
                 on_problem=_say,
+                name=uuid.uuid4().hex if shared else None,
+                version=metadata.version("focused-crawler"),
             )
             with _stopping(driver):
                 reason = driver.run()
         finally:
             executor.close()
-        _write_statistics(folder, driver, reason)
+        _write_statistics(storage, driver, reason)
         _say(f"{driver.counters.fetched} pages, {reason}")
         return 0
+
+
+def _executor(ray: str | None, processes: int) -> CrawlExecutor:
+    if ray is None:
+        return LocalExecutor(_MODULE)
+    try:
+        from focused.rounds.ray_executor import RayExecutor  # slow to import
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error, "--ray")
+        if missing is None:
+            raise
+        raise ConfigurationError(missing) from error
+    return RayExecutor(_MODULE, ray, processes=processes)
+
+
+def _for_other_machines(
+    starts: Sequence[Start], storage: SharedStorage, topic: Topic
+) -> list[Start]:
+    """Return the first messages with what other machines need of a topic."""
+    from focused.rounds.topic_files import secrets_of, store_topic_files  # only there
+
+    files = store_topic_files(storage, topic)
+    environment, secret_files = secrets_of(topic)
+    return [
+        structs.replace(each, files=files, environment=environment, secret_files=secret_files)
+        for each in starts
+    ]
 
 
 def progress_line(topic: Topic, report: RoundReport) -> str:
@@ -128,10 +201,9 @@ def progress_line(topic: Topic, report: RoundReport) -> str:
 
 def _manifest(storage: SharedStorage, topic: Topic, policy: str, processes: int) -> Manifest:
     """Return the last manifest, or that of a new crawl. Raises StateError."""
-    unit = SiteUnit.DOMAIN if topic.cluster is None else SiteUnit(topic.cluster.unit)
     found = last_manifest(storage)
     if found is None:
-        return Manifest(topic.name, policy, processes, unit)
+        return Manifest(topic.name, policy, processes, SiteUnit(topic.cluster.unit))
     expected = (topic.name, policy, processes)
     if (found.topic, found.policy, found.partitions) != expected:
         raise StateError(
@@ -152,6 +224,9 @@ def _settings_of(
             own[name] = settings[name]
     own["FOCUSED_FOLDER"] = str(folder / PARTITIONS_FOLDER / partition_name(partition))
     own["FOCUSED_PROGRESS_INTERVAL_S"] = 0
+    for name in ("FOCUSED_TOPIC", "FOCUSED_RECORDED_WEB"):
+        if path := own.get(name):
+            own[name] = str(Path(path).absolute())
     # Each core has a process already.
     own.setdefault("FOCUSED_PARSER_PROCESSES", 0)
     for name, value in own.items():
@@ -160,20 +235,26 @@ def _settings_of(
     return own
 
 
-def _write_settings(folder: Path, topic: Topic, settings: BaseSettings) -> None:
+def _write_settings(storage: SharedStorage, topic: Topic, settings: BaseSettings) -> None:
     described = {
         "topic": topic_to_json(topic),
         "policy": settings["FOCUSED_POLICY"],
         "web": settings["FOCUSED_RECORDED_WEB"],
         "replay": settings["FOCUSED_REPLAY"],
     }
-    write_json_atomically(folder / "settings.json", described)
+    _write_json(storage, "settings.json", described)
 
 
-def _write_statistics(folder: Path, driver: RoundDriver, reason: str) -> None:
+def _write_statistics(storage: SharedStorage, driver: RoundDriver, reason: str) -> None:
     stats = {**asdict(driver.counters), "rounds": driver.manifest.round, "end_reason": reason}
     del stats["recent"]
-    write_json_atomically(folder / "stats.json", stats)
+    _write_json(storage, "stats.json", stats)
+
+
+def _write_json(storage: SharedStorage, name: str, value: Mapping[str, Any]) -> None:
+    try_again(
+        lambda: storage.write(name, f"{json.dumps(value, indent=1, ensure_ascii=False)}\n".encode())
+    )
 
 
 @contextmanager

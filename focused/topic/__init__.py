@@ -277,24 +277,17 @@ class Output:
 PARTITION_UNITS = ("domain", "host")
 """What stays in one partition; the first is the default."""
 
-DEFAULT_PARTITIONS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where the workers of a crawl meet.
+    """How a crawl is divided among processes, and where those of several machines meet.
 
-    ``url`` names Redis servers, ``storage`` the shared storage, as a URL of fsspec. ``unit`` is one
-    of :data:`PARTITION_UNITS`. The last three are PEM files for TLS.
+    ``storage`` is the shared storage as a URL of fsspec, empty for a crawl on one machine. ``unit``
+    is one of :data:`PARTITION_UNITS`.
     """
 
-    url: tuple[str, ...]
-    storage: str
-    partitions: int = DEFAULT_PARTITIONS
+    storage: str = ""
     unit: str = PARTITION_UNITS[0]
-    tls_authority: Path | None = None
-    tls_certificate: Path | None = None
-    tls_key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +306,7 @@ class Topic:
     revisit: Revisit = field(default_factory=Revisit)
     login: tuple[Login, ...] = ()
     deep_web: DeepWeb = field(default_factory=DeepWeb)
-    cluster: Cluster | None = None
+    cluster: Cluster = field(default_factory=Cluster)
     sections: Mapping[str, Any] = field(default_factory=dict)
 
     def section(self, kind: type[_Section]) -> _Section:
@@ -344,15 +337,18 @@ def adapt_to_recorded_web(topic: Topic) -> Topic:
     )
 
 
+def without_credentials(url: str) -> str:
+    """Return a URL without user name and password."""
+    return _CREDENTIALS.sub("//", url)
+
+
 def topic_to_json(topic: Topic) -> dict[str, object]:
     """Return the topic as JSON-able data, for the settings of a finished crawl.
 
     Passwords in URLs, user names and references to secrets are left out.
     """
-    if topic.cluster is not None:
-        urls = tuple(_CREDENTIALS.sub("//", url) for url in topic.cluster.url)
-        storage = _CREDENTIALS.sub("//", topic.cluster.storage)
-        topic = replace(topic, cluster=replace(topic.cluster, url=urls, storage=storage))
+    storage = without_credentials(topic.cluster.storage)
+    topic = replace(topic, cluster=replace(topic.cluster, storage=storage))
     described = asdict(replace(topic, login=()))
     described["login"] = [
         {"hosts": list(each.hosts), "method": each.method} for each in topic.login

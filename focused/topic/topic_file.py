@@ -18,7 +18,6 @@ from focused.topic import (
     DEFAULT_DOCUMENTS,
     DEFAULT_MAX_SAMPLES,
     DEFAULT_MAX_WARC_BYTES,
-    DEFAULT_PARTITIONS,
     DOCUMENT_FORMATS,
     ESTIMATORS,
     FOCUS_MODES,
@@ -83,7 +82,7 @@ def load_topic(path: Path) -> Topic:
         output=_read_output(_read_section(head, "output", Output), path.parent, name),
         deep_web=_read_deep_web(_read_section(head, "deep_web", DeepWeb)),
         login=_read_logins(head, path.parent),
-        cluster=_read_cluster(head, path.parent),
+        cluster=_read_cluster(head),
         sections={
             each: read_section(_read_section(head, each, kind), kind)
             for each, kind in declared.items()
@@ -423,31 +422,12 @@ def _read_logins(head: TomlTable, folder: Path) -> tuple[Login, ...]:
     return read_logins(head, folder)
 
 
-def _read_cluster(head: TomlTable, folder: Path) -> Cluster | None:
-    if not head.values.get("cluster"):
-        return None
+def _read_cluster(head: TomlTable) -> Cluster:
     section = _read_section(head, "cluster", Cluster)
-    several = isinstance(section.values.get("url"), list)
-    urls = section.texts("url") if several else tuple(filter(None, (section.text("url"),)))
-    if not urls:
-        section.add_error("url", 'required; for example url = "redis://127.0.0.1:6379"')
     storage = section.text("storage")
-    if "://" not in storage:
-        section.add_error("storage", 'required: a URL; for example storage = "file:///mnt/crawls"')
-    files = {
-        key: _resolve_path(folder, named) if (named := section.text(key)) else None
-        for key in ("tls_authority", "tls_certificate", "tls_key")
-    }
-    for key, file in files.items():
-        if file is not None and not file.is_file():
-            section.add_error(key, f"{file}: there is no such file")
-    return Cluster(
-        urls,
-        storage,
-        section.whole("partitions", DEFAULT_PARTITIONS, at_least=1),
-        section.choice("unit", PARTITION_UNITS),
-        **files,
-    )
+    if storage and "://" not in storage:
+        section.add_error("storage", 'is no URL; for example storage = "file:///mnt/crawls"')
+    return Cluster(storage, section.choice("unit", PARTITION_UNITS))
 
 
 def _read_warc_mode(section: TomlTable) -> WarcMode:

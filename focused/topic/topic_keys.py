@@ -504,37 +504,19 @@ OUTPUT_KEYS = (
 
 CLUSTER_KEYS = (
     TopicKey(
-        "url",
-        "text, or list of texts",
-        REQUIRED,
-        "The Redis server, such as `redis://10.0.0.5:6379`, or some nodes of a Redis Cluster; "
-        "`rediss://` for TLS. Without a password in the URL, the environment variable "
-        "`FOCUSED_REDIS_PASSWORD` counts.",
-    ),
-    TopicKey(
         "storage",
         TEXT,
-        REQUIRED,
-        "The storage that all workers share: a folder such as `file:///mnt/crawls`, or "
+        '""',
+        "The storage that all machines of a crawl share: a folder such as `file:///mnt/crawls`, or "
         "`s3://BUCKET/FOLDER` and others of fsspec. The results come there, too.",
-    ),
-    TopicKey(
-        "partitions",
-        COUNT,
-        "64",
-        "Parts of the crawl; at least one a worker, better four or more. It cannot be changed "
-        "later.",
     ),
     TopicKey(
         "unit",
         TEXT,
         '"domain"',
-        'What stays in one partition: all hosts of a registered domain (`"domain"`), or each host '
+        'What stays in one process: all hosts of a registered domain (`"domain"`), or each host '
         'by itself (`"host"`). It cannot be changed later.',
     ),
-    TopicKey("tls_authority", PATH, "", "PEM file of the authority of the servers' certificates."),
-    TopicKey("tls_certificate", PATH, "", "PEM file of the workers' own certificate."),
-    TopicKey("tls_key", PATH, "", "PEM file of that certificate's key."),
 )
 
 TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {

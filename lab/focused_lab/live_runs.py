@@ -135,7 +135,6 @@ def live_topic(
         # Training pages are fetched, too, and spend the crawl's budget.
         budget=Budget(pages=trial.budget + web_context.samples),
         output=Output(folder=(folder / "crawl").absolute(), warc="off", parquet=True),
-        cluster=None,  # one process crawls
     )
 
 

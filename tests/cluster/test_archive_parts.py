@@ -15,8 +15,9 @@ from warcio.archiveiterator import ArchiveIterator
 from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.archive.warc_files import WarcFiles
 from focused.cluster.archive_parts import list_pieces, partition_name
-from focused.cluster.replication import FencedError, Replica, restore
+from focused.cluster.replication import Replica, restore
 from focused.cluster.storage import SharedStorage
+from focused.cluster.stored_state import StoredState
 from focused.errors import StorageError
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange
@@ -28,26 +29,26 @@ AGENT = {"User-Agent": "FocusedTest/0.1"}
 
 
 class Owner:
-    """An owner of a partition that archives pages."""
+    """An attempt at a partition that archives pages; ``named`` has the states in the manifest."""
 
     def __init__(
         self,
         storage: SharedStorage,
         folder: Path,
         partition: int,
-        token: int,
+        attempt: int,
+        named: dict[int, StoredState],
         max_bytes: int,
         background: Executor | None,
     ) -> None:
-        self.folder = folder
-        restore(storage, partition, folder, token)
+        self.folder, self.partition, self.named = folder, partition, named
+        state = named.get(partition)
+        restore(storage, partition, folder, state)
         self.store = StateStore.open(folder / "state", {})
-        self.replica = Replica(storage, partition, token, self.store, folder, background=background)
-        try:
-            self.replica.begin()
-        except StorageError:
-            self.store.abandon()
-            raise
+        self.replica = Replica(
+            storage, partition, attempt, self.store, folder, restored=state, background=background
+        )
+        self.replica.begin()
         prefix = partition_name(partition)
         self.warc = WarcFiles(folder, self.store.tables, prefix=prefix, max_bytes=max_bytes)
         self.archive = Archive(self.store, warc=self.warc)
@@ -70,6 +71,21 @@ class Owner:
             self.store.commit()
         self.store.sync()
 
+    def upload(self) -> StoredState:
+        return self.replica.upload(self.replica.prepare())
+
+    def end_round(self) -> None:
+        self.named[self.partition] = self.upload()
+        self.replica.confirm(self.named[self.partition])
+
+    def finish(self, *, is_named: bool = True) -> None:
+        self.warc.close()
+        state = self.upload()
+        if is_named:
+            self.named[self.partition] = state
+        self.store.close()
+        self.replica.finish()
+
     def die(self) -> None:
         self.warc.close()
         self.store.abandon()
@@ -91,16 +107,18 @@ def storage(shared: Path) -> SharedStorage:
 @pytest.fixture
 def owns(storage: SharedStorage, tmp_path: Path) -> Iterator[Owns]:
     opened: list[Owner] = []
+    named: dict[int, StoredState] = {}
 
     def make(
         partition: int,
-        token: int,
+        attempt: int,
         *,
         max_bytes: int = 1_000_000,
         background: Executor | None = None,
     ) -> Owner:
-        folder = tmp_path / f"worker-{len(opened)}"
-        opened.append(Owner(storage, folder, partition, token, max_bytes, background))
+        folder = tmp_path / f"machine-{len(opened)}"
+        owner = Owner(storage, folder, partition, attempt, named, max_bytes, background)
+        opened.append(owner)
         return opened[-1]
 
     yield make
@@ -130,7 +148,7 @@ def test_the_parts_of_all_partitions_are_one_data_set(owns: Owns, shared: Path) 
     for partition in (3, 7, 12):
         owner = owns(partition, 1)
         owner.fetch(*[f"http://a.test/{partition}/{n}" for n in range(5)])
-        owner.replica.finish()
+        owner.finish()
     pages = assert_rows_point_to_records(shared)
     assert len(pages) == 15
     assert len(pd.read_parquet(shared / "links")) == 15
@@ -154,7 +172,7 @@ def test_duckdb_reads_the_parts_as_one_table(owns: Owns, shared: Path) -> None:
     for partition in (3, 7):
         owner = owns(partition, 1)
         owner.fetch(*[f"http://a.test/{partition}/{n}" for n in range(partition)])
-        owner.replica.finish()
+        owner.finish()
     with duckdb.connect() as connection:
         found = connection.execute(
             "SELECT parse_filename(pages.filename, true), count(*), count(DISTINCT target)"
@@ -165,20 +183,20 @@ def test_duckdb_reads_the_parts_as_one_table(owns: Owns, shared: Path) -> None:
     assert found == [("partition-0003", 3, 3), ("partition-0007", 7, 7)]
 
 
-def test_after_takeovers_each_row_points_to_its_record(
+def test_after_losses_each_row_points_to_its_record(
     owns: Owns, shared: Path, storage: SharedStorage
 ) -> None:
-    for token in range(1, 6):
-        owner = owns(7, token, max_bytes=3_000)
+    for attempt in range(1, 6):
+        owner = owns(7, attempt, max_bytes=3_000)
         for n in range(7):
-            owner.fetch(f"http://a.test/{token}/{n}")
-            owner.replica.flush()
-        owner.fetch(f"http://a.test/{token}/lost")
+            owner.fetch(f"http://a.test/{attempt}/{n}")
+            owner.end_round()
+        owner.fetch(f"http://a.test/{attempt}/lost")
         owner.die()
     owner = owns(7, 6)
-    owner.replica.finish()
+    owner.finish()
     pages = assert_rows_point_to_records(shared)
-    wanted = [f"http://a.test/{token}/{n}" for token in range(1, 6) for n in range(7)]
+    wanted = [f"http://a.test/{attempt}/{n}" for attempt in range(1, 6) for n in range(7)]
     assert sorted(pages["url"]) == sorted(wanted)
     found = [url for path in (shared / "warc").iterdir() for url in records(path)]
     assert sorted(found) == sorted(wanted)
@@ -188,7 +206,7 @@ def test_after_takeovers_each_row_points_to_its_record(
 def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path) -> None:
     first = owns(7, 1)
     first.fetch("http://a.test/kept")
-    first.replica.flush()
+    first.end_round()
     first.fetch("http://a.test/not-in-the-state")
     first.replica._warc.upload_pieces()
     first.die()
@@ -196,26 +214,26 @@ def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path
     assert records(shared / "warc/partition-0007-00001.warc.gz") == ["http://a.test/kept"]
 
 
-def test_files_are_composed_although_owners_die_before_they_did(owns: Owns, shared: Path) -> None:
-    for token in (1, 2, 3):
-        owner = owns(7, token, max_bytes=3_000, background=Later())
+def test_files_are_composed_although_attempts_die_before_they_did(owns: Owns, shared: Path) -> None:
+    for attempt in (1, 2, 3):
+        owner = owns(7, attempt, max_bytes=3_000, background=Later())
         for n in range(5):
-            owner.fetch(f"http://a.test/{token}/{n}")
-            owner.replica.flush()
-    for token in (4, 5):
-        owns(7, token, background=Later())
+            owner.fetch(f"http://a.test/{attempt}/{n}")
+            owner.end_round()
+    for attempt in (4, 5):
+        owns(7, attempt, background=Later())
     assert not (shared / "warc").exists()
-    owns(7, 6).replica.finish()
+    owns(7, 6).finish()
     assert len(assert_rows_point_to_records(shared)) == 15
 
 
-def test_the_successor_begins_a_new_file(owns: Owns, shared: Path) -> None:
+def test_the_next_attempt_begins_a_new_file(owns: Owns, shared: Path) -> None:
     first = owns(7, 1)
     first.fetch("http://a.test/1")
-    first.replica.flush()
+    first.end_round()
     second = owns(7, 2)
     second.fetch("http://a.test/2")
-    second.replica.finish()
+    second.finish()
     assert records(shared / "warc/partition-0007-00002.warc.gz") == ["http://a.test/2"]
     assert_rows_point_to_records(shared)
 
@@ -226,59 +244,48 @@ def test_a_full_file_is_stored_whole_and_its_pieces_go(
     owner = owns(7, 1, max_bytes=3_000)
     while not (owner.folder / "partition-0007-00002.warc.gz").exists():
         owner.fetch(f"http://a.test/{len(owner.archive)}")
-        owner.replica.flush()
+        owner.end_round()
     local = owner.folder / "partition-0007-00001.warc.gz"
     assert (shared / "warc" / local.name).read_bytes() == local.read_bytes()
     assert {each.number for each in list_pieces(storage, 7)} == {2}
 
 
-def test_an_old_owner_that_goes_on_adds_no_record(owns: Owns, shared: Path) -> None:
+def test_an_attempt_out_of_reach_that_goes_on_adds_no_record(owns: Owns, shared: Path) -> None:
     asleep = owns(7, 1, max_bytes=3_000)
     asleep.fetch("http://a.test/1")
-    asleep.replica.flush()
+    asleep.end_round()
     second = owns(7, 2, max_bytes=3_000)
     for n in range(20):
         asleep.fetch(f"http://a.test/old/{n}")
-        with pytest.raises(FencedError):
-            asleep.replica.flush()
-    with pytest.raises(FencedError):
-        asleep.replica.finish()
+        asleep.upload()
     second.fetch("http://a.test/2")
-    second.replica.finish()
+    second.finish()
     found = [url for path in (shared / "warc").iterdir() for url in records(path)]
     assert sorted(found) == ["http://a.test/1", "http://a.test/2"]
     assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
 
 
-def test_finishing_works_on_a_closed_store(owns: Owns, shared: Path) -> None:
-    owner = owns(7, 1)
-    owner.fetch("http://a.test/1")
-    owner.warc.close()
-    owner.store.close()
-    owner.replica.finish()
-    assert list(assert_rows_point_to_records(shared)["url"]) == ["http://a.test/1"]
-
-
-def test_a_released_partition_has_no_results_and_nothing_is_lost(owns: Owns, shared: Path) -> None:
+def test_an_end_that_no_manifest_names_adds_no_record(owns: Owns, shared: Path) -> None:
     first = owns(7, 1)
     first.fetch("http://a.test/1")
-    first.warc.close()
-    first.store.close()
-    first.replica.finish(results=False)
-    assert not (shared / "pages").exists()
+    first.end_round()
+    first.fetch("http://a.test/2")
+    first.finish(is_named=False)
     second = owns(7, 2)
-    second.replica.finish()
-    assert list(assert_rows_point_to_records(shared)["url"]) == ["http://a.test/1"]
+    second.fetch("http://a.test/2")
+    second.finish()
+    found = [url for path in (shared / "warc").iterdir() for url in records(path)]
+    assert sorted(found) == ["http://a.test/1", "http://a.test/2"]
+    assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
 
 
 def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
     first = owns(7, 1)
     first.fetch("http://a.test/1")
-    first.replica.finish()
-    first.die()
+    first.finish()
     second = owns(7, 2)
     second.fetch("http://a.test/2")
-    second.replica.finish()
+    second.finish()
     assert sorted(assert_rows_point_to_records(shared)["url"]) == [
         "http://a.test/1",
         "http://a.test/2",
@@ -291,12 +298,12 @@ def test_a_missing_piece_is_reported_by_file_and_offset(
     first = owns(7, 1)
     for n in range(3):
         first.fetch(f"http://a.test/{n}")
-        first.replica.flush()
+        first.end_round()
     (_, second, _) = list_pieces(storage, 7)
     name = f"warc-pieces/partition-0007/00001-0000000001-{second.offset:015}"
     storage.delete([name])
     successor = owns(7, 2)
-    successor.replica.flush()
+    successor.end_round()
     assert f"byte {second.offset} of partition-0007-00001" in caplog.text
     with pytest.raises(StorageError, match=rf"byte {second.offset} of partition-0007-00001"):
-        successor.replica.finish()
+        successor.finish()

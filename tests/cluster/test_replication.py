@@ -1,4 +1,4 @@
-"""A partition's state in shared storage: what a successor restores, whatever happened before."""
+"""A partition's state in shared storage: the next attempt restores what a manifest names."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from focused.cluster import replication
-from focused.cluster.replication import FencedError, Replica, newest_token, restore
+from focused.cluster.replication import Replica, restore
 from focused.cluster.storage import SharedStorage
+from focused.cluster.stored_state import StoredState
 from focused.errors import StorageError
 from focused.storage.state_store import StateStore
 from tests.support import shared_storages
@@ -36,13 +37,12 @@ State = tuple[dict[bytes, bytes], dict[bytes, set[bytes]]]
 
 
 def everything(store: StateStore) -> dict[str, Any]:
-    """All rows of all tables, but for the bookkeeping of checkpoints and restores."""
+    """All rows of all tables, but for the bookkeeping of checkpoints."""
     tables = store.tables
     found: dict[str, Any] = {}
     for name in tables.names - tables.sets:
         found[name] = dict(tables.scan(name))
-    for bookkeeping in (b"checkpoint", b"restored_from"):
-        found["meta"].pop(bookkeeping, None)
+    found["meta"].pop(b"checkpoint", None)
     for name in tables.sets:
         keys = [key for key, _ in tables.first_members(name)]
         found[name] = {key: list(tables.members(name, key)) for key in keys}
@@ -55,13 +55,22 @@ def storage(storage_url: str) -> SharedStorage:
 
 
 class Owner:
-    """An owner of the partition: it restores, and begins."""
+    """An attempt at the partition: it restores a state, and begins."""
 
-    def __init__(self, storage: SharedStorage, folder: Path, token: int, **limits: Any) -> None:
-        self.folder, self.token = folder, token
-        restore(storage, PARTITION, folder, token)
+    def __init__(
+        self,
+        storage: SharedStorage,
+        folder: Path,
+        attempt: int,
+        state: StoredState | None = None,
+        **limits: Any,
+    ) -> None:
+        self.folder = folder
+        restore(storage, PARTITION, folder, state)
         self.store = StateStore.open(folder / "state", {"topic": "whales"})
-        self.replica = Replica(storage, PARTITION, token, self.store, folder, **limits)
+        self.replica = Replica(
+            storage, PARTITION, attempt, self.store, folder, restored=state, **limits
+        )
         self.replica.begin()
 
     def put(self, *rows: tuple[bytes, bytes]) -> None:
@@ -69,6 +78,9 @@ class Owner:
             self.store.tables.put(ROWS, key, value)
         self.store.commit()
         self.store.sync()
+
+    def upload(self) -> StoredState:
+        return self.replica.upload(self.replica.prepare())
 
     def rows(self) -> dict[bytes, bytes]:
         return dict(self.store.tables.scan(ROWS))
@@ -78,8 +90,9 @@ class Owner:
 def owners(storage: SharedStorage, tmp_path: Path) -> Iterator[Any]:
     opened: list[Owner] = []
 
-    def make(token: int, **limits: int) -> Owner:
-        opened.append(Owner(storage, tmp_path / f"owner-{token}", token, **limits))
+    def make(attempt: int, state: StoredState | None = None, **limits: Any) -> Owner:
+        folder = tmp_path / f"owner-{len(opened)}"
+        opened.append(Owner(storage, folder, attempt, state, **limits))
         return opened[-1]
 
     yield make
@@ -87,199 +100,147 @@ def owners(storage: SharedStorage, tmp_path: Path) -> Iterator[Any]:
         each.store.abandon()
 
 
-def objects(storage: SharedStorage, token: int, begins: str = "") -> Sequence[str]:
-    home = f"state/partition-0007/{token:010}"
+def objects(storage: SharedStorage, attempt: int, begins: str = "") -> Sequence[str]:
+    home = f"state/partition-0007/{attempt:010}"
     return [f"{home}/{name}" for name in storage.entries(home) if name.startswith(begins)]
 
 
-def test_an_empty_partition_leaves_the_folder_without_state(storage, tmp_path) -> None:
-    assert newest_token(storage, PARTITION) == 0
-    restore(storage, PARTITION, tmp_path / "new", 1)
+def test_a_new_partition_has_no_state(storage, tmp_path) -> None:
+    restore(storage, PARTITION, tmp_path / "new", None)
     assert not (tmp_path / "new/state").exists()
 
 
-def test_a_successor_has_every_row_of_the_last_flush(owners, storage) -> None:
+def test_the_next_attempt_has_every_row_of_the_named_state(owners) -> None:
     first = owners(1)
     first.put((b"a", b"1"), (b"b", b"2"))
     first.store.tables.add(SETS, b"s", b"abc")
     first.store.tables.put_meta("inbox", "5-1")
     first.store.commit()
-    first.replica.flush()
-    flushed = everything(first.store)
-    first.put((b"c", b"lost with the process"))
+    state = first.upload()
+    stored = everything(first.store)
+    first.put((b"c", b"lost with the machine"))
     first.store.abandon()
-    assert everything(owners(2).store) == flushed
-    assert newest_token(storage, PARTITION) == 2
+    assert everything(owners(2, state).store) == stored
 
 
-def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path) -> None:
-    store = StateStore.open(tmp_path / "one/state", {})
+def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path, owners) -> None:
+    store = StateStore.open(tmp_path / "one/state", {"topic": "whales"})
     replica = Replica(storage, PARTITION, 1, store, tmp_path / "one")
     store.tables.put(ROWS, b"a", b"1")
     replica.begin()
+    state = replica.upload(replica.prepare())
     store.abandon()
-    restore(storage, PARTITION, tmp_path / "two", 2)
-    found = StateStore.open(tmp_path / "two/state", {})
-    assert dict(found.tables.scan(ROWS)) == {b"a": b"1"}
-    found.close()
+    assert owners(2, state).rows() == {b"a": b"1"}
 
 
-def test_an_older_state_in_the_folder_is_replaced(owners, storage, tmp_path) -> None:
+def test_an_older_state_in_the_folder_is_replaced(owners, storage) -> None:
     first = owners(1)
     first.put((b"a", b"1"))
-    first.replica.flush()
+    state = first.upload()
     first.put((b"b", b"committed here, and never uploaded"))
     first.store.close()
-    restore(storage, PARTITION, first.folder, 2)
+    restore(storage, PARTITION, first.folder, state)
     found = StateStore.reopen(first.folder / "state")
     assert dict(found.tables.scan(ROWS)) == {b"a": b"1"}
     found.close()
 
 
-def test_an_old_owner_that_goes_on_changes_nothing(owners, storage) -> None:
-    asleep = owners(1)
-    asleep.put((b"a", b"1"))
-    asleep.replica.flush()
-    second = owners(2)
-    asleep.put((b"a", b"by the old owner"))
-    with pytest.raises(FencedError, match="partition 7 has another owner"):
-        asleep.replica.flush()
-    with pytest.raises(FencedError):
-        asleep.replica.flush()
-    second.put((b"b", b"2"))
-    second.replica.flush()
-    assert owners(3).rows() == {b"a": b"1", b"b": b"2"}
-
-
-def test_an_old_owner_is_fenced_before_its_successor_wrote_a_snapshot(
-    owners, storage, tmp_path
-) -> None:
-    asleep = owners(1)
-    restore(storage, PARTITION, tmp_path / "two", 2)
-    asleep.put((b"a", b"1"))
-    with pytest.raises(FencedError):
-        asleep.replica.flush()
-
-
-def test_an_old_owner_is_fenced_after_its_successor_cleaned_up(owners, storage) -> None:
-    asleep = owners(1)
-    second = owners(2, min_snapshot_bytes=1)
-    large = os.urandom(100_000)
-    second.put((b"b", large))
-    second.replica.flush()
-    second.replica.flush()
-    assert objects(storage, 1) == []
-    asleep.put((b"a", b"1"))
-    with pytest.raises(FencedError):
-        asleep.replica.flush()
-    assert owners(3).rows() == {b"b": large}
-
-
-def test_a_lower_token_can_neither_restore_nor_begin(owners, storage, tmp_path) -> None:
-    owners(5)
-    with pytest.raises(FencedError):
-        restore(storage, PARTITION, tmp_path / "late", 4)
-    late = StateStore.open(tmp_path / "late/state", {})
-    with pytest.raises(FencedError):
-        Replica(storage, PARTITION, 4, late, tmp_path / "late").begin()
-    late.close()
-
-
-def test_a_snapshot_replaces_the_segments_that_outgrew_it(owners, storage) -> None:
-    first = owners(1, min_snapshot_bytes=2_000)
-    rows = {}
+def test_a_later_state_that_no_manifest_names_never_happened(owners) -> None:
+    first = owners(1)
+    first.put((b"a", b"1"))
+    named = first.upload()
+    first.replica.confirm(named)
     for number in range(20):
-        key, value = b"%d" % number, os.urandom(500)
-        rows[key] = value
-        first.put((key, value))
-        first.replica.flush()
-    assert len(objects(storage, 1, "segment-")) < 15
-    assert len(objects(storage, 1, "snapshot-")) == 1
-    first.store.abandon()
-    assert owners(2).rows() == rows
+        first.put((b"a", b"%d" % number))
+        first.upload()
+    assert owners(2, named).rows() == {b"a": b"1"}
+
+
+def test_an_attempt_out_of_reach_that_goes_on_changes_nothing(owners, storage) -> None:
+    asleep = owners(1, min_snapshot_bytes=1)
+    asleep.put((b"a", b"1"))
+    named = asleep.upload()
+    second = owners(2, named)
+    for number in range(5):
+        asleep.put((b"a", os.urandom(200_000)), (b"%d" % number, b"by the old one"))
+        asleep.upload()
+    second.put((b"b", b"2"))
+    state = second.upload()
+    assert owners(3, state).rows() == {b"a": b"1", b"b": b"2"}
+    assert owners(3, named).rows() == {b"a": b"1"}
+
+
+def test_attempts_in_a_row_leave_few_objects(owners, storage) -> None:
+    state, rows = None, {}
+    for attempt in range(1, 8):
+        owner = owners(attempt, state, min_snapshot_bytes=1)
+        for number in range(6):
+            rows[b"%d-%d" % (attempt, number)] = os.urandom(20_000)
+            owner.put((b"%d-%d" % (attempt, number), rows[b"%d-%d" % (attempt, number)]))
+            state = owner.upload()
+            owner.replica.confirm(state)
+        assert sum(len(objects(storage, each)) for each in range(1, attempt + 1)) < 30
+        owner.store.abandon()
+    assert owners(9, state).rows() == rows
+
+
+def test_the_state_of_the_round_before_is_kept(owners) -> None:
+    first = owners(1, min_snapshot_bytes=1)
+    states = []
+    for number in range(30):
+        first.put((b"%d" % number, os.urandom(20_000)))
+        states.append((first.upload(), first.rows()))
+        first.replica.confirm(states[-1][0])
+        for state, rows in states[-2:]:
+            other = owners(2, state)
+            assert other.rows() == rows
+            other.store.abandon()
 
 
 def test_nothing_is_uploaded_when_nothing_was_committed(owners, storage) -> None:
     first = owners(1)
     before = objects(storage, 1)
-    first.replica.flush()
+    first.upload()
     assert objects(storage, 1) == before
 
 
-def test_a_truncated_last_segment_was_never_relied_on(owners, storage, caplog) -> None:
-    first = owners(1)
-    for number in b"123":
-        first.put((b"a", b"%c" % number))
-        first.replica.flush()
-    last = objects(storage, 1, "segment-")[-1]
-    content = storage.read(last)
-    for length in (0, 10, len(content) - 1):
-        storage.write(last, content[:length])
-        restore(storage, PARTITION, first.folder.with_name("two"), 2)
-        found = StateStore.reopen(first.folder.with_name("two") / "state")
-        assert dict(found.tables.scan(ROWS)) == {b"a": b"2"}
-        found.close()
-    assert "its upload was interrupted" in caplog.text
-
-
-@pytest.mark.parametrize("kind", ["segment-", "snapshot-", "manifest"])
-@pytest.mark.parametrize("damage", ["flipped", "truncated", "missing"])
+@pytest.mark.parametrize("kind", ["segment-", "snapshot-"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "missing", "another"])
 def test_damage_is_reported_with_the_objects_name(owners, storage, kind, damage, tmp_path) -> None:
     first = owners(1)
     for number in b"123":
         first.put((b"a", b"%c" % number))
-        first.replica.flush()
-    if (kind, damage) == ("manifest", "missing"):
-        return  # then the owner never began
+        state = first.upload()
     name = objects(storage, 1, kind)[0]
     content = storage.read(name)
     if damage == "missing":
         storage.delete([name])
     elif damage == "truncated":
         storage.write(name, content[: len(content) // 2])
+    elif damage == "another":
+        storage.write(name, storage.read(objects(storage, 1, "segment-")[1]))
     else:
         middle = len(content) // 2
         flipped = bytes([content[middle] ^ 1])
         storage.write(name, content[:middle] + flipped + content[middle + 1 :])
     with pytest.raises(StorageError, match=name):
-        restore(storage, PARTITION, tmp_path / "two", 2)
-
-
-def test_a_flipped_bit_in_the_last_segment_is_damage(owners, storage, tmp_path) -> None:
-    first = owners(1)
-    first.put((b"a", b"1"))
-    first.replica.flush()
-    (name,) = objects(storage, 1, "segment-")
-    content = storage.read(name)
-    storage.write(name, content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(StorageError, match=name):
-        restore(storage, PARTITION, tmp_path / "two", 2)
-
-
-def test_prepared_commits_can_be_uploaded_while_the_crawl_goes_on(owners) -> None:
-    first = owners(1)
-    first.put((b"a", b"1"))
-    prepared = first.replica.prepare()
-    first.put((b"b", b"after"))
-    first.replica.upload(prepared)
-    first.store.abandon()
-    assert owners(2).rows() == {b"a": b"1"}
+        restore(storage, PARTITION, tmp_path / "two", state)
 
 
 def test_uploads_in_a_thread_have_all_that_was_committed_before_them(owners) -> None:
     first = owners(1, min_snapshot_bytes=5_000)
-    rows = []
+    rows: list[tuple[bytes, bytes]] = []
     with ThreadPoolExecutor(1) as pool:
-        for flush in range(20):
+        for turn in range(20):
             uploading = pool.submit(first.replica.upload, first.replica.prepare())
             durable = len(rows)
-            while len(rows) < 20 * (flush + 1) or not uploading.done():
+            while len(rows) < 20 * (turn + 1) or not uploading.done():
                 rows.append((b"%d" % len(rows), os.urandom(100)))
                 first.put(rows[-1])
-            uploading.result()
+            state = uploading.result()
+            first.replica.confirm(state)
     first.store.abandon()
-    found = owners(2).rows()
-    assert found == dict(rows[:durable])
+    assert owners(2, state).rows() == dict(rows[:durable])
 
 
 class UnreliableStorage(SharedStorage):
@@ -306,67 +267,11 @@ class UnreliableStorage(SharedStorage):
     def upload(self, *args: Any) -> Any:
         return self._call("upload", *args)
 
-    def exists(self, *args: Any) -> Any:
-        return self._call("exists", *args)
+    def entries(self, *args: Any) -> Any:
+        return self._call("entries", *args)
 
     def delete(self, *args: Any) -> Any:
         return self._call("delete", *args)
-
-
-def test_the_next_flush_uploads_what_a_failed_one_did_not(tmp_path) -> None:
-    storage = UnreliableStorage(f"file://{tmp_path}/shared", "whales")
-    first = Owner(storage, tmp_path / "one", 1)
-    for value in (b"1", b"2", b"3"):
-        first.put((b"a", value), (value, value))
-        storage.calls_until_failure = 0
-        with pytest.raises(StorageError, match="is gone"):
-            first.replica.flush()
-    storage.calls_until_failure = None
-    first.put((b"a", b"4"))
-    first.replica.flush()
-    first.store.abandon()
-    second = Owner(storage, tmp_path / "two", 2)
-    assert second.rows() == {b"a": b"4", b"1": b"1", b"2": b"2", b"3": b"3"}
-    second.store.close()
-
-
-def test_commits_beyond_the_memory_bound_are_uploaded_by_a_snapshot(tmp_path) -> None:
-    storage = UnreliableStorage(f"file://{tmp_path}/shared", "whales")
-    first = Owner(storage, tmp_path / "one", 1, max_pending_bytes=5_000)
-    storage.calls_until_failure = 0
-    rows = {}
-    for number in range(30):
-        rows[b"%d" % number] = os.urandom(1_000)
-        first.put((b"%d" % number, rows[b"%d" % number]))
-        with pytest.raises(StorageError):
-            first.replica.flush()
-        assert sum(map(len, first.replica._unsent)) <= 5_000
-    storage.calls_until_failure = None
-    first.replica.flush()
-    first.put((b"after", b"it"))
-    first.replica.flush()
-    first.store.abandon()
-    second = Owner(storage, tmp_path / "two", 2)
-    assert second.rows() == {**rows, b"after": b"it"}
-    second.store.close()
-
-
-def test_a_segment_whose_upload_seemed_to_fail_does_not_follow_a_later_snapshot(tmp_path) -> None:
-    storage = UnreliableStorage(f"file://{tmp_path}/shared", "whales")
-    first = Owner(storage, tmp_path / "one", 1, max_pending_bytes=1_000)
-    first.put((b"a", b"old"))
-    storage.calls_until_failure, storage.fails_after = 0, True
-    with pytest.raises(StorageError, match="the answer got lost"):
-        first.replica.flush()
-    storage.calls_until_failure = None
-    first.put((b"a", b"new" * 1_000))
-    first.replica.flush()
-    first.put((b"b", b"after"))
-    first.replica.flush()
-    first.store.abandon()
-    second = Owner(storage, tmp_path / "two", 2)
-    assert second.rows() == {b"a": b"new" * 1_000, b"b": b"after"}
-    second.store.close()
 
 
 keys = st.sampled_from([b"a", b"b", b"c"])
@@ -374,40 +279,22 @@ values = st.binary(max_size=4) | st.just(b"large" * 100)
 members = st.sampled_from([b"abc", b"abd", b"xyz"])
 
 
-def test_a_snapshot_may_take_longer_than_many_flushes(owners, storage) -> None:
+def test_a_snapshot_may_take_longer_than_many_uploads(owners, storage) -> None:
     later = Later()
     first = owners(1, min_snapshot_bytes=2_000, background=later)
     for number in range(20):
         first.put((b"%d" % number, os.urandom(500)), (b"last", b"%d" % number))
-        first.replica.flush()
+        first.upload()
     rows = first.rows()
     later.run()
     first.put((b"after", b"1"))
-    first.replica.flush()
-    assert len(objects(storage, 1, "segment-")) < 20
+    state = first.upload()
+    assert sum(run.last + 1 - run.first for run in state.runs) < 20
     first.store.abandon()
-    second = owners(2)
-    assert second.rows() == {**rows, b"after": b"1"}
+    assert owners(2, state).rows() == {**rows, b"after": b"1"}
 
 
-def test_a_snapshot_from_before_commits_were_dropped_does_not_count(owners, storage) -> None:
-    later = Later()
-    first = owners(1, min_snapshot_bytes=1, max_pending_bytes=250_000, background=later)
-    for key in (b"a", b"c"):
-        first.put((key, os.urandom(100_000)))
-        first.replica.flush()
-    large = os.urandom(300_000)
-    first.put((b"b", large))
-    later.run()
-    with pytest.raises(StorageError, match="commits were dropped while uploads failed"):
-        first.replica.flush()
-    later.run()
-    first.replica.flush()
-    first.store.abandon()
-    assert owners(2).rows()[b"b"] == large
-
-
-def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners, storage) -> None:
+def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners) -> None:
     later = Later()
     first = owners(1, min_snapshot_bytes=1, background=later)
     for n in range(20_000):
@@ -415,7 +302,7 @@ def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners, storage) ->
         first.store.tables.put(ROWS, b"%d" % n, b"%d" % n)
     for _ in range(2):
         first.put((b"last", b"1"))
-        first.replica.flush()
+        first.upload()
     for n in range(0, 20_000, 3):
         first.store.tables.discard(SETS, b"%d" % (n % 7), n.to_bytes(40, "big"))
         first.store.tables.put(ROWS, b"%d" % n, b"changed" * 10)
@@ -424,41 +311,39 @@ def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners, storage) ->
             first.store.freeze().close()  # a checkpoint: pages are freed, and used again
     later.run()
     first.put((b"last", b"2"))
-    first.replica.flush()
-    assert objects(storage, 1, "segment-")[0].endswith("3")
-    flushed = everything(first.store)
+    state = first.upload()
+    assert state.snapshot.endswith("2")
+    stored = everything(first.store)
     first.store.abandon()
-    assert everything(owners(2).store) == flushed
+    assert everything(owners(2, state).store) == stored
 
 
-def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners, storage) -> None:
+def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners) -> None:
     later = Later()
     first = owners(1, min_snapshot_bytes=1, background=later)
     first.put((b"a", os.urandom(100_000)))
-    first.replica.flush()
+    first.upload()
     first.put((b"a", b"2"))
-    first.replica.flush()
+    state = first.upload()
     first.store.abandon()
     later.run()
-    assert owners(2).rows() == {b"a": b"2"}
+    assert owners(2, state).rows() == {b"a": b"2"}
 
 
-def test_a_takeover_uploads_little_however_large_the_state_is(owners, storage) -> None:
+def test_a_restored_state_uploads_little_however_large_it_is(owners, storage) -> None:
     first = owners(1)
     first.put((b"a", os.urandom(500_000)))
-    first.replica.flush()
-    second = owners(2)
+    second = owners(2, first.upload())
+    second.put((b"b", b"2"))
+    state = second.upload()
     sizes = storage.entries("state/partition-0007/0000000002")
     assert sum(size for size in sizes.values() if size) < 2_000
-    second.put((b"b", b"2"))
-    second.replica.flush()
     second.store.abandon()
-    third = owners(3)
-    assert sorted(third.rows()) == [b"a", b"b"]
+    assert sorted(owners(3, state).rows()) == [b"a", b"b"]
 
 
 class ReplicaMachine(RuleBasedStateMachine):
-    """Owners of one partition against a dictionary: any writes, failures, kills, and sleepers."""
+    """Attempts at one partition against a dictionary: any writes, failures, kills, and sleepers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -466,40 +351,30 @@ class ReplicaMachine(RuleBasedStateMachine):
         self.storage = UnreliableStorage(f"file://{self.folder}/shared", "whales")
         self.now: State = ({}, {})
         self.committed: State = ({}, {})
-        self.possible: list[State] = []
-        """The states that a successor may restore: that of the last flush, or one that failed."""
+        self.named: tuple[StoredState | None, State] = (None, ({}, {}))
+        """The state that a manifest names, and what it has."""
         self.asleep: list[Owner] = []
-        self.token = 0
+        self.attempt = 0
         self.patches = ExitStack()
 
-    @initialize(
-        segments=st.sampled_from([1, 3, 1_000]),
-        pending=st.sampled_from([100, 2_000_000]),
-        is_inline=st.booleans(),
-    )
-    def begin(self, segments: int, pending: int, is_inline: bool) -> None:
+    @initialize(segments=st.sampled_from([1, 3, 1_000]), is_inline=st.booleans())
+    def begin(self, segments: int, is_inline: bool) -> None:
         self.later = Later()
-        for name, value in (("_MAX_SEGMENTS", segments), ("_FLUSHES_UNTIL_RETRY", 1)):
+        for name, value in (("_MAX_SEGMENTS", segments), ("_UPLOADS_UNTIL_RETRY", 1)):
             self.patches.enter_context(mock.patch.object(replication, name, value))
-        self.limits: dict[str, Any] = {
-            "max_pending_bytes": pending,
-            "background": None if is_inline else self.later,
-        }
-        self._take_over()
+        self.limits: dict[str, Any] = {"background": None if is_inline else self.later}
+        self._start()
 
-    def _take_over(self) -> None:
-        self.token += 1
-        self.owner = Owner(
-            self.storage, self.folder / f"owner-{self.token}", self.token, **self.limits
-        )
-        found = self._held()
-        assert not self.possible or found in self.possible
-        self.now, self.committed, self.possible = found, deepcopy(found), [deepcopy(found)]
-
-    def _held(self) -> State:
+    def _start(self) -> None:
+        self.attempt += 1
+        state, expected = self.named
+        folder = self.folder / f"owner-{self.attempt}"
+        self.owner = Owner(self.storage, folder, self.attempt, state, **self.limits)
         tables = self.owner.store.tables
         sets = [key for key, _ in tables.first_members(SETS)]
-        return dict(tables.scan(ROWS)), {key: set(tables.members(SETS, key)) for key in sets}
+        found = dict(tables.scan(ROWS)), {key: set(tables.members(SETS, key)) for key in sets}
+        assert found == expected
+        self.now, self.committed = found, deepcopy(found)
 
     @rule(key=keys, value=values)
     def put(self, key: bytes, value: bytes) -> None:
@@ -516,78 +391,48 @@ class ReplicaMachine(RuleBasedStateMachine):
         self.owner.store.tables.add_many(SETS, [(key, member) for member in some])
         self.now[1].setdefault(key, set()).update(some)
 
-    @rule(key=keys, data=st.data())
-    def discard(self, key: bytes, data: st.DataObject) -> None:
-        there = self.now[1].get(key, set())
-        if there:
-            member = data.draw(st.sampled_from(sorted(there)))
-            self.owner.store.tables.discard(SETS, key, member)
-            there.discard(member)
-            if not there:
-                del self.now[1][key]
-
     @rule(key=keys)
     def delete_a_set(self, key: bytes) -> None:
         self.owner.store.tables.delete(SETS, key)
         self.now[1].pop(key, None)
 
-    @rule()
-    def commit(self) -> None:
+    @rule(times=st.sampled_from([0, 1, 20]))
+    def commit(self, times: int) -> None:
         self.owner.store.commit()
         self.committed = deepcopy(self.now)
-
-    @rule(times=st.sampled_from([1, 1, 20]))
-    def sync(self, times: int) -> None:
         for _ in range(times):
             self.owner.store.sync()
 
-    @rule()
-    def flush(self) -> None:
-        self.commit()
-        self._flush()
-
-    @rule(calls=st.integers(0, 6), after=st.booleans())
-    def flush_with_a_failure(self, calls: int, after: bool) -> None:
-        self.commit()
+    @rule(calls=st.none() | st.integers(0, 6), after=st.booleans(), is_named=st.booleans())
+    def upload(self, calls: int | None, after: bool, is_named: bool) -> None:
+        self.commit(1)
         self.storage.calls_until_failure, self.storage.fails_after = calls, after
-        self._flush()
-        self.storage.calls_until_failure = None
-
-    def _flush(self) -> None:
-        self.possible.append(deepcopy(self.committed))
-        # It fails, too, while a snapshot is awaited after commits were dropped.
         with suppress(StorageError):
-            self.owner.replica.flush()
-            self.possible = self.possible[-1:]
+            state = self.owner.upload()
+            if is_named:
+                self.named = state, deepcopy(self.committed)
+                self.owner.replica.confirm(state)
+        self.storage.calls_until_failure = None
 
     @rule()
     def background_jobs_run(self) -> None:
         self.later.run()
 
     @rule()
-    def flush_until_it_is_durable(self) -> None:
-        for _ in range(3):
-            self.flush()
-            self.later.run()
-        assert len(self.possible) == 1
-
-    @rule()
     def the_owner_dies(self) -> None:
         self.owner.store.abandon()
-        self._take_over()
+        self._start()
 
     @rule()
-    def the_owner_falls_asleep(self) -> None:
+    def the_owner_is_out_of_reach(self) -> None:
         self.asleep.append(self.owner)
-        self._take_over()
+        self._start()
 
     @rule(value=values)
-    def a_sleeper_wakes(self, value: bytes) -> None:
+    def those_out_of_reach_go_on(self, value: bytes) -> None:
         for owner in self.asleep:
-            owner.store.tables.put(ROWS, b"by an old owner", value)
-            owner.store.commit()
-            with pytest.raises(FencedError):
-                owner.replica.flush()
+            owner.put((b"by an old attempt", value))
+            owner.upload()
 
     def teardown(self) -> None:
         for owner in (self.owner, *self.asleep):

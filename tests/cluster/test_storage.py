@@ -134,7 +134,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StorageError, match=r"cannot open .*: Protocol not known: nowhere"):
         SharedStorage("nowhere://x", "whales")
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
-    with pytest.raises(StorageError, match=r"install gcsfs .*on each worker"):
+    with pytest.raises(StorageError, match=r"install gcsfs .*on each machine"):
         SharedStorage("gs://bucket", "whales")
 
 
@@ -151,15 +151,15 @@ def test_a_full_storage_loses_nothing(tmp_path: Path) -> None:
             store.tables.put("content", key, value)
             store.commit()
             try:
-                replica.flush()
+                replica.upload(replica.prepare())
             except StorageError as error:
                 failures.append(str(error))
         assert failures
         assert all("No space left on device; free some space there" in each for each in failures)
         disk.resize(kib=2_000)
-        replica.flush()
+        state = replica.upload(replica.prepare())
         store.abandon()
-        restore(storage, 1, tmp_path / "two", 2)
+        restore(storage, 1, tmp_path / "two", state)
         found = StateStore.reopen(tmp_path / "two/state")
         assert dict(found.tables.scan("content")) == rows
         found.close()
@@ -170,7 +170,7 @@ def test_a_read_only_storage_is_an_error_that_says_so(tmp_path: Path) -> None:
     with SmallDisk(tmp_path / "disk", kib=200) as disk:
         storage = SharedStorage(f"file://{disk.seen_from_here}", "whales")
         disk.make_read_only()
-        with pytest.raises(StorageError, match="Read-only file system; allow the workers to"):
+        with pytest.raises(StorageError, match="Read-only file system; allow the crawl to"):
             storage.write("a/b", b"1")
 
 

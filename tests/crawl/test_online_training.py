@@ -562,17 +562,3 @@ def test_training_examples_of_odd_text_are_read_back_as_they_were_written(simula
     begun.scorer = Apprentice(WhaleClassifier())
     begun.restart()
     assert learner(begun).state() == before
-
-
-# Taught elsewhere
-
-
-def test_links_that_rose_elsewhere_are_scored_again_on_request(simulate, tmp_path):
-    """Nobody would offer them: their hosts' best links were worse when they were queued."""
-    pupil = Pupil()
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run(pages=1)
-    before, asked = done.crawl.best_priorities(1, done.now), len(done.urls)
-    pupil.second_thoughts[A + "trade"] = 0.99
-    done.crawl.score_again(done.now)
-    assert done.crawl.best_priorities(1, done.now) > before
-    assert done.run().urls[asked] == A + "trade"

@@ -119,7 +119,6 @@ class Lesson:
 
 SLOW_TO_IMPORT = (
     "focused.cluster",
-    "redis",
     "fsspec",
     "sklearn",
     "pandas",

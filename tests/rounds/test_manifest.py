@@ -17,6 +17,7 @@ from focused.rounds.manifest import (
 )
 from focused.rounds.round_files import (
     CONTENTS,
+    EXAMPLES,
     DamagedFileError,
     RoundFile,
     links_for,
@@ -98,14 +99,23 @@ def test_a_partition_gets_the_files_after_its_last_delivery(storage: SharedStora
     new = write_round_file(storage, 2, 2, "c", {links_for(1): [b"two"]})
     other = write_round_file(storage, 2, 0, "a", {links_for(2): [b"three"]})
     after = manifest(2, old, new, other, p1=PartitionRecord(delivered=1))
-    assert after.waiting_for(1) == (new,)
-    assert after.waiting_for(2) == (other,)
+    assert after.inboxes() == {0: [], 1: [new], 2: [other]}
 
 
 def test_claims_are_for_all_other_partitions(storage: SharedStorage) -> None:
     file = write_round_file(storage, 1, 1, "b", {CONTENTS: [b"claim"]})
     after = manifest(1, file)
-    assert [after.waiting_for(n) for n in range(3)] == [(file,), (), (file,)]
+    assert after.inboxes() == {0: [file], 1: [], 2: [file]}
+
+
+def test_a_partition_is_told_of_no_sections_of_others(storage: SharedStorage) -> None:
+    contents = {CONTENTS: [b"claim"], EXAMPLES: [b"example"], links_for(0): [b"1"]}
+    file = write_round_file(storage, 1, 1, "b", contents | {links_for(1): [b"one's own"]})
+    inboxes = manifest(1, file).inboxes()
+    names = {
+        n: [each.name for own in files for each in own.sections] for n, files in inboxes.items()
+    }
+    assert names == {0: ["links/0", CONTENTS], 1: ["links/1"], 2: [CONTENTS]}
 
 
 def test_files_are_kept_while_somebody_waits_for_them(storage: SharedStorage) -> None:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from focused.cluster.storage import SharedStorage
+from focused.errors import StorageError
 from focused.rounds.manifest import Manifest, commit_manifest
+from focused.rounds.topic_files import (
+    path_below,
+    secrets_of,
+    store_topic_files,
+    write_topic_files,
+)
+from focused.topic.login import Login
 from tests.support.recorded_web import served
 from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
+from tests.support.simulated import topic as simulated_topic
 
 
 def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path: Path) -> None:
@@ -58,3 +71,58 @@ def test_settings_of_one_process_are_refused(tmp_path: Path) -> None:
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1", settings=["FOCUSED_METRICS_PORT=9000"])
     assert crawl.run() != 0
     assert "FOCUSED_METRICS_PORT cannot be set" in crawl.log.read_text()
+
+
+def test_a_crawl_in_shared_storage_goes_on_from_there(tmp_path: Path) -> None:
+    web, storage = ring_web(4, 10), f"file://{tmp_path}/shared"
+    with (
+        served(web) as site,
+        round_crawl(tmp_path, site, processes=2, delay_s=0.1, storage=storage) as crawl,
+    ):
+        driver = crawl.start()
+        crawl.wait_for(lambda: crawl.rounds() > 1, "a round")
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(120) == 0
+        assert 0 < len(crawl.fetched()) < 40
+        shutil.rmtree(crawl.folder)
+        assert crawl.run() == 0
+        assert crawl.fetched().total() == 40
+    assert set(requests_of_pages(site).values()) == {1}
+    names = {path.name for path in (tmp_path / "shared/whales").iterdir()}
+    assert {"pages", "links", "warc", "settings.json", "stats.json"} <= names
+
+
+def test_ray_needs_a_storage(tmp_path: Path) -> None:
+    crawl = RoundCrawl(tmp_path, "127.0.0.1:1", ray="local")
+    assert crawl.run() != 0
+    assert "--ray needs a storage that all machines reach" in crawl.log.read_text()
+
+
+def test_no_secret_reaches_the_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cookies.txt").write_text("# the cookies")
+    login = Login(("a.test",), password="env:SITE_PASSWORD", cookies=tmp_path / "cookies.txt")
+    path = tmp_path / "whales.toml"
+    path.write_text('[seeds]\nfile = "seeds.txt"\n')
+    (tmp_path / "seeds.txt").write_text("http://a.test/")
+    topic = replace(simulated_topic(tmp_path), path=path, login=(login,))
+    monkeypatch.setenv("SITE_PASSWORD", "hidden")
+    storage = SharedStorage(f"file://{tmp_path}/shared", "whales")
+    files = store_topic_files(storage, topic)
+    assert set(files) == {str(path), str(tmp_path / "seeds.txt")}
+    environment, secrets = secrets_of(topic)
+    assert environment == {"SITE_PASSWORD": "hidden"}
+    stored = b"".join(each.read_bytes() for each in tmp_path.glob("shared/**/*") if each.is_file())
+    assert b"cookies" not in stored and b"hidden" not in stored
+    write_topic_files(storage, files, secrets, tmp_path / "there")
+    for each in (path, tmp_path / "seeds.txt", tmp_path / "cookies.txt"):
+        assert path_below(tmp_path / "there", str(each)).read_bytes() == each.read_bytes()
+
+
+def test_a_damaged_file_of_the_topic_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "whales.toml"
+    path.write_text("[seeds]\n")
+    storage = SharedStorage(f"file://{tmp_path}/shared", "whales")
+    files = store_topic_files(storage, replace(simulated_topic(tmp_path), path=path))
+    storage.write(f"files/{files[str(path)]}", b"another")
+    with pytest.raises(StorageError, match=f"the content of {path}, is damaged"):
+        write_topic_files(storage, files, {}, tmp_path / "there")

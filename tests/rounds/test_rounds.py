@@ -123,7 +123,7 @@ def test_a_silent_process_misses_rounds_and_then_goes_on(tmp_path: Path) -> None
 
     def suspend() -> None:
         if 1 in rounds.processes:
-            rounds.processes[1].is_asleep = 3.0 < rounds.now - begun < 20.0
+            rounds.processes[1].is_suspended = 3.0 < rounds.now - begun < 20.0
 
     rounds.on_step = suspend
     assert rounds.run() == "no link is left"
@@ -139,7 +139,7 @@ def test_a_process_that_stays_silent_is_started_again(tmp_path: Path) -> None:
 
     def suspend() -> None:
         if 1 in rounds.processes and rounds.started.count(1) == 1:
-            rounds.processes[1].is_asleep = rounds.now - begun > 3.0
+            rounds.processes[1].is_suspended = rounds.now - begun > 3.0
 
     rounds.on_step = suspend
     rounds.run()

@@ -73,12 +73,6 @@ def test_the_topic_switches_on_rendering(tmp_path: Path) -> None:
     assert on(tmp_path, settings(), scope=Scope(javascript="render")) == {"javascript"}
 
 
-def test_a_worker_renders_nothing_and_says_so(tmp_path: Path) -> None:
-    mine = topic(tmp_path, PAGE, scope=Scope(javascript="render"))
-    with pytest.raises(ConfigurationError, match="many workers cannot render"):
-        connect_driver_features(mine, settings(FOCUSED_CLUSTER="redis://a.test"))
-
-
 def test_the_settings_of_rendering_have_the_renderers_own_defaults() -> None:
     limits = RenderLimits()
     known = all_settings()
@@ -142,7 +136,6 @@ def test_logins_are_off_in_a_replay(tmp_path: Path) -> None:
 
 OFF = {
     "focused.scrapy_addon.command_executor",
-    "focused.scrapy_addon.cluster_worker",
     "focused.scrapy_addon.form_login",
     "focused.scrapy_addon.index_pipeline",
     "focused.scrapy_addon.item_documents",

@@ -12,6 +12,7 @@ from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
+from focused.rounds.contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
@@ -36,8 +37,6 @@ class DrivenPartition:
         number: int,
         partitions: int,
         scorer: LinkScorer,
-        *,
-        token: int = 1,
         **options: Any,
     ) -> None:
         self._owner_of = partition_of_host(partitions)
@@ -46,15 +45,16 @@ class DrivenPartition:
         subject = topic(folder / str(number))
         state = subject.output.folder / "state"
         self.store = StateStore.open(state, {"partition": str(number)})
+        self.contents = RoundContents(self.store.tables)
         self.partition = build_partition(
             number,
-            token,
             subject,
             WhaleClassifier(),
             Policy("focused", scorer, highest_score_first),
             self.store,
             self._owner_of,
             shares_examples=True,
+            contents=self.contents,
             **options,
         )
         self.crawl = self.partition.crawl

@@ -22,6 +22,8 @@ import pandas as pd
 
 from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
+from focused.cluster.archive_parts import open_archive_parts
+from focused.cluster.storage import SharedStorage
 from tests.support.recorded_web import MemoryWeb, Served, html, page
 
 TOPIC = """
@@ -43,6 +45,7 @@ delay_s = {delay_s}
 patience = 0
 suspend_s = 0
 max_tries = 10
+{politeness}
 [budget]
 {budget}
 """
@@ -78,23 +81,41 @@ class RoundCrawl:
         round_s: float = 1.0,
         seeds: Sequence[str] = ("http://h0.test/0",),
         budget: str = "",
+        politeness: str = "",
         settings: Sequence[str] = (),
+        storage: str | None = None,
+        ray: str | None = None,
     ) -> None:
+        """``storage`` is the URL of shared storage, ``ray`` the address of a Ray cluster.
+
+        The command runs in ``folder``, and gets the topic by a relative path unless it is given.
+        """
+        self._working_folder = folder
         self.folder = folder / "crawl"
+        self.storage = SharedStorage(f"file://{folder}", "crawl")
+        if storage is not None:
+            self.storage = SharedStorage(storage, "whales")
         self.topic = topic or folder / "whales.toml"
         if topic is None:
             (folder / "unused.tsv").write_text("Top/Whales\thttp://h0.test/sample\n")
             self.topic.write_text(
-                TOPIC.format(seeds=json.dumps(list(seeds)), delay_s=delay_s, budget=budget)
+                TOPIC.format(
+                    seeds=json.dumps(list(seeds)),
+                    delay_s=delay_s,
+                    budget=budget,
+                    politeness=politeness,
+                )
             )
         self.log = folder / "output.log"
         given = ["FOCUSED_MODELS=tests.support.keyword_guide.learning_guide", *settings]
         if address is not None:
             given.append(f"FOCUSED_REPLAY={address}")
         self._arguments = [
-            *("crawl", str(self.topic), "--folder", str(self.folder)),
+            *("crawl", str(topic or self.topic.name), "--folder", str(self.folder)),
             *("--processes", str(processes), "--round-s", str(round_s)),
             *(each for setting in given for each in ("-s", setting)),
+            *(() if storage is None else ("--storage", storage)),
+            *(() if ray is None else ("--ray", ray)),
         ]
         self._driver: subprocess.Popen[bytes] | None = None
 
@@ -106,6 +127,7 @@ class RoundCrawl:
         with self.log.open("ab") as log:
             self._driver = subprocess.Popen(
                 [*command, *self._arguments],
+                cwd=self._working_folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -136,7 +158,7 @@ class RoundCrawl:
 
     def rounds(self) -> int:
         """The number of the last manifest; 0 before the first."""
-        names = [path.name for path in self.folder.glob("rounds/manifests/*")]
+        names = self.storage.entries("rounds/manifests")
         return max((int(name) for name in names if name.isdecimal()), default=0)
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
@@ -150,7 +172,7 @@ class RoundCrawl:
 
     def fetched(self) -> Counter[str]:
         """How often each page is in the archive."""
-        with open_tables(self.folder) as tables:
+        with open_archive_parts(self.storage.url) as folder, open_tables(folder) as tables:
             pages = pd.concat(map(pd.read_parquet, table_files(tables, "pages")))
         return Counter(pages[pages.outcome == "fetched"].url)
 
@@ -204,7 +226,6 @@ def _is_running(process: int) -> bool:
 
 def _kill_at(point: str, number: int) -> None:
     """Let this process die when it comes to a point for the numberth time."""
-    from focused.cluster.storage import SharedStorage
     from focused.rounds import driver
     from focused.rounds.driver import RoundDriver
 

@@ -1,8 +1,6 @@
 """Each kind of shared storage: a folder, memory, and an S3 server on loopback.
 
-A test module imports the fixtures ``storage_url`` and ``s3_server``. Tests on S3 are skipped unless
-the libraries are installed: ``pip install s3fs 'moto[s3]' flask-cors``. They are no development
-dependencies because botocore needs an older python-dateutil than the others.
+A test module imports the fixtures ``storage_url`` and ``s3_server``.
 """
 
 from __future__ import annotations
@@ -22,7 +20,9 @@ from focused.errors import StorageError
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The address of a server that speaks S3 over HTTP."""
-    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    from moto.server import ThreadedMotoServer  # slow to import
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
@@ -43,7 +43,8 @@ def storage_url(
 
 def new_bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Set the environment as users do, and return the URL of a new bucket."""
-    s3fs = pytest.importorskip("s3fs")
+    import s3fs  # slow to import
+
     for name, value in {
         "AWS_ENDPOINT_URL": server,
         "AWS_ACCESS_KEY_ID": "key",

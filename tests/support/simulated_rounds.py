@@ -2,87 +2,55 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from focused.archive.archive import page_rows
-from focused.cluster.exchange import MemoryExchange
-from focused.cluster.learning import SharedLearning
+from focused.cluster.archive_parts import open_archive_parts
 from focused.cluster.storage import SharedStorage
-from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.apprentice import Apprentice
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
+from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
-from focused.rounds.messages import Start, decode_for_partition
+from focused.rounds.messages import Start
 from focused.rounds.partition_rounds import (
+    DriverConnection,
     PartitionRounds,
     build_partition_rounds,
     partition_map,
+    restore_state,
 )
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
+from focused_lab.simulation.rounds_simulator import SimulatedProcesses, run_at_once
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import FETCH_S, START
 from tests.support.simulated import topic as simulated_topic
 
-T = TypeVar("T")
 CONCURRENCY = 4
 
 
-def run_at_once(call: Callable[[], T]) -> Future[T]:
-    done: Future[T] = Future()
-    try:
-        done.set_result(call())
-    except Exception as error:
-        done.set_exception(error)
-    return done
+class AtOnce(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return run_at_once(partial(fn, *args, **kwargs))
 
 
-@dataclass(eq=False)
-class Process:
-    """A partition's process: its requests under way are (end, number, lease, URL)."""
-
-    rounds: PartitionRounds
-    store: StateStore
-    received: deque[bytes]
-    sent: deque[bytes]
-    under_way: list[tuple[float, int, int, str]] = field(default_factory=list)
-    is_asleep: bool = False
-    is_closed: bool = False
-
-
-class Channel:
-    """The end of a connection that a partition has."""
-
-    def __init__(self) -> None:
-        self.received: deque[bytes] = deque()
-        self.sent: deque[bytes] = deque()
-
-    def send_bytes(self, data: bytes, /) -> None:
-        self.sent.append(data)
-
-    def recv_bytes(self) -> bytes:
-        return self.received.popleft()
-
-    def poll(self) -> bool:
-        return bool(self.received)
-
-
-class SimulatedRounds:
-    """The :class:`focused.rounds.driver.Executor` of partitions in this process.
+class SimulatedRounds(SimulatedProcesses):
+    """The processes of a crawl over a dictionary of answers, and its driver.
 
     ``asked`` has (time, partition, URL) of every request; ``addresses`` are those of hosts.
-    ``on_step`` is called as time goes on.
     """
 
     def __init__(
@@ -96,23 +64,32 @@ class SimulatedRounds:
         delay_s: float = 0.2,
         limits: Limits | None = None,
         step_s: float = 0.02,
+        shared: str | None = None,
+        version: str = "",
         **sections: Any,
     ) -> None:
+        """``shared`` is the URL of a storage to which partitions copy their states."""
+        by_host = addresses or {}
+        super().__init__(
+            self._open_rounds,
+            self._answer_to,
+            concurrency=CONCURRENCY,
+            address_of=lambda url: by_host.get(host_of(url), host_of(url)),
+            start=START,
+            step_s=step_s,
+        )
         self.folder, self.web, self.seeds = folder, web, seeds
         self.partitions, self.budget = partitions, budget or Budget()
         self.limits = limits or Limits(round_s=2.0, answer_s=3.0, silence_s=30.0)
         self.sections = {"delay_s": delay_s, **sections}
-        self.addresses = addresses or {}
-        self.now, self.step_s = START, step_s
-        self.storage = SharedStorage(f"file://{folder}", "shared")
+        self.shared, self.version = shared, version
+        self.storage = SharedStorage(shared or f"file://{folder}", "shared")
+        self._drivers = count()
         self.asked: list[tuple[float, int, str]] = []
         self.reports: list[RoundReport] = []
         self.problems: list[str] = []
-        self.processes: dict[int, Process] = {}
         self.started: list[int] = []
-        self.on_step: Callable[[], object] = lambda: None
-        self._numbers = count()
-        self._ended: deque[int] = deque()
+        self.on_request = lambda partition, url: self.asked.append((self.now, partition, url))
 
     def driver(self) -> RoundDriver:
         """A driver that goes on after the last manifest."""
@@ -122,7 +99,7 @@ class SimulatedRounds:
             Start(n, self.partitions, "domain", self.storage.url, {})
             for n in range(self.partitions)
         ]
-        learning = SharedLearning(Apprentice(WhaleClassifier()), MemoryExchange(), self.storage)
+        learning = SharedLearning(Apprentice(WhaleClassifier()), self.storage)
         learning.restore()
         return RoundDriver(
             found or start,
@@ -135,73 +112,13 @@ class SimulatedRounds:
             on_round=self.reports.append,
             on_problem=self.problems.append,
             clock=lambda: self.now,
+            version=self.version,
+            name=None if self.shared is None else f"driver {next(self._drivers)}",
         )
 
     def run(self) -> str:
         """Run the crawl to its end; return why it ended."""
         return self.driver().run()
-
-    def start(self, partition: int, message: bytes) -> None:
-        """Open the partition's crawl."""
-        start = decode_for_partition(message)
-        assert isinstance(start, Start)
-        self.started.append(partition)
-        topic = self._topic(start)
-        channel = Channel()
-        store = StateStore.open(topic.output.folder / "state", {"partition": str(partition)})
-        rounds = build_partition_rounds(
-            start,
-            topic,
-            WhaleClassifier(),
-            Policy("focused", Apprentice(WhaleClassifier()), highest_score_first),
-            store,
-            channel,
-            driver_lost=lambda: None,
-            submit=run_at_once,
-            clock=lambda: self.now,
-        )
-        rounds.crawl.seed(topic.seeds.urls, self.now)
-        self.processes[partition] = Process(rounds, store, channel.received, channel.sent)
-
-    def send(self, partition: int, message: bytes) -> None:
-        """Deliver a message."""
-        if partition in self.processes:
-            self.processes[partition].received.append(message)
-
-    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
-        """Let time pass until a message comes."""
-        until = self.now + timeout_s
-        while True:
-            for number, process in list(self.processes.items()):
-                if not process.is_asleep:
-                    self._drive(number, process)
-            found: list[tuple[int, bytes | None]] = []
-            for number, process in self.processes.items():
-                while process.sent:
-                    found.append((number, process.sent.popleft()))
-                if process.is_closed:
-                    self._ended.append(number)
-            for number in self._ended:
-                self.processes.pop(number, None)
-                found.append((number, None))
-            self._ended.clear()
-            if found or self.now >= until:
-                return found
-            self.now += self.step_s
-            self.on_step()
-
-    def kill(self, partition: int) -> None:
-        """Let a process die: only what it committed is left."""
-        process = self.processes.pop(partition, None)
-        if process is not None:
-            process.rounds.crawl.abandon()
-            self._ended.append(partition)
-
-    def abandon(self) -> None:
-        """Let all processes die, as those of a killed driver do."""
-        for number in list(self.processes):
-            self.kill(number)
-        self._ended.clear()
 
     def fetched(self) -> list[str]:
         """The pages in the archives of all partitions."""
@@ -212,6 +129,11 @@ class SimulatedRounds:
         return [row["url"] for row in self._rows() if row["duplicate_of"] is not None]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
+        if self.shared is not None:
+            with open_archive_parts(self.storage.url) as tables:
+                for path in sorted(tables.glob("pages/*.parquet")):
+                    yield from pq.read_table(path).to_pylist()
+            return
         for data in sorted(self.folder.glob("p*/**/state/data.mdb")):
             store = StateStore.reopen(data.parent)
             yield from page_rows(store.tables)
@@ -221,36 +143,36 @@ class SimulatedRounds:
         """The partition of a URL."""
         return partition_map(Start(0, self.partitions, "domain", "", {})).of_url(url)
 
+    def _open_rounds(self, start: Start, connection: DriverConnection) -> PartitionRounds:
+        self.started.append(start.partition)
+        topic = self._topic(start)
+        restore_state(start, topic.output.folder)
+        store = StateStore.open(topic.output.folder / "state", {"partition": str(start.partition)})
+        rounds = build_partition_rounds(
+            start,
+            topic,
+            WhaleClassifier(),
+            Policy("focused", Apprentice(WhaleClassifier()), highest_score_first),
+            store,
+            connection,
+            driver_lost=lambda: None,
+            submit=run_at_once,
+            background=AtOnce(),
+            clock=lambda: self.now,
+        )
+        if start.state is not None:
+            rounds.crawl.restart_delays(self.now)
+        rounds.crawl.seed(topic.seeds.urls, self.now)
+        return rounds
+
+    def _answer_to(self, url: str, now: float) -> tuple[float, Outcome]:
+        return FETCH_S, self.web.get(url, Failed(url, FailureKind.GONE, 404))
+
     def _topic(self, start: Start) -> Topic:
-        folder = self.folder / f"p{start.partition}"
+        # Each process of a crawl with shared storage runs on a machine of its own.
+        folder = self.folder / f"p{start.partition}-{start.attempt}"
         seeds = [url for url in self.seeds if self.partition_of(url) == start.partition]
         return simulated_topic(folder, *seeds, **self.sections)
-
-    def _drive(self, number: int, process: Process) -> None:
-        rounds, under_way = process.rounds, process.under_way
-        while under_way and under_way[0][0] <= self.now:
-            _, _, lease, url = heapq.heappop(under_way)
-            gone = Failed(url, FailureKind.GONE, 404)
-            rounds.settle(lease, self.web.get(url, gone), self.now)
-        rounds.attend(self.now)
-        while len(under_way) < CONCURRENCY:
-            step = rounds.next(self.now)
-            if isinstance(step, Done):
-                rounds.close(self.now)
-                process.is_closed = True
-                return
-            if isinstance(step, Wait):
-                return
-            assert isinstance(step, Fetch)
-            host = host_of(step.url)
-            address = self.addresses.get(host, host)
-            if not rounds.may_connect(step.lease, step.url, address, self.now):
-                rounds.put_back(step.lease, self.now)
-                return
-            self.asked.append((self.now, number, step.url))
-            heapq.heappush(
-                under_way, (self.now + FETCH_S, next(self._numbers), step.lease, step.url)
-            )
 
 
 def ring(hosts: int, pages: int, text: Callable[[int, int], str] | None = None) -> dict[str, Any]:

@@ -106,38 +106,24 @@ CLUSTER = (
     SMALLEST
     + """
 [cluster]
-url = "redis://:secret@db.example:6379"
-storage = "s3://bucket/crawls"
+storage = "s3://me:secret@db.example/crawls"
 """
 )
 
 
-def test_a_cluster_has_its_servers_and_its_storage(folder: Path) -> None:
-    assert load_topic(write(folder, CLUSTER)).cluster == Cluster(
-        ("redis://:secret@db.example:6379",), "s3://bucket/crawls", 64, "domain"
-    )
-
-
-def test_nodes_of_a_redis_cluster_are_a_list(folder: Path) -> None:
-    nodes = 'url = ["redis://a.example", "redis://b.example"]'
-    text = CLUSTER.replace('url = "redis://:secret@db.example:6379"', nodes)
-    cluster = load_topic(write(folder, text)).cluster
-    assert cluster is not None
-    assert cluster.url == ("redis://a.example", "redis://b.example")
+def test_the_processes_of_a_crawl_have_a_storage_and_a_unit(folder: Path) -> None:
+    cluster = load_topic(write(folder, CLUSTER)).cluster
+    assert cluster == Cluster("s3://me:secret@db.example/crawls", "domain")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('url = "redis://a"', r"cluster.storage: required: a URL"),
-        ('storage = "file:///x"', r"cluster.url: required"),
-        ('storage = "/mnt/crawls"', r"cluster.storage: required: a URL"),
-        ("partitions = 0", r"cluster.partitions: "),
+        ('storage = "/mnt/crawls"', r"cluster.storage: is no URL"),
         ('unit = "page"', r"cluster.unit: .*there are domain, host"),
-        ('tls_key = "nowhere.pem"', r"cluster.tls_key: .*nowhere.pem: there is no such file"),
     ],
 )
-def test_an_incomplete_cluster_is_an_error(folder: Path, line: str, message: str) -> None:
+def test_a_mistake_in_the_cluster_is_an_error(folder: Path, line: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         load_topic(write(folder, f"{SMALLEST}\n[cluster]\n{line}"))
 
@@ -782,8 +768,7 @@ def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
 
 @pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "login", "seeds"}))
 def test_the_documented_defaults_are_those_of_a_minimal_topic(folder: Path, section: str) -> None:
-    text = CLUSTER if section == "cluster" else SMALLEST
-    part = getattr(load_topic(write(folder, text)), section)
+    part = getattr(load_topic(write(folder, SMALLEST)), section)
     for key in TOPIC_KEYS[section]:
         value = getattr(part, key.name)
         if key.default in (NO_LIMIT, "a seventh of the pages") or not key.default:

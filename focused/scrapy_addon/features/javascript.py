@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
-from focused.errors import ConfigurationError
 from focused.scrapy_addon.driver_features import DriverParts
 from focused.scrapy_addon.setting import Setting, SettingType, positive, whole_number
 from focused.topic import Topic
@@ -69,11 +68,6 @@ def is_on(topic: Topic, settings: BaseSettings) -> bool:
 
 def connect(topic: Topic, settings: BaseSettings) -> DriverParts:
     """Render pages between their arrival and their settling."""
-    if settings["FOCUSED_CLUSTER"]:
-        raise ConfigurationError(
-            f"{topic.path}: scope.javascript: crawls by many workers cannot render pages; set "
-            'it to "report", or crawl without [cluster]'
-        )
     from focused.scrapy_addon.page_rendering import BrowserRendering
 
     return DriverParts(page_stages=[lambda driver: BrowserRendering.of_driver(settings, driver)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -99,52 +98,6 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
 @click.option(
     "--from", "document", type=FILE, help="Run nothing; report the runs of this comparison.json."
 )
-@click.option(
-    "--workers",
-    help="Simulate clusters of so many workers instead, such as 1,4,16, and compare them with a "
-    "single crawl. The following options are for clusters.",
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    help="Partitions of each cluster; at least one for each worker, which is the default.",
-)
-@click.option(
-    "--mode",
-    "modes",
-    default="exchange",
-    show_default=True,
-    help="Links of other partitions: exchange, firewall, crossover; separated by commas.",
-)
-@click.option(
-    "--unit",
-    "units",
-    default="domain",
-    show_default=True,
-    help="What a partition is a hash of: domain, host, url; separated by commas.",
-)
-@click.option(
-    "--batch-s",
-    "batches_s",
-    default="1",
-    show_default=True,
-    help="Seconds between two exchanges of links, separated by commas.",
-)
-@click.option(
-    "--replicate",
-    "replicates",
-    default="0",
-    show_default=True,
-    help="URLs with the most in-links that all partitions know and never send, separated by "
-    "commas.",
-)
-@click.option(
-    "--share",
-    "sharings",
-    default="all",
-    show_default=True,
-    help="Besides links: all, no-learning, no-budget, nothing; separated by commas.",
-)
 def compare(
     webs: tuple[Path, ...],
     labels: Path | None,
@@ -163,8 +116,6 @@ def compare(
     live: bool,
     delay_s: float,
     document: Path | None,
-    workers: str | None,
-    **cluster: Any,
 ) -> None:
     """Simulate crawls of recorded webs and compare orderings by the webs' labels.
 
@@ -173,9 +124,7 @@ def compare(
     """
     from focused_lab.analysis.comparison_runs import ExperimentSettings
     from focused_lab.commands.compare_actions import (
-        ClusterOptions,
         CompareOptions,
-        compare_clusters,
         compare_policies,
         show_comparison_file,
     )
@@ -195,7 +144,4 @@ def compare(
         folder=out,
         fresh=fresh,
     )
-    if workers is not None:
-        compare_clusters(options, ClusterOptions(workers, **cluster))
-        return
     sys.exit(compare_policies(options))

@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
@@ -23,8 +22,6 @@ from rich.text import Text
 
 from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress
-from focused.cluster.assignment import SiteUnit
-from focused.cluster.routing import LinkMode
 from focused.directory.directory_reader import load_training_samples
 from focused.directory.samples_digest import samples_digest
 from focused.errors import ConfigurationError
@@ -44,18 +41,6 @@ from focused_lab.analysis.comparison_runs import (
 from focused_lab.analysis.report_files import write_comparison_report
 from focused_lab.analysis.summary_text import summary_sentence
 from focused_lab.analysis.tables import TABLES_WIDTH, all_tables
-from focused_lab.cluster.cluster_comparison import (
-    AssignmentRow,
-    ClusterRow,
-    ClusterVariant,
-    Sharing,
-    measure_assignment,
-    variants_of,
-)
-from focused_lab.cluster.cluster_comparison import compare_clusters as simulate_clusters
-from focused_lab.cluster.cluster_report import assignment_table, cluster_table
-from focused_lab.cluster.cluster_report import summarise as summarise_clusters
-from focused_lab.cluster.cluster_report import write_report as write_cluster_report
 from focused_lab.commands.runs_progress import RunsProgress
 from focused_lab.comparison_files import (
     RunLog,
@@ -152,112 +137,6 @@ def compare_policies(options: CompareOptions) -> int:
         rows = [done[trial] for trial in plan.trials]
     _finish(plan, rows, options)
     return 0
-
-
-NO_BUDGET = "none"
-_USUAL_PARTITIONS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """The options about clusters of the command line, not parsed."""
-
-    workers: str
-    partitions: int | None
-    modes: str
-    units: str
-    batches_s: str
-    replicates: str
-    sharings: str
-
-    def variants(self) -> list[ClusterVariant]:
-        """Return the variants to simulate. Raises click.BadParameter."""
-        return variants_of(
-            _parse_all(self.workers, "--workers", partial(_parse_number, int, 1)),
-            _parse_all(self.modes, "--mode", LinkMode),
-            _parse_all(self.units, "--unit", SiteUnit),
-            _parse_all(self.batches_s, "--batch-s", partial(_parse_number, float, 0.01)),
-            _parse_all(self.replicates, "--replicate", partial(_parse_number, int, 0)),
-            _parse_all(self.sharings, "--share", Sharing),
-            self.partitions,
-        )
-
-
-def compare_clusters(options: CompareOptions, cluster: ClusterOptions) -> None:
-    """Simulate clusters and the single crawls that they are compared with; show the results."""
-    if not options.webs or not options.topics:
-        raise ConfigurationError(_NOTHING_NAMED)
-    if options.settings.live or options.jobs > 1:
-        raise ConfigurationError("--workers simulates in one process: leave --live and --jobs out")
-    variants = cluster.variants()
-    if options.json_path is not None:
-        check_writable(options.json_path)
-    has_budget = options.settings.budget != NO_BUDGET
-    if not has_budget:
-        settings = msgspec.structs.replace(options.settings, budget="1")
-        options = replace(options, settings=settings)
-    topics = _by_name([load_topic(path) for path in options.topics])
-    webs = find_webs(options.webs, options.labels, options.folder / "webs", _print_status)
-    prepared = _candidates(topics, webs)
-    wish = _requested_runs(options)
-    plan = plan_experiment(
-        webs, list(topics.values()), prepared, wish, _print_status, _load_link_graph
-    )
-    by_name = {each.name: each for each in webs}
-    rows: list[ClusterRow] = []
-    with RunsProgress(len(plan.trials) * len(variants), 0) as progress:
-        for row in simulate_clusters(by_name, prepared, plan, variants, has_budget=has_budget):
-            rows.append(row)
-            progress.advance()
-    assignments = _measure_assignments(webs, variants)
-    console = Console()
-    console.width = max(console.width, _TABLES_WIDTH)
-    console.print(cluster_table(summarise_clusters(rows)))
-    console.print(assignment_table(assignments))
-    written = write_cluster_report(
-        rows, assignments, sys.argv[1:], options.folder, options.json_path
-    )
-    echo(f"Report: {written[0]}, and {len(written) - 1} files beside it")
-
-
-def _measure_assignments(
-    webs: Sequence[ExperimentWeb], variants: Sequence[ClusterVariant]
-) -> list[AssignmentRow]:
-    """Measure the assignment of each web's hosts; URLs have no host to move."""
-    assignments = dict.fromkeys(
-        (each.unit, max(each.partitions or _USUAL_PARTITIONS, each.workers), each.workers)
-        for each in variants
-        if each.unit is not SiteUnit.URL
-    )
-    rows = []
-    for web in webs:
-        with web.open() as recorded:
-            rows += [
-                measure_assignment(web.name, recorded, partitions, workers, unit)
-                for unit, partitions, workers in assignments
-            ]
-    return rows
-
-
-_Parsed = TypeVar("_Parsed")
-_Number = TypeVar("_Number", int, float)
-
-
-def _parse_all(text: str, option: str, parse: Callable[[str], _Parsed]) -> list[_Parsed]:
-    found = []
-    for part in split_names(text, option):
-        try:
-            found.append(parse(part))
-        except ValueError as error:
-            raise click.BadParameter(f"{part!r}: {error}.", param_hint=option) from error
-    return found
-
-
-def _parse_number(kind: Callable[[str], _Number], least: _Number, text: str) -> _Number:
-    value = kind(text)
-    if not least <= value < float("inf"):
-        raise ValueError(f"a number of at least {least} is expected")
-    return value
 
 
 def _move_runs_aside(folder: Path) -> None:

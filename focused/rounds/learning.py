@@ -1,0 +1,144 @@
+"""The link scorer that a driver trains on the examples of all partitions.
+
+Partitions restore its snapshot, which replaces what their own scorers learned.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import msgspec
+import xxhash
+
+from focused.cluster.messages import MessageError, decode_example_message, example_of
+from focused.cluster.storage import MissingObjectError, SharedStorage
+from focused.link_scoring.protocols import OnlineLinkScorer
+
+logger = logging.getLogger(__name__)
+
+MAX_EXAMPLES_PER_S = 200.0
+"""Examples that all partitions together share in a second; the driver trains on one in 0.04 ms."""
+_SNAPSHOT_NAME = "learning/scorer"
+_SNAPSHOT_FORMAT = 2
+_DIGEST_BYTES = 16
+
+
+def sharing_probability(
+    pages_per_s: float, max_examples_per_s: float = MAX_EXAMPLES_PER_S
+) -> float:
+    """Return the probability to share an example, when all partitions fetch ``pages_per_s``.
+
+    A partition draws by the URL of the example, so a page that is fetched again is drawn the same.
+    """
+    return 1.0 if pages_per_s <= max_examples_per_s else max_examples_per_s / pages_per_s
+
+
+@dataclass(slots=True)
+class LearningCounts:
+    """Examples that were trained on, and those that were not.
+
+    ``repeated`` came before; ``malformed`` ones are skipped; at ``failed`` ones the scorer raised
+    an error.
+    """
+
+    learned: int = 0
+    repeated: int = 0
+    malformed: int = 0
+    failed: int = 0
+
+
+class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    format: int
+    feature_names: tuple[str, ...]
+    latest: dict[int, int]
+    state: bytes
+
+
+class SharedLearning:
+    """Trains a scorer on shared examples, and keeps snapshots of it in the shared storage."""
+
+    def __init__(self, scorer: OnlineLinkScorer, storage: SharedStorage) -> None:
+        self.counts = LearningCounts()
+        self._scorer = scorer
+        self._storage = storage
+        self._latest: dict[int, int] = {}
+        """Number of the last example of each partition."""
+        self._restored = b""
+
+    def take(self, message: bytes) -> None:
+        """Train on one example; a malformed one is counted and skipped."""
+        try:
+            self._take(message)
+        except MessageError as error:
+            self.counts.malformed += 1
+            logger.warning("a training example is skipped: %s", error)
+
+    def save(self) -> None:
+        """Store a snapshot of the scorer. Raises StorageError."""
+        snapshot = _Snapshot(
+            _SNAPSHOT_FORMAT,
+            tuple(self._scorer.feature_names),
+            self._latest,
+            self._scorer.state(),
+        )
+        data = msgspec.msgpack.encode(snapshot)
+        self._storage.write(_SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
+
+    def restore(self) -> bool:
+        """Restore the stored snapshot; False if none can be used. Raises StorageError."""
+        data = self.read()
+        return data is not None and self.use(data)
+
+    def read(self) -> bytes | None:
+        """Return the stored snapshot, or None; it may run in any thread. Raises StorageError."""
+        try:
+            return self._storage.read(_SNAPSHOT_NAME)
+        except MissingObjectError:
+            return None
+
+    def use(self, data: bytes) -> bool:
+        """Restore a snapshot; False if it cannot be used."""
+        # Copying the state takes longer than all else.
+        before = self._restored or self._scorer.state()
+        try:
+            snapshot = self._decode(data)
+            self._scorer.restore(snapshot.state)
+        except Exception:
+            # Another process may run another version, or a user's own scorer.
+            logger.exception(
+                "the snapshot %r of the link scorer in the shared storage is ignored",
+                _SNAPSHOT_NAME,
+            )
+            self._scorer.restore(before)
+            return False
+        self._latest, self._restored = snapshot.latest, snapshot.state
+        return True
+
+    def _decode(self, data: bytes) -> _Snapshot:
+        digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+        if xxhash.xxh3_128_digest(content) != digest:
+            raise ValueError("its digest does not match: it is damaged")
+        snapshot = msgspec.msgpack.decode(content, type=_Snapshot)
+        if snapshot.format != _SNAPSHOT_FORMAT:
+            raise ValueError(f"it has format {snapshot.format}, not {_SNAPSHOT_FORMAT}")
+        if snapshot.feature_names != tuple(self._scorer.feature_names):
+            raise ValueError("its scorer has other features")
+        return snapshot
+
+    def _take(self, data: bytes) -> None:
+        message = decode_example_message(data)
+        # Numbers grow, also after a restart: examples are durable before they are sent.
+        if message.number <= self._latest.get(message.sender, -1):
+            self.counts.repeated += 1
+            return
+        self._latest[message.sender] = message.number
+        example = example_of(message, len(self._scorer.feature_names))
+        try:
+            self._scorer.learn(example)
+        except Exception:
+            # A user's own scorer may raise; that must not stop the crawl.
+            self.counts.failed += 1
+            logger.exception("%s could not be used for training", example.url)
+            return
+        self.counts.learned += 1

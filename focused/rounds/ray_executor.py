@@ -1,0 +1,197 @@
+"""Partitions as processes on the machines of a Ray cluster.
+
+For each partition Ray starts an actor, on a machine with a free CPU, which runs the partition's
+process as on one machine and passes messages on. A process whose actor or machine dies loses its
+connection, and stops. Ray restarts nothing: the driver does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Sequence
+from threading import Event
+from typing import Any
+
+from focused.errors import ConfigurationError
+from focused.rounds.local_executor import LocalExecutor
+
+_LOCAL = "local"
+_POLL_S = 10.0
+_OBJECT_STORE_BYTES = 80_000_000
+"""Ray's smallest store, roughly: what partitions exchange is in shared storage."""
+_STAYS_HERE = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    # Despite its name it also keeps Linux to the loopback address.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}
+"""The environment of a Ray that this process starts: nothing listens to other machines."""
+
+
+class PartitionActor:
+    """Runs a partition's process beside itself; an actor of Ray.
+
+    ``send`` and ``kill`` run in one thread, ``receive`` in another.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._executor = LocalExecutor(module)
+        self._is_started = Event()
+
+    def start(self, message: bytes) -> None:
+        """Start the process."""
+        try:
+            self._executor.start(0, message)
+        finally:
+            self._is_started.set()
+
+    def send(self, message: bytes) -> None:
+        """Pass a message on to the process."""
+        self._executor.send(0, message)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._executor.kill(0)
+
+    def receive(self) -> Sequence[bytes] | None:
+        """Return the next messages, perhaps none after a while; None when the process has ended."""
+        self._is_started.wait()
+        if not self._executor.processes:
+            return None
+        found: list[bytes] = []
+        timeout_s = _POLL_S
+        while received := self._executor.receive(timeout_s):
+            for _, message in received:
+                if message is None:
+                    return found or None
+                found.append(message)
+            timeout_s = 0.0
+        return found
+
+
+class RayExecutor:
+    """The :class:`focused.rounds.driver.Executor` of a Ray cluster."""
+
+    def __init__(self, module: str, address: str, *, processes: int) -> None:
+        """``module`` as for :class:`LocalExecutor`.
+
+        ``address`` is that of a cluster; ``local`` starts one for so many processes. Raises
+        ConfigurationError if there is none.
+        """
+        if address == _LOCAL:
+            os.environ.update(_STAYS_HERE)
+        import ray  # after the environment is set
+
+        self._ray: Any = ray
+        own: dict[str, Any] = {
+            "num_cpus": processes,
+            "include_dashboard": False,
+            "object_store_memory": _OBJECT_STORE_BYTES,
+        }
+        try:
+            ray.init(address, logging_level=logging.WARNING, **(own if address == _LOCAL else {}))
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConfigurationError(
+                f"--ray {address}: {str(error).strip() or type(error).__name__}; start a cluster "
+                "with `ray start --head`, and use the same versions of Ray and Python everywhere"
+            ) from error
+        self._module = module
+        remote: Any = ray.remote
+        self._actor_class = remote(
+            num_cpus=1,
+            scheduling_strategy="SPREAD",
+            max_restarts=0,
+            concurrency_groups={"receive": 1},
+        )(PartitionActor)
+        self._actors: dict[int, Any] = {}
+        self._starting: dict[int, Any] = {}
+        self._receiving: dict[Any, int] = {}
+        self._killed: set[int] = set()
+        self._gone: set[int] = set()
+        self._ended: deque[int] = deque()
+
+    def start(self, partition: int, message: bytes) -> None:
+        """Start the process of a partition where there is room, as soon as there is."""
+        actor = self._actor_class.remote(self._module)
+        self._actors[partition] = actor
+        self._killed.discard(partition)
+        self._gone.discard(partition)
+        self._starting[partition] = actor.start.remote(message)
+        self._expect(partition)
+
+    def send(self, partition: int, message: bytes) -> None:
+        """Send a message; one to a process that has ended is lost."""
+        actor = self._actors.get(partition)
+        if actor is not None:
+            actor.send.remote(message)
+
+    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
+        """Return the next messages of the processes that sent some."""
+        found: list[tuple[int, bytes | None]] = [(each, None) for each in self._ended]
+        self._ended.clear()
+        waiting = list(self._receiving)
+        if not waiting:
+            return found
+        ready, _ = self._ray.wait(waiting, timeout=0 if found else timeout_s)
+        if ready:
+            ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
+        for each in ready:
+            partition = self._receiving.pop(each)
+            found += [(partition, message) for message in self._received(partition, each)]
+        return found
+
+    def kill(self, partition: int) -> None:
+        """End a process at once; if its machine does not do that, give it up the second time."""
+        actor = self._actors.get(partition)
+        if actor is None:
+            return
+        if partition not in self._killed:
+            self._killed.add(partition)
+            actor.kill.remote()
+            return
+        self._drop(partition)
+        self._receiving = {ref: n for ref, n in self._receiving.items() if n != partition}
+        self._ended.append(partition)
+
+    def is_waiting(self, partition: int) -> bool:
+        """Whether no machine has room for the process yet."""
+        starting = self._starting.get(partition)
+        if starting is None:
+            return False
+        ready, _ = self._ray.wait([starting], timeout=0)
+        if ready:
+            del self._starting[partition]
+        return not ready
+
+    def is_gone(self, partition: int) -> bool:
+        """Whether the actor saw the process end; of a lost one nobody knows."""
+        return partition in self._gone
+
+    def close(self) -> None:
+        """End all processes that still run, and leave the cluster."""
+        for partition in list(self._actors):
+            self._drop(partition)
+        self._ray.shutdown()
+
+    def _expect(self, partition: int) -> None:
+        receive = self._actors[partition].receive.options(concurrency_group="receive")
+        self._receiving[receive.remote()] = partition
+
+    def _received(self, partition: int, result: Any) -> Sequence[bytes | None]:
+        try:
+            messages: Sequence[bytes] | None = self._ray.get(result)
+        except self._ray.exceptions.RayError:
+            self._drop(partition)
+            return [None]
+        if messages is None:
+            self._gone.add(partition)
+            self._drop(partition)
+            return [None]
+        self._expect(partition)
+        return messages
+
+    def _drop(self, partition: int) -> None:
+        self._starting.pop(partition, None)
+        self._ray.kill(self._actors.pop(partition))

@@ -1,1 +1,0 @@
-"""Simulate crawls of many partitions, and measure what the partitioning costs."""

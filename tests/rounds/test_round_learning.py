@@ -1,0 +1,329 @@
+"""The driver trains one scorer on the examples of all partitions."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.cluster.messages import ExampleMessage, encode_example
+from focused.cluster.storage import SharedStorage
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.protocols import TrainingExample, decode_example
+from focused.rounds.learning import SharedLearning, sharing_probability
+from focused.storage.rows import pack
+from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
+from tests.support.partitions import DrivenPartition
+from tests.support.pupil import Pupil
+from tests.support.simulated import page, site
+
+SNAPSHOT = "learning/scorer"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> SharedStorage:
+    return SharedStorage(f"file://{tmp_path}", "shared")
+
+
+def messages(
+    examples: Iterable[TrainingExample], *, sender: int = 0, first: int = 0
+) -> list[bytes]:
+    return [
+        encode_example(ExampleMessage(sender, number, msgspec.Raw(pack(each))))
+        for number, each in enumerate(examples, first)
+    ]
+
+
+def learn_all(learning: SharedLearning, stream: Iterable[bytes]) -> SharedLearning:
+    for message in stream:
+        learning.take(message)
+    return learning
+
+
+def scores_of(scorer: Apprentice) -> tuple[list[float], list[float]]:
+    """The scores of links of a new page, and of queued links."""
+    found = scorer.score_merged(seen(0.7, links=3), LINKS, [None] * len(LINKS))
+    again = scorer.rescore([_Queued(each) for each in a_crawls_lessons(15, seed=9)])
+    return found.rank_score.tolist(), [each.rank_score for each in again]
+
+
+class _Queued:
+    def __init__(self, example: TrainingExample) -> None:
+        self.url, self.anchor, self.parent = example.url, example.anchor, example.parent
+        self.tag_path_key, self.features = example.tag_path_key, example.features
+        self.found_at = 0.0
+
+
+# Snapshots
+
+
+def test_the_driver_learns_what_a_single_crawl_would(storage: SharedStorage):
+    shared, single = new_pupil(), new_pupil()
+    examples = a_crawls_lessons(100)
+    learn_all(SharedLearning(shared, storage), messages(examples))
+    for each in examples:
+        single.learn(decode_example(pack(each)))
+    assert scores_of(shared) == scores_of(single) != scores_of(new_pupil())
+
+
+def test_a_partition_scores_links_as_the_driver_that_stored_the_snapshot(storage: SharedStorage):
+    one, other = new_pupil(), new_pupil()
+    examples = a_crawls_lessons(300)
+    learning = learn_all(SharedLearning(one, storage), messages(examples[:150], sender=0))
+    learn_all(learning, messages(examples[150:], sender=1)).save()
+    assert SharedLearning(other, storage).restore()
+    assert scores_of(other) == scores_of(one)
+    assert other.state() == one.state()
+
+
+def test_a_new_driver_goes_on_with_the_snapshot(storage: SharedStorage):
+    one, successor = new_pupil(), new_pupil()
+    stream = messages(a_crawls_lessons(330))
+    learning = learn_all(SharedLearning(one, storage), stream[:300])
+    learning.save()
+    learn_all(learning, stream[300:])
+    late = SharedLearning(successor, storage)
+    late.restore()
+    learn_all(late, stream[290:])
+    assert scores_of(successor) == scores_of(one)
+    assert (late.counts.learned, late.counts.repeated) == (30, 10)
+
+
+# Skipped
+
+
+def a_pupils_example(url: str = "http://a.test/", relevance: float = 0.5) -> TrainingExample:
+    return TrainingExample(url, "", "", 7, (0.5, 0.5), b"", relevance)
+
+
+def named(*urls: str) -> list[TrainingExample]:
+    return [a_pupils_example(url) for url in urls]
+
+
+def heard_of(storage: SharedStorage, stream: list[bytes]) -> tuple[list[str], SharedLearning]:
+    pupil = Pupil()
+    return pupil.heard, learn_all(SharedLearning(pupil, storage), stream)
+
+
+def test_an_example_that_is_sent_twice_is_learned_once(storage: SharedStorage):
+    stream = messages(named("a", "b")) + messages(named("a", "b", "c"))
+    heard, learning = heard_of(storage, stream)
+    assert heard == ["a", "b", "c"]
+    assert learning.counts.repeated == 2
+
+
+def test_examples_of_several_partitions_are_numbered_apart(storage: SharedStorage):
+    stream = messages(named("a"), sender=0) + messages(named("b"), sender=1)
+    assert heard_of(storage, stream)[0] == ["a", "b"]
+
+
+def test_an_example_that_the_scorer_cannot_use_is_counted(storage, caplog):
+    class Brittle(Pupil):
+        def learn(self, lesson):
+            if lesson.url == "b":
+                raise ValueError("no b")
+            super().learn(lesson)
+
+    pupil = Brittle()
+    learning = learn_all(SharedLearning(pupil, storage), messages(named("a", "b", "c")))
+    assert pupil.heard == ["a", "c"]
+    assert learning.counts.failed == 1
+    assert "b could not be used for training" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"features": (math.nan, 0.0)},
+        {"features": (math.inf, 0.0)},
+        {"features": (1e300, 0.0)},
+        {"features": (0.0,)},
+        {"features": (0.0, 0.0, 0.0)},
+        {"relevance": 1.5},
+        {"relevance": -0.1},
+        {"relevance": math.nan},
+        {"tempered": 1.5},
+        {"tempered": math.nan},
+        {"words": b"12345"},
+        {"tag_path_key": -1},
+        {"url": "u" * 9_000},
+        {"parent": "u" * 9_000},
+        {"anchor": "a" * 2_000},
+        {"words": b"word" * 100_000},
+    ],
+    ids=lambda changes: ", ".join(changes),
+)
+def test_an_example_with_impossible_values_is_counted_and_skipped(storage, changes, caplog):
+    hostile = msgspec.structs.replace(a_pupils_example("bad"), **changes)
+    heard, learning = heard_of(storage, messages([*named("a"), hostile, *named("c")]))
+    assert heard == ["a", "c"]
+    assert learning.counts.malformed == 1
+    assert "a training example is skipped" in caplog.text
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text()
+    | st.binary(max_size=20),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)  # fmt: skip
+numbers = st.floats() | st.sampled_from([0.0, 1.0, 65_504.0])
+examples = st.builds(
+    TrainingExample,
+    url=st.text(max_size=60) | st.sampled_from(["http://a.test/b/c?d=e", "http://[", "http://a:b"]),
+    anchor=st.text(max_size=60),
+    parent=st.text(max_size=60) | st.sampled_from(["http://a.test/b/", "//", "http://[::1"]),
+    tag_path_key=st.integers(-(2**63), 2**64 - 1),
+    features=st.just(()) | st.lists(numbers, min_size=15, max_size=15).map(tuple),
+    words=st.binary(max_size=40),
+    relevance=st.floats(0.0, 1.0) | numbers,
+)
+raw_messages = (
+    st.binary(max_size=200)
+    | anything.map(msgspec.msgpack.encode)
+    | st.tuples(st.integers(0, 3), st.integers(0, 30), anything).map(msgspec.msgpack.encode)
+    | st.tuples(st.integers(0, 3), st.integers(0, 30), examples).map(msgspec.msgpack.encode)
+)
+
+
+@given(st.lists(raw_messages, max_size=20), st.integers(0, 2**32))
+def test_no_message_stops_a_driver_or_spoils_its_scorer(received, seed):
+    scorer, rng = new_pupil(), random.Random(seed)
+    stream = messages(a_crawls_lessons(30), sender=9)
+    for message in received:
+        stream.insert(rng.randrange(len(stream)), message)
+    storage = SharedStorage("memory://learning", "shared")
+    counts = learn_all(SharedLearning(scorer, storage), stream).counts
+    assert counts.learned >= 30
+    assert counts.learned + counts.malformed + counts.repeated == len(stream)
+    assert np.isfinite(scores_of(scorer)).all()
+
+
+# Snapshots that cannot be used
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[:50] + b"?" + data[51:],
+        lambda data: bytes(100),
+    ],
+)
+def test_a_damaged_snapshot_is_ignored(storage, damage, caplog):
+    stream = messages(a_crawls_lessons(40))
+    learn_all(SharedLearning(new_pupil(), storage), stream).save()
+    storage.write(SNAPSHOT, damage(storage.read(SNAPSHOT)))
+    joined = SharedLearning(scorer := new_pupil(), storage)
+    assert not joined.restore()
+    assert scorer.state() == new_pupil().state()
+    assert f"'{SNAPSHOT}'" in caplog.text
+    assert learn_all(joined, stream).counts.learned == 40
+
+
+def test_a_snapshot_of_another_scorer_is_ignored(storage, caplog):
+    learn_all(SharedLearning(Pupil(), storage), messages(named("a"))).save()
+    assert not SharedLearning(new_pupil(), storage).restore()
+    assert "its scorer has other features" in caplog.text
+
+
+def test_a_scorer_that_fails_to_restore_goes_on_with_the_snapshot_before(storage):
+    class Brittle(Pupil):
+        fails = False
+
+        def restore(self, state: bytes) -> None:
+            if self.fails:
+                self.fails = False
+                self.lessons.append(("half restored", "", 0.0))
+                raise ValueError("another version")
+            super().restore(state)
+
+    driver = SharedLearning(Pupil(), storage)
+    learn_all(driver, messages(named("a"))).save()
+    partition = SharedLearning(pupil := Brittle(), storage)
+    assert partition.restore()
+    learn_all(driver, messages(named("b"), first=1)).save()
+    pupil.fails = True
+    assert not partition.restore()
+    assert [lesson[0] for lesson in pupil.lessons] == ["a"]
+
+
+def test_without_a_snapshot_nothing_is_restored(storage: SharedStorage):
+    assert not SharedLearning(Pupil(), storage).restore()
+
+
+# From the partitions
+
+A = "http://a.test/"
+
+
+def two_hosts() -> dict:
+    b = "http://b.test/"
+    return site(
+        page(A, b, A + "1", text="whale"),
+        page(A + "1", text="trade"),
+        page(b, b + "1", text="whales"),
+        page(b + "1", text="more trade"),
+    )
+
+
+def collect(driven: DrivenPartition) -> list[bytes]:
+    outgoing = driven.partition.collect(100, 100)
+    driven.partition.confirm(outgoing, driven.now)
+    return [*outgoing.examples]
+
+
+def test_each_partition_learns_from_its_pages_and_the_driver_from_all(tmp_path, storage):
+    stream = []
+    for number in range(2):
+        driven = DrivenPartition(tmp_path, number, 2, scorer := Pupil())
+        driven.seed(A, "http://b.test/")
+        driven.run(two_hosts())
+        assert scorer.heard == driven.urls
+        stream += collect(driven)
+        assert len(driven.examples) == 0
+        driven.close()
+    heard, _ = heard_of(storage, stream)
+    assert sorted(heard) == sorted(two_hosts())
+
+
+def test_examples_survive_a_crash_and_keep_their_numbers(tmp_path, storage):
+    driven = DrivenPartition(tmp_path, 0, 1, Pupil())
+    driven.seed(A)
+    driven.run(two_hosts())
+    stream = collect(driven)
+    driven.crawl.seed([A + "2"], driven.now)
+    driven.run(site(page(A + "2", text="new")))
+    driven.die()
+    successor = DrivenPartition(tmp_path, 0, 1, Pupil())
+    assert len(successor.examples) == 1
+    stream += collect(successor)
+    successor.close()
+    heard, learning = heard_of(storage, stream)
+    assert sorted(heard) == sorted([*two_hosts(), A + "2"])
+    assert learning.counts.repeated == 0
+
+
+def test_the_sample_of_examples_depends_on_their_urls_alone(tmp_path):
+    driven = DrivenPartition(tmp_path, 0, 1, Pupil())
+    rows = [pack(a_pupils_example(f"http://a.test/{number}")) for number in range(2_000)]
+    driven.examples.probability = 0.25
+    chosen = [driven.examples.add(row) for row in rows]
+    assert 400 < sum(chosen) < 600
+    assert [driven.examples.add(row) for row in rows] == chosen
+    assert [number for number, _ in driven.examples.first(5)] == [0, 1, 2, 3, 4]
+    driven.close()
+
+
+def test_as_many_examples_are_shared_as_the_driver_may_learn():
+    assert sharing_probability(50.0, 200.0) == 1.0
+    assert sharing_probability(0.0) == 1.0
+    assert sharing_probability(800.0, 200.0) == 0.25
