@@ -88,7 +88,8 @@ _UPLOAD_BYTES = 4_000_000
 """Commits of a round that are uploaded before it ends."""
 _MAX_PENDING_BYTES = 64_000_000
 """With more commits that are not uploaded, the partition fetches nothing."""
-_CLOSING_TRIES = 8
+_CLOSING_TRIES = 30
+"""Tries to write results; several objects have to be written in one."""
 
 
 _T = TypeVar("_T")
