@@ -952,7 +952,8 @@ READERS: tuple[Reader, ...] = (
             page_renderer.original_document,
         ),
         (*TAGS, *SIGNS),
-        noise_s=0.15,  # in a process that ends after three seconds
+        # Deep trees take a second at most, then they are refused; in a process that ends after three.
+        noise_s=0.5,
     ),
     *(
         Reader(
@@ -982,6 +983,10 @@ _BY_CALLER = "called by a function that is measured"
 _OWN_TEXT = "takes a text of the crawl's own"
 EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.bounded_converter:BoundedConverter.to_html": "calls to_html in a process",
+    "focused.documents.convert:DocumentConverter.format_of": "calls document_format",
+    "focused.documents.convert:DocumentConverter.needs_process": "calls document_format",
+    "focused.documents.convert:DocumentConverter.takes_type": "calls declared_format",
+    "focused.documents.convert:DocumentConverter.to_html": "calls to_html",
     "focused.documents.formats:needs_process": _OWN_TEXT,
     "focused.documents.markup:MarkupWriter.block": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.link": _BY_CALLER,
