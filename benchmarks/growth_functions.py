@@ -952,7 +952,7 @@ READERS: tuple[Reader, ...] = (
             page_renderer.original_document,
         ),
         (*TAGS, *SIGNS),
-        # Deep trees take a second at most, then they are refused; in a process that ends after three.
+        # Deep trees take a second and then are refused, in a process that ends after three.
         noise_s=0.5,
     ),
     *(
