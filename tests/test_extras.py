@@ -40,6 +40,10 @@ COMMANDS = {
         *("--policies", "bfs", "--budget", "3"),
     ],
     "label": ["label", "out", "--terminal", "--labels", "labels.jsonl"],
+    "cluster": [
+        *("crawl", "cheese.toml", "--web", "web", "--folder", "many", "--processes", "2"),
+        *("--ray", NO_SERVER, "--storage", "file://{folder}/shared"),
+    ],
     "corpus": ["export", "out", "--min-relevance", "0", "--out", "corpus"],
     "documents": ["crawl", "documents.toml", "--web", "web", "--pages", "2"],
     "search": ["search", "out", "cheese", "--json"],
@@ -56,6 +60,7 @@ COMMANDS = {
 IMPORTS = {"login": "import focused.scrapy_addon.form_login, keyring"}
 """Where a command would need a site."""
 ENDS_FOR_WANT_OF = {
+    "cluster": NO_SERVER,
     "elasticsearch": NO_SERVER,
     "label": "no terminal",
     "opensearch": NO_SERVER,

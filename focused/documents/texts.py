@@ -103,7 +103,7 @@ def convert_latex(body: bytes, headers: Mapping[str, str]) -> bytes:
     def plain(part: str) -> str:
         try:
             return str(converter.latex_to_text(part, tolerant_parsing=True))
-        except RecursionError:
+        except (RecursionError, SystemError):  # at some depths Python 3.11 raises the latter
             raise DocumentError(FailureKind.DAMAGED, "LaTeX nested too deeply") from None
         except (ValueError, IndexError, TypeError, AttributeError, KeyError) as error:
             raise DocumentError(FailureKind.DAMAGED, f"LaTeX: {error}"[:200]) from error
