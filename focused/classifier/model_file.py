@@ -28,12 +28,6 @@ from focused.classifier.classifier_file import (
     raising_model_errors,
     read_model_file,
 )
-from focused.classifier.classifier_file import (
-    MAX_MODEL_BYTES as MAX_MODEL_BYTES,
-)
-from focused.classifier.classifier_file import (
-    model_name as model_name,
-)
 from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.training_report import (
     SampleCounts,

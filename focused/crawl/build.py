@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from focused.archive.warc_files import PAGES_PREFIX
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
@@ -46,7 +46,6 @@ def build_crawl(
     keep_links: bool = True,
     stages: StageTimes | None = None,
     route: Callable[[Frontier, Tables], LinkQueue] | None = None,
-    lease_numbers: Iterator[int] | None = None,
     warc_prefix: str = PAGES_PREFIX,
     share_example: ShareExample | None = None,
     shared_contents: SharedContents | None = None,
@@ -57,16 +56,13 @@ def build_crawl(
     ``parse`` replaces the HTML parser; ``keep_links`` False leaves link rows out of the archive;
     ``stages`` collects the time spent by stage. ``route`` returns the queue of the links of pages,
     which may send those of other partitions away; without it they all go to the frontier.
-    ``lease_numbers`` are shared by the crawls of one driver; ``warc_prefix`` begins the names of
-    its WARC files.
+    ``warc_prefix`` begins the names of its WARC files.
     With ``share_example`` the crawl hands its training examples over and leaves it to others to
     train the scorer. With ``shared_contents`` pages of other partitions are originals, too.
     """
     if not isinstance(classifier, SwappableClassifier):
         classifier = SwappableClassifier(classifier)
-    state = open_state(
-        topic, policy, store, stages, lease_numbers, warc_prefix, keep_links=keep_links
-    )
+    state = open_state(topic, policy, store, stages, warc_prefix, keep_links=keep_links)
     tables, scope, frontier, counters = store.tables, topic.scope, state.frontier, state.counters
     seen = frontier.lookup_links
     mirrors = MirrorFilter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from focused.archive.archive import Archive
@@ -56,7 +56,6 @@ def open_state(
     policy: Policy,
     store: StateStore,
     stages: StageTimes | None = None,
-    lease_numbers: Iterator[int] | None = None,
     warc_prefix: str = PAGES_PREFIX,
     *,
     keep_links: bool = True,
@@ -81,7 +80,7 @@ def open_state(
         frontier=frontier,
         archive=Archive(store, warc=warc, links=keep_links),
         counters=counters,
-        leases=Leases(lease_numbers),
+        leases=Leases(),
         timer=RunTimer(counters),
         stages=stages or StageTimes(),
     )

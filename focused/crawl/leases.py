@@ -40,10 +40,9 @@ class Lease:
 class Leases:
     """The fetches in flight by number; each is closed once."""
 
-    def __init__(self, numbers: Iterator[int] | None = None) -> None:
-        """``numbers`` are those of its leases; crawls of one driver share them."""
+    def __init__(self) -> None:
         self._open: dict[int, Lease] = {}
-        self._numbers = count(1) if numbers is None else numbers
+        self._numbers = count(1)
         self.pages = 0
         """The number of leases for pages."""
 

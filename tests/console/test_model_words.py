@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from focused.archive.archive import PageRow
-from focused.classifier.model_file import model_name, save_model
+from focused.classifier.classifier_file import model_name
+from focused.classifier.model_file import save_model
 from focused.classifier.model_versions import keep_version
 from focused.classifier.training_report import TrainedModel
 from focused.console.model_words import ModelWords
