@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import pickle
 import resource
@@ -301,6 +302,7 @@ def main() -> None:
     for expired in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(expired, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGALRM})
+    logging.disable()  # what libraries remark on each damaged page is nobody's news
     connection = socket.socket(fileno=int(sys.argv[1]))
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         serve(connection.makefile("rb"), connection.makefile("wb"))

@@ -14,6 +14,7 @@ from focused.web.decoding import MAX_PARSED_BYTES, decode
 from focused.web.page import FailureKind
 
 _MAX_FIRST_LINE = 120
+_MAX_LATEX_DEPTH = 50
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _FRONT_MATTER = re.compile(r"---[^\S\n]*+\n(.{0,10000}?)\n(?:---|\.\.\.)[^\S\n]*+\n", re.S)
 _FIELD = re.compile(r"(title|author|date|lang|language|description)\s*+:\s*+(.{1,500})", re.I)
@@ -94,6 +95,7 @@ def convert_latex(body: bytes, headers: Mapping[str, str]) -> bytes:
     Raises DocumentError for sources that cannot be parsed. Needs the extra ``documents``.
     """
     from pylatexenc.latex2text import LatexNodes2Text  # an extra
+    from pylatexenc.latexwalker import LatexWalker
 
     decoded = _decoded(body, headers).replace("\ue000", "").replace("\ue001", "")
     source = _LATEX_COMMENT.sub("", decoded)
@@ -101,10 +103,10 @@ def convert_latex(body: bytes, headers: Mapping[str, str]) -> bytes:
     converter = LatexNodes2Text(math_mode="text", strict_latex_spaces=False)
 
     def plain(part: str) -> str:
+        walker = LatexWalker(part, tolerant_parsing=True)
+        walker.get_latex_nodes = _limit_depth(walker.get_latex_nodes)
         try:
-            return str(converter.latex_to_text(part, tolerant_parsing=True))
-        except (RecursionError, SystemError):  # at some depths Python 3.11 raises the latter
-            raise DocumentError(FailureKind.DAMAGED, "LaTeX nested too deeply") from None
+            return str(converter.nodelist_to_text(walker.get_latex_nodes()[0]))
         except (ValueError, IndexError, TypeError, AttributeError, KeyError) as error:
             raise DocumentError(FailureKind.DAMAGED, f"LaTeX: {error}"[:200]) from error
 
@@ -139,6 +141,27 @@ def convert_latex(body: bytes, headers: Mapping[str, str]) -> bytes:
             published=fields.get("date", ""),
         )
     )
+
+
+def _limit_depth(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that parses a nested part of a LaTeX source, as long as it isn't too deep.
+
+    Waiting for Python's limit is no way: Python 3.11 ends the process if the parser's handlers
+    of errors run into the limit again.
+    """
+    depth = 0
+
+    def parse_part(*given: Any, **named: Any) -> Any:
+        nonlocal depth
+        if depth >= _MAX_LATEX_DEPTH:
+            raise DocumentError(FailureKind.DAMAGED, "LaTeX nested too deeply")
+        depth += 1
+        try:
+            return parse(*given, **named)
+        finally:
+            depth -= 1
+
+    return parse_part
 
 
 def _decoded(body: bytes, headers: Mapping[str, str]) -> str:

@@ -310,7 +310,12 @@ FAILING: dict[str, tuple[Callable[[], bytes], str, set[FailureKind]]] = {
     "latex-deeply-nested": (
         lambda: b"\\documentclass{a}\\begin{document}" + b"{" * 20_000,
         "application/x-tex",
-        {FailureKind.DAMAGED, FailureKind.PARSE_TIMEOUT},
+        {FailureKind.DAMAGED},
+    ),
+    "latex-nested-arguments": (
+        lambda: b"\\documentclass{a}\\begin{document}" + b"\\footnote{\\emph{" * 30,
+        "application/x-tex",
+        {FailureKind.DAMAGED},
     ),
     "jats-truncated": (
         lambda: b"<?xml version='1.0'?><article><front><article-meta>",
@@ -377,6 +382,15 @@ READABLE: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "plain words",
     ),
     "text-of-urls": (lambda: b"plain words " + b"http://(((" * 50_000, "text/plain", "plain words"),
+    "latex-nested-as-no-author-does": (
+        lambda: (
+            b"\\documentclass{a}\\begin{document}plain words "
+            + b"\\footnote{\\emph{" * 20
+            + b"}}" * 20
+        ),
+        "application/x-tex",
+        "plain words",
+    ),
     "latex-that-defines-itself": (
         lambda: b"\\documentclass{a}\\def\\x{\\x\\x}\\begin{document}plain words \\x",
         "application/x-tex",
