@@ -111,8 +111,8 @@ _T = TypeVar("_T")
 Steps = Generator[None, None, SteeringResult]
 
 
-def execute(crawls: Sequence[Crawl], command: Command, now: Callable[[], float]) -> Steps:
-    """Execute a command on the crawls of one group; yield between slices of the work.
+def execute(crawl: Crawl, command: Command, now: Callable[[], float]) -> Steps:
+    """Execute a command on a crawl; yield between slices of the work.
 
     Returns the result. ``now`` returns seconds since the epoch. Raises ConfigurationError for a
     command that cannot be executed, before anything changes; :class:`Pause`, :class:`Resume` and
@@ -120,25 +120,22 @@ def execute(crawls: Sequence[Crawl], command: Command, now: Callable[[], float])
     """
     match command:
         case AddSeeds():
-            return (yield from _add_seeds(crawls, command, now))
+            return (yield from _add_seeds(crawl, command, now))
         case DropLinks():
-            return (yield from _drop(crawls, command, now))
+            return (yield from _drop(crawl, command, now))
         case MoveLinks():
-            return (yield from _move(crawls, command, now))
+            return (yield from _move(crawl, command, now))
         case ChangeBudget():
-            return _change_budget(crawls, command)
+            return _change_budget(crawl, command)
         case ChangeDelay():
-            return _change_delay(crawls, command)
+            return _change_delay(crawl, command)
         case _:
             raise ConfigurationError(f"{command} is executed by the driver of the crawl")
 
 
-def _add_seeds(crawls: Sequence[Crawl], command: AddSeeds, now: Callable[[], float]) -> Steps:
-    if len(crawls) != 1:
-        raise ConfigurationError("seeds are added to a crawl in one process")
+def _add_seeds(crawl: Crawl, command: AddSeeds, now: Callable[[], float]) -> Steps:
     if not 0 < len(command.urls) <= _MAX_URLS:
         raise ConfigurationError(f"name 1 to {_MAX_URLS:,} URLs")
-    (crawl,) = crawls
     added, refused = [], Counter[str]()
     for urls in _slices(command.urls):
         for each in crawl.editor(now()).add(urls):
@@ -153,37 +150,32 @@ def _add_seeds(crawls: Sequence[Crawl], command: AddSeeds, now: Callable[[], flo
     return SteeringResult(message, DropLinks(urls=tuple(added)) if added else None)
 
 
-def _drop(crawls: Sequence[Crawl], command: DropLinks, now: Callable[[], float]) -> Steps:
-    pattern = _check_selection(crawls, command.host, command.matching, command.urls)
+def _drop(crawl: Crawl, command: DropLinks, now: Callable[[], float]) -> Steps:
+    pattern = _check_selection(crawl, command.host, command.matching, command.urls)
     dropped = 0
-    for crawl in crawls:
-        for links in _slices(_selected(crawl, command.host, pattern, command.urls)):
-            dropped += crawl.editor(now()).drop(links)
-            yield
+    for links in _slices(_selected(crawl, command.host, pattern, command.urls)):
+        dropped += crawl.editor(now()).drop(links)
+        yield
     return SteeringResult(f"dropped {format_link_count(dropped)}")
 
 
-def _move(crawls: Sequence[Crawl], command: MoveLinks, now: Callable[[], float]) -> Steps:
-    pattern = _check_selection(crawls, command.host, command.matching, ())
+def _move(crawl: Crawl, command: MoveLinks, now: Callable[[], float]) -> Steps:
+    pattern = _check_selection(crawl, command.host, command.matching, ())
     if not 0 < abs(command.by) <= MAX_BOOST_NATS:
         raise ConfigurationError(f"by: {command.by} is not within ±{MAX_BOOST_NATS:g}, or is 0")
     moved = 0
-    for crawl in crawls:
-        for links in _slices(_selected(crawl, command.host, pattern)):
-            moved += crawl.editor(now()).move(links, lambda priority: priority + command.by)
-            yield
+    for links in _slices(_selected(crawl, command.host, pattern)):
+        moved += crawl.editor(now()).move(links, lambda priority: priority + command.by)
+        yield
     undo = MoveLinks(-command.by, command.host, command.matching)
     return SteeringResult(f"moved {format_link_count(moved)} by {command.by:+g}", undo)
 
 
-def _change_budget(crawls: Sequence[Crawl], command: ChangeBudget) -> SteeringResult:
-    if len(crawls) != 1:
-        raise ConfigurationError("a budget is changed of a crawl in one process")
+def _change_budget(crawl: Crawl, command: ChangeBudget) -> SteeringResult:
     for name in ("pages", "hours", "bytes"):
         value = getattr(command, name)
         if value is not None and not 0 < value < float("inf"):
             raise ConfigurationError(f"{name}: {value} is not above 0")
-    (crawl,) = crawls
     before = crawl.budget
     crawl.change_budget(pages=command.pages, hours=command.hours, bytes_=command.bytes)
     limits = (
@@ -197,15 +189,14 @@ def _change_budget(crawls: Sequence[Crawl], command: ChangeBudget) -> SteeringRe
     )
 
 
-def _change_delay(crawls: Sequence[Crawl], command: ChangeDelay) -> SteeringResult:
-    least_s = min(MIN_DELAY_S, *(crawl.topic.politeness.delay_s for crawl in crawls))
+def _change_delay(crawl: Crawl, command: ChangeDelay) -> SteeringResult:
+    least_s = min(MIN_DELAY_S, crawl.topic.politeness.delay_s)
     if not least_s <= command.delay_s < float("inf"):
         raise ConfigurationError(
             f"delay_s: {command.delay_s:g} is below {least_s:g}; a topic file may set less"
         )
-    before_s = crawls[0].delay_s
-    for crawl in crawls:
-        crawl.change_delay(command.delay_s)
+    before_s = crawl.delay_s
+    crawl.change_delay(command.delay_s)
     return SteeringResult(
         f"the delay is {command.delay_s:g} s from each host's next response on",
         ChangeDelay(before_s),
@@ -213,12 +204,12 @@ def _change_delay(crawls: Sequence[Crawl], command: ChangeDelay) -> SteeringResu
 
 
 def _check_selection(
-    crawls: Sequence[Crawl], host: str | None, matching: str | None, urls: Sequence[str]
+    crawl: Crawl, host: str | None, matching: str | None, urls: Sequence[str]
 ) -> re.Pattern[str] | None:
     """Return the compiled pattern; raises ConfigurationError for a selection of nothing or all."""
     if (host is not None or matching is not None) == bool(urls):
         raise ConfigurationError("select links by a host, by a pattern, or both")
-    if host is not None and all(crawl.frontier.hosts.known(host) is None for crawl in crawls):
+    if host is not None and crawl.frontier.hosts.known(host) is None:
         raise ConfigurationError(f"the crawl does not know a host {host!r}")
     try:
         return None if matching is None else re.compile(matching)

@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl.crawl_stats import Counters
 from focused.crawl.loop import Crawl
-from focused.crawl.page_parser import EarlyResult, PageParser
 from focused.crawl.policy import Policy
-from focused.crawl.steps import Done, Fetch, SettledFetch, Step, Wait
+from focused.crawl.steps import Done, Fetch, Step, Wait
 from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
@@ -64,7 +62,6 @@ from focused.rounds.storage import SharedStorage, try_again
 from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
-from focused.web.page import Outcome
 
 if TYPE_CHECKING:
     from focused.rounds.replication import PreparedUpload, Replica
@@ -138,7 +135,7 @@ class _Sent:
 
 
 class PartitionRounds:
-    """The :class:`focused.crawl.crawl_group.CrawlGroup` of one partition."""
+    """When the crawl of a partition fetches: in the driver's rounds, until their deadlines."""
 
     def __init__(
         self,
@@ -192,24 +189,6 @@ class PartitionRounds:
         """The partition's crawl."""
         return self._partition.crawl
 
-    @property
-    def crawls(self) -> Sequence[Crawl]:
-        """The partition's crawl."""
-        return (self.crawl,)
-
-    @property
-    def counters(self) -> Counters:
-        """The crawl's counters."""
-        return self.crawl.counters
-
-    def of_url(self, url: str) -> Crawl:
-        """Return the crawl."""
-        return self.crawl
-
-    def of_lease(self, lease: int) -> Crawl | None:
-        """Return the crawl if the lease is open."""
-        return self.crawl if self.crawl.is_open(lease) else None
-
     def next(self, now: float) -> Step:
         """Return the next fetch while a round runs."""
         if self.error is not None:
@@ -231,29 +210,15 @@ class PartitionRounds:
         self._idle = not self.crawl.in_flight and until - now > self._deadline - self._clock()
         return Wait(min(until, now + _RUNNING_POLL_S))
 
-    def settle(
-        self, lease: int, outcome: Outcome, now: float, parsed: EarlyResult = None
-    ) -> SettledFetch | None:
-        """Process the outcome of a fetch; also between rounds."""
-        return self.crawl.settle(lease, outcome, now, parsed)
-
-    def put_back(self, lease: int, now: float) -> None:
-        """Close a lease whose request was not sent; its link stays queued."""
-        self.crawl.put_back(lease, now)
-
-    def may_connect(self, lease: int | None, url: str, address: str, now: float) -> bool:
+    def may_connect(self, lease_id: int | None, url: str, address: str, now: float) -> bool:
         """Whether a request may be sent: the round runs, and host and address are free."""
-        return self._may_fetch and self.crawl.may_connect(lease, url, address, now)
-
-    def page_parser(self) -> PageParser:
-        """Return the crawl's page parser."""
-        return self.crawl.page_parser()
+        return self._may_fetch and self.crawl.may_connect(lease_id, url, address, now)
 
     def is_finished(self, now: float) -> bool:
         """Whether the driver has ended the crawl and nothing is in flight."""
         return self._stop_reason is not None and not self.crawl.in_flight
 
-    def maintain(self, now: float) -> None:
+    def sync(self) -> None:
         """Flush commits to the disk; upload them if they are many."""
         self.crawl.sync()
         replica, is_writing = self._replica, self._is_ending or self._writing is not None

@@ -14,12 +14,12 @@ from focused.crawl import ROBOTS, Crawl
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
 from focused.crawl.leases import POLL_INTERVAL_S, DirectRequest
 from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.name_resolver import (
     NameResolver,
     PrivateAddressError,
     allowed_addresses,
 )
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
     RobotsDeniedError,
@@ -50,7 +50,7 @@ class RobotsCheck:
 
     def __init__(
         self,
-        crawls: OpenCrawls,
+        slot: CrawlSlot,
         clock: Clock,
         download: Callable[[Request], Awaitable[Response]],
         parse: ParseRobots,
@@ -60,7 +60,7 @@ class RobotsCheck:
 
         ``wake`` is called when rules came that links may wait for.
         """
-        self._crawls = crawls
+        self._slot = slot
         self._clock = clock
         self._download = download
         self._parse = parse
@@ -75,7 +75,7 @@ class RobotsCheck:
         if state_of(request).purpose == ROBOTS:
             return
         if is_leased:
-            allowed = self._crawls.of_url(url).robots.may_fetch(url, self._clock())
+            allowed = self._slot.crawl.robots.may_fetch(url, self._clock())
             if allowed is None:
                 raise FetchPostponed(f"the rules of {url} have just run out")
         else:
@@ -85,7 +85,7 @@ class RobotsCheck:
 
     async def _allowed(self, url: str, sent: str) -> bool:
         """Whether the rules allow the URL as ``sent``; fetches them if they are unknown."""
-        crawl, site = self._crawls.of_url(url), robots_url(url)
+        crawl, site = self._slot.crawl, robots_url(url)
         allowed = crawl.robots.may_fetch(url, self._clock(), sent)
         shared = False
         while allowed is None and (site in self._asked or crawl.robots.is_fetching(site)):
@@ -137,9 +137,9 @@ class HostTurns:
     Retry-After, back-off. Requests to a suspended host are refused.
     """
 
-    def __init__(self, crawls: OpenCrawls, clock: Clock, wake: Callable[[], object]) -> None:
+    def __init__(self, slot: CrawlSlot, clock: Clock, wake: Callable[[], object]) -> None:
         """``wake`` is called when a host is free again."""
-        self._crawls = crawls
+        self._slot = slot
         self._clock = clock
         self._wake = wake
 
@@ -148,7 +148,7 @@ class HostTurns:
 
         Raises the exceptions of ``send``, and IgnoreRequest for a turn that is too far away.
         """
-        direct_requests = self._crawls.of_url(url).direct_requests
+        direct_requests = self._slot.crawl.direct_requests
         direct_request = direct_requests.add(url, self._clock(), state_of(request).page_lease)
         outcome: Outcome | None = None
         try:
@@ -174,10 +174,10 @@ class HostTurns:
         Raises FetchPostponed for a request of the frontier that must be queued again.
         """
         lease = state_of(request).lease if direct_request is None else direct_request.page_lease
-        direct_requests = self._crawls.of_url(url).direct_requests
+        direct_requests = self._slot.crawl.direct_requests
         if direct_request is not None:
             direct_requests.hold_back(direct_request)
-        if self._crawls.group.may_connect(lease, url, address, self._clock()):
+        if self._slot.run.may_connect(lease, url, address, self._clock()):
             if direct_request is not None:
                 direct_requests.mark_sent(direct_request, self._clock())
         elif direct_request is None:
@@ -190,7 +190,7 @@ class HostTurns:
 
         Raises IgnoreRequest for long waits, which would occupy a slot of the engine.
         """
-        direct_requests = self._crawls.of_url(direct_request.url).direct_requests
+        direct_requests = self._slot.crawl.direct_requests
         host = direct_request.host
         # Limited: a request that another request to the same host waits for would deadlock.
         real_s = self._clock.real_s
@@ -204,8 +204,8 @@ class HostTurns:
         direct_requests.mark_sent(direct_request, self._clock())
 
     def _finish(self, direct_request: DirectRequest, outcome: Outcome | None) -> None:
-        if self._crawls.is_open:
-            crawl = self._crawls.of_url(direct_request.url)
+        if self._slot.is_open:
+            crawl = self._slot.crawl
             crawl.direct_requests.finish(direct_request, outcome, self._clock())
             self._wake()
 

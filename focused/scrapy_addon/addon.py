@@ -111,7 +111,7 @@ class FocusedAddon(SessionHolder):
                 models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
             topic = adapt_to_recorded_web(topic) if replayed else topic
             if place is not None:
-                open_group = place.opener(
+                open_crawl = place.opener(
                     topic,
                     settings["FOCUSED_POLICY"],
                     models,
@@ -119,7 +119,7 @@ class FocusedAddon(SessionHolder):
                     clock=self._clock,
                 )
             else:
-                open_group = single_crawl(
+                open_crawl = single_crawl(
                     topic,
                     settings["FOCUSED_POLICY"],
                     models,
@@ -128,7 +128,7 @@ class FocusedAddon(SessionHolder):
                     spider=spider,
                 )
             self.session, install = assemble(
-                self._crawler, settings, topic, models, open_group, parts
+                self._crawler, settings, topic, models, open_crawl, parts
             )
         except BaseException:
             parts.abandon()

@@ -15,13 +15,13 @@ from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCh
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits, replay_clock
 from focused.scrapy_addon.crawl_clock import CrawlClock
 from focused.scrapy_addon.crawl_models import CrawlModels
-from focused.scrapy_addon.crawl_session import CrawlSession, OpenGroup
+from focused.scrapy_addon.crawl_session import CrawlSession, OpenCrawl
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
 from focused.scrapy_addon.downloader import Access, CrawlDownloader
 from focused.scrapy_addon.driver_features import Component, Driver, DriverParts
 from focused.scrapy_addon.middlewares import DecodingMiddleware, RelevanceMiddleware
 from focused.scrapy_addon.name_resolver import NameResolver, make_lookup
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
 from focused.scrapy_addon.progress import ProgressExtension
 from focused.scrapy_addon.request_state import state_of
@@ -49,7 +49,7 @@ def assemble(
     settings: BaseSettings,
     topic: Topic,
     models: CrawlModels,
-    open_group: OpenGroup,
+    open_crawl: OpenCrawl,
     parts: DriverParts,
 ) -> tuple[CrawlSession, Install]:
     """Build the session of a crawler, and what installs its components.
@@ -58,21 +58,21 @@ def assemble(
     """
     follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
     replayed = bool(settings["FOCUSED_REPLAY"])
-    crawls, engine = OpenCrawls(), EngineControl(crawler)
+    slot, engine = CrawlSlot(), EngineControl(crawler)
     clock = replay_clock(settings) or CrawlClock()
     status = RunStatus(topic.output.folder, engine.close)
     profile = CrawlProfile()
     parsers = PageParsers(
-        crawls, processes=parser_processes(settings), limits=lambda: parsing_limits(settings)
+        slot, processes=parser_processes(settings), limits=lambda: parsing_limits(settings)
     )
     statistics = StatisticsPublisher(
-        lambda: crawler.stats, crawls, profile, parsers, replayed=replayed
+        lambda: crawler.stats, slot, profile, parsers, replayed=replayed
     )
     driver = Driver(
-        crawler, topic, settings["FOCUSED_POLICY"], crawls, clock, status, engine, statistics
+        crawler, topic, settings["FOCUSED_POLICY"], slot, clock, status, engine, statistics
     )
     pages = PageProcessor(
-        crawls,
+        slot,
         clock,
         status,
         parsers,
@@ -80,11 +80,11 @@ def assemble(
         [make(driver) for make in parts.page_stages],
     )
     session = CrawlSession(
-        driver, models, pages, parsers, profile, follow_links=follow_links, open_group=open_group
+        driver, models, pages, parsers, profile, follow_links=follow_links, open_crawl=open_crawl
     )
     access = Access(
-        RobotsCheck(crawls, clock, engine.download, pages.parse_robots, engine.wake),
-        HostTurns(crawls, clock, engine.wake),
+        RobotsCheck(slot, clock, engine.download, pages.parse_robots, engine.wake),
+        HostTurns(slot, clock, engine.wake),
         AddressCheck(
             lambda: _resolver(settings, statistics),
             private=topic.scope.private_addresses,
@@ -98,17 +98,17 @@ def assemble(
         if any(used.get(scheme) is not handler for scheme in ("http", "https")):
             limit_robots_downloads(crawler)  # of a project's own handlers
         return CrawlDownloader(
-            crawler, topic, crawls, clock, access, pages, follow_links=follow_links
+            crawler, topic, slot, clock, access, pages, follow_links=follow_links
         )
 
     def refuses(request: Request, status: int, content_type: str) -> bool:
         state = state_of(request)
         if status != 200 or not state.is_plain or state.purpose == ROBOTS or state.lease is None:
             return False
-        crawl = crawls.of_lease(state.lease)
+        crawl = slot.of_lease(state.lease)
         return (
             crawl is not None
-            and crawls.has_leased(request)
+            and slot.has_leased(request)
             and crawl.refuses_type(media_type_of({"content-type": content_type}))
         )
 

@@ -26,7 +26,7 @@ class CommandExecutor:
     """Executes commands one after the other, each in slices between which the crawl goes on."""
 
     def __init__(self, driver: Driver) -> None:
-        self._crawls = driver.crawls
+        self._slot = driver.slot
         self._clock = driver.clock
         self._status = driver.status
         self._engine = driver.engine
@@ -43,7 +43,7 @@ class CommandExecutor:
 
     def tick(self) -> None:
         """Execute what came, and write the status; called about once a second."""
-        if self._crawls.is_open:
+        if self._slot.is_open:
             self._waiting.extend(self._control.take())
             if self._current is None:
                 self._execute_next()
@@ -51,7 +51,7 @@ class CommandExecutor:
 
     def write_status(self) -> None:
         """Write the status if somebody watches."""
-        if self._crawls.was_opened and self._control.is_watched(time.time()):
+        if self._slot.was_opened and self._control.is_watched(time.time()):
             self._control.write_status(self._describe())
 
     def _execute_next(self) -> None:
@@ -62,7 +62,7 @@ class CommandExecutor:
         if result is not None:
             self._finish(sent, result)
             return
-        self._continue(sent, execute(self._crawls.group.crawls, sent.command, self._clock))
+        self._continue(sent, execute(self._slot.crawl, sent.command, self._clock))
 
     def _execute_by_driver(self, sent: SentCommand) -> SteeringResult | None:
         """Execute what concerns requests as such; None for other commands."""
@@ -82,7 +82,7 @@ class CommandExecutor:
 
     def _continue(self, sent: SentCommand, steps: Steps) -> None:
         """Execute a slice; the engine works before the next one."""
-        if not self._crawls.is_open:
+        if not self._slot.is_open:
             self._log(sent, error="the crawl ended before it was finished")
             return
         try:
@@ -122,26 +122,22 @@ class CommandExecutor:
             "error": self._status.error_message,
             "command": None if self._current is None else type(self._current.command).__name__,
         }
-        if not self._crawls.is_open:
+        if not self._slot.is_open:
             return status
         self._statistics.publish()
         status["stats"] = self._statistics.read()
-        group = self._crawls.group
-        counters = group.counters
+        crawl, now = self._slot.crawl, self._clock()
+        counters = crawl.counters
         downloads = counters.fetched + sum(counters.kinds("revisits").values())
         if self._last is not None and now_s > self._last[0]:
             elapsed_s = now_s - self._last[0]
             status["pages_per_s"] = (downloads - self._last[1]) / elapsed_s
             status["bytes_per_s"] = (counters.bytes - self._last[2]) / elapsed_s
         self._last = now_s, downloads, counters.bytes
-        status["in_flight"] = sum(crawl.in_flight for crawl in group.crawls)
+        status["in_flight"] = crawl.in_flight
         status["waiting"] = self._status.waiting.line
-        if group.crawls:
-            first, now = group.crawls[0], self._clock()
-            budget = first.budget
-            status["active_s"] = max(crawl.active_s(now) for crawl in group.crawls)
-            status["budget"] = {
-                "pages": budget.pages, "hours": budget.hours, "bytes": budget.bytes
-            }  # fmt: skip
-            status["delay_s"] = first.delay_s
+        status["active_s"] = crawl.active_s(now)
+        budget = crawl.budget
+        status["budget"] = {"pages": budget.pages, "hours": budget.hours, "bytes": budget.bytes}
+        status["delay_s"] = crawl.delay_s
         return status

@@ -36,7 +36,7 @@ class ControlWatch:
 
     def opened(self) -> None:
         """Start; commands that an earlier session left are logged and not executed."""
-        if self._driver.crawls.is_open and _has_entries(self._folder / "commands"):
+        if self._driver.slot.is_open and _has_entries(self._folder / "commands"):
             self._get_executor().discard()
         self._loop.start(_INTERVAL_S, now=False)
 

@@ -8,23 +8,23 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from focused.crawl import build_crawl
-from focused.crawl.crawl_group import CrawlGroup, SingleCrawl
+from focused.crawl import Crawl, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.errors import ConfigurationError
 from focused.files import write_json_atomically
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_slot import CrawlRun
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
 from focused.scrapy_addon.state_folder import format_error, no_pages_message, open_state
-from focused.scrapy_addon.statistics import CrawlProfile, feature_tables, hosts_of
+from focused.scrapy_addon.statistics import CrawlProfile, hosts_of
 from focused.topic import Topic, topic_to_json
 from focused.web.warc_writer import WarcRecordBuilder
 
 logger = logging.getLogger(__name__)
 
-OpenGroup = Callable[[Policy, StageTimes], CrawlGroup]
+OpenCrawl = Callable[[Policy, StageTimes], tuple[Crawl, CrawlRun]]
 """Opens what a session crawls, with an ordering and the times of its stages."""
 
 
@@ -40,14 +40,14 @@ class CrawlSession:
         profile: CrawlProfile,
         *,
         follow_links: bool,
-        open_group: OpenGroup,
+        open_crawl: OpenCrawl,
     ) -> None:
-        """``open_group`` opens what the session crawls: :func:`single_crawl`, or a worker's.
+        """``open_crawl`` opens what the session crawls: :func:`single_crawl`, or a partition's.
 
         Raises ConfigurationError for a policy that is unknown or only for simulations.
         """
         self.topic = driver.topic
-        self.crawls = driver.crawls
+        self.slot = driver.slot
         self.clock = driver.clock
         self.status = driver.status
         self.engine = driver.engine
@@ -58,11 +58,11 @@ class CrawlSession:
         self._models = models
         self._parsers = parsers
         self._profile = profile
-        self._open_group = open_group
+        self._open_crawl = open_crawl
         self._ordering = find_policy(driver.policy)(PolicyInputs(models.classifier, models.scorer))
         self._record_builder: WarcRecordBuilder | None = None
 
-    def open(self, run_settings: Mapping[str, Any]) -> CrawlGroup:
+    def open(self, run_settings: Mapping[str, Any]) -> Crawl:
         """Open the crawl's folder; print and raise what prevents it.
 
         ``run_settings`` is written to the folder's ``settings.json``.
@@ -73,23 +73,21 @@ class CrawlSession:
             self.status.report_error(format_error(error, self.topic.output.folder))
             raise
 
-    def _open(self, run_settings: Mapping[str, Any]) -> CrawlGroup:
-        group = self._open_group(self._ordering, self._profile.stages)
-        self.crawls.opened(group)
-        self.clock.advance_to(max((each.last_activity_at for each in group.crawls), default=0.0))
-        self._profile.start(group.counters.fetched)
+    def _open(self, run_settings: Mapping[str, Any]) -> Crawl:
+        crawl, run = self._open_crawl(self._ordering, self._profile.stages)
+        self.slot.opened(crawl, run)
+        self.clock.advance_to(crawl.last_activity_at)
+        self._profile.start(crawl.counters.fetched)
         described = {"topic": topic_to_json(self.topic), "policy": self._policy, **run_settings}
         write_json_atomically(self.topic.output.folder / "settings.json", described)
-        return group
+        return crawl
 
     def maintain(self, now: float) -> None:
         """Sync the state to disk and swap in a retrained model; called about once a second."""
-        group = self.crawls.group
-        group.maintain(now)
-        if not group.crawls:
-            return
+        crawl = self.slot.crawl
+        self.slot.run.sync()
         self._statistics.publish()
-        writer = group.page_parser().record_builder
+        writer = crawl.page_parser().record_builder
         if self._record_builder is not None and writer != self._record_builder:
             # A new WARC file: parser processes must name its warcinfo record.
             self._parsers.classifier_swapped()
@@ -97,34 +95,32 @@ class CrawlSession:
         self._parsers.check_load()
         successor = self._models.watcher.poll() if self._models.watcher else None
         if successor is not None:
-            for crawl in group.crawls:
-                crawl.swap_model(successor.classifier, successor.name, now)
+            crawl.swap_model(successor.classifier, successor.name, now)
             self._parsers.classifier_swapped()
             logger.info("model %s classifies from now on", successor.name)
 
     def close(self) -> None:
         """Close the crawl and release its folder; print what fails."""
-        group = self.crawls.closed()
-        if group is None:
+        closed = self.slot.closed()
+        if closed is None:
             return
         self._profile.stop()
         self._parsers.close()
         try:
-            self._write_results(group)
+            self._write_results(*closed)
         except Exception as error:  # Scrapy would log it and end normally
             message = format_error(error, self.topic.output.folder)
             logger.critical("the crawl could not be closed: %s", message, exc_info=error)
             if not self.status.error_message:
                 self.status.report_error(message)
 
-    def _write_results(self, group: CrawlGroup) -> None:
-        crawls = tuple(group.crawls)
-        hosts, tables = hosts_of(crawls), feature_tables(crawls)  # while the frontier is open
-        counters = group.counters
+    def _write_results(self, crawl: Crawl, run: CrawlRun) -> None:
+        hosts, tables = hosts_of(crawl), crawl.feature_statistics()  # while the frontier is open
+        counters = crawl.counters
         has_seeds = self.follow_links and bool(self.topic.seeds.urls)
-        if has_seeds and crawls and not hosts["frontier"] and not counters.fetched:
+        if has_seeds and not hosts["frontier"] and not counters.fetched:
             self.status.report_error(no_pages_message(self.topic, counters))
-        group.close(self.clock())
+        run.close(self.clock())
         stats = {
             **self._statistics.totals(counters),
             **hosts,
@@ -132,7 +128,7 @@ class CrawlSession:
             "end_reason": self.status.end_reason,
         }
         self._statistics.publish_last(stats, tables)
-        write_json_atomically(self.topic.output.folder / "stats.json", stats | tables)
+        write_json_atomically(self.topic.output.folder / "stats.json", {**stats, **tables})
 
 
 def single_crawl(
@@ -143,22 +139,20 @@ def single_crawl(
     follow_links: bool,
     replayed: bool,
     spider: str,
-) -> OpenGroup:
+) -> OpenCrawl:
     """Return a function that opens the crawl of a topic; ``spider`` is whom its folder is for."""
 
-    def open_crawl(ordering: Policy, stages: StageTimes) -> CrawlGroup:
-        store = open_state(topic, policy, replayed=replayed, spider=spider)
-        return SingleCrawl(
-            build_crawl(
-                topic,
-                models.classifier,
-                ordering,
-                store,
-                training_urls=models.training_urls,
-                follow_links=follow_links,
-                stages=stages,
-            )
+    def open_crawl(ordering: Policy, stages: StageTimes) -> tuple[Crawl, CrawlRun]:
+        crawl = build_crawl(
+            topic,
+            models.classifier,
+            ordering,
+            open_state(topic, policy, replayed=replayed, spider=spider),
+            training_urls=models.training_urls,
+            follow_links=follow_links,
+            stages=stages,
         )
+        return crawl, crawl
 
     return open_crawl
 

@@ -27,13 +27,13 @@ from focused.crawl import ROBOTS, SettledFetch
 from focused.crawl.leases import DirectRequest
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import ListenedSignals
 from focused.scrapy_addon.middlewares import (
     CallbackPages,
     PageRelevance,
     current_callback_pages,
 )
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
     outcome_from_exception,
@@ -59,14 +59,14 @@ class Settler:
 
     def __init__(
         self,
-        crawls: OpenCrawls,
+        slot: CrawlSlot,
         clock: Clock,
         pages: PageProcessor,
         *,
         passed_over: Callable[[Request, Response], object],
     ) -> None:
         """``passed_over`` is called for pages that the spider does not want."""
-        self._crawls = crawls
+        self._slot = slot
         self._clock = clock
         self._pages = pages
         self._passed_over = passed_over
@@ -81,7 +81,7 @@ class Settler:
         IgnoreRequest for the errback of a spider's own request.
         """
         lease, is_own = state_of(request).lease, not state_of(request).is_plain
-        if lease is None or not self._crawls.is_leased(lease):
+        if lease is None or not self._slot.is_leased(lease):
             return response
         outcome = outcome_from_scrapy_response(request, response, self._clock(), self._clock.real_s)
         settled = await self._pages.parse_and_settle(lease, outcome)
@@ -104,14 +104,14 @@ class Settler:
     async def exception(self, request: Request, exception: Exception) -> Request:
         """Settle a request without a response; raise what its errback should receive."""
         lease = state_of(request).lease
-        if lease is None or not self._crawls.is_leased(lease):
+        if lease is None or not self._slot.is_leased(lease):
             raise exception
         if isinstance(exception, FetchPostponed):
             # Not sent: the frontier queues it again.
-            self._crawls.group.put_back(lease, self._clock())
+            self._slot.crawl.put_back(lease, self._clock())
             return _ended(request)
         outcome = await outcome_from_exception(request, exception)
-        if not self._crawls.is_leased(lease):
+        if not self._slot.is_leased(lease):
             raise exception
         settled = self._pages.settle(lease, outcome)
         if settled is not None and settled.will_retry:
@@ -124,7 +124,7 @@ class Settler:
     def replaced(self, request: Request) -> None:
         """Settle a request that a middleware replaced with another one."""
         lease = state_of(request).lease
-        if lease is not None and self._crawls.is_leased(lease):
+        if lease is not None and self._slot.is_leased(lease):
             dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
             self._pages.settle(lease, dropped)
 
@@ -179,7 +179,7 @@ class CrawlDownloader(Downloader):
         self,
         crawler: Crawler,
         topic: Topic,
-        crawls: OpenCrawls,
+        slot: CrawlSlot,
         clock: Clock,
         access: Access,
         pages: PageProcessor,
@@ -190,11 +190,11 @@ class CrawlDownloader(Downloader):
         super().__init__(crawler)
         self.signals = ListenedSignals(crawler)  # of each download
         self._topic = topic
-        self._crawls = crawls
+        self._slot = slot
         self._clock = clock
         self._access = access
         self._pages = pages
-        self._settler = Settler(crawls, clock, pages, passed_over=self._pass_over)
+        self._settler = Settler(slot, clock, pages, passed_over=self._pass_over)
         self._follow_links = follow_links
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
@@ -204,7 +204,7 @@ class CrawlDownloader(Downloader):
         pages = current_callback_pages()
         download = (
             self._download_and_settle(request)
-            if pages is None or self._crawls.has_leased(request)
+            if pages is None or self._slot.has_leased(request)
             else self._download_for_callback(request, pages)
         )
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
@@ -226,7 +226,7 @@ class CrawlDownloader(Downloader):
                 self._settler.replaced(request)
                 return result
             if self._access.gates:
-                is_leased = self._crawls.has_leased(request)
+                is_leased = self._slot.has_leased(request)
                 for gate in self._access.gates:
                     gate.after(request, result, is_leased=is_leased)
             return await self._settler.response(request, result, self._wants())
@@ -235,7 +235,7 @@ class CrawlDownloader(Downloader):
 
     async def _transfer(self, request: Request) -> Response:
         """Send a request when it may be sent; raises the exceptions of checks and handlers."""
-        url, is_leased = normalize_url(request.url), self._crawls.has_leased(request)
+        url, is_leased = normalize_url(request.url), self._slot.has_leased(request)
         if url is not None:
             await self._access.robots.check(request, url, is_leased=is_leased)
         for gate in self._access.gates:

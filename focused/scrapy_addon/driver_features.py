@@ -20,9 +20,9 @@ from scrapy.settings import BaseSettings, Settings
 from focused.errors import missing_extra
 from focused.installed_features import installed_features, installed_parts, load_entry_point
 from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import Authenticator
 from focused.scrapy_addon.downloader import RequestGate
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.page_processing import PageStage
 from focused.scrapy_addon.run_status import EngineControl, RunStatus
 from focused.scrapy_addon.setting import Setting
@@ -39,7 +39,7 @@ class Driver:
     crawler: Crawler
     topic: Topic
     policy: str
-    crawls: OpenCrawls
+    slot: CrawlSlot
     clock: Clock
     status: RunStatus
     engine: EngineControl

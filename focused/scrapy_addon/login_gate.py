@@ -16,6 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from focused.scrapy_addon.crawl_clock import Clock
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
 from focused.scrapy_addon.login_session import (
@@ -25,7 +26,6 @@ from focused.scrapy_addon.login_session import (
     LoginSessions,
     report_error,
 )
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
     LoginFailedError,
@@ -51,11 +51,11 @@ class LoginGate:
     """Holds requests back until their session is ready; notices when it has ended."""
 
     def __init__(
-        self, logins: LoginSessions, runner: LoginRunner, crawls: OpenCrawls, clock: Clock
+        self, logins: LoginSessions, runner: LoginRunner, slot: CrawlSlot, clock: Clock
     ) -> None:
         self._logins = logins
         self._runner = runner
-        self._crawls = crawls
+        self._slot = slot
         self._clock = clock
 
     @classmethod
@@ -63,7 +63,7 @@ class LoginGate:
         """Create and connect."""
         runner = LoginRunner(driver)
         driver.crawler.signals.connect(runner.cancel, signals.spider_closed)
-        return cls(logins, runner, driver.crawls, driver.clock)
+        return cls(logins, runner, driver.slot, driver.clock)
 
     async def before(self, request: Request, *, is_leased: bool) -> None:
         """Let the request pass in a valid session; raises an exception to refuse it."""
@@ -85,7 +85,7 @@ class LoginGate:
     def _hold_back(self, request: Request) -> None:
         """Let the frontier offer the request's host again only after a moment."""
         url, now = normalize_url(request.url) or request.url, self._clock()
-        self._crawls.of_url(url).delay_host(url, now + _RETRY_INTERVAL_S, now)
+        self._slot.crawl.delay_host(url, now + _RETRY_INTERVAL_S, now)
 
     def after(self, request: Request, response: Response, *, is_leased: bool) -> None:
         """Refuse a response whose session had ended."""
@@ -100,7 +100,7 @@ class LoginGate:
         now = self._clock()
         outcome = outcome_from_scrapy_response(request, response, now, self._clock.real_s)
         url = normalize_url(request.url) or request.url
-        self._crawls.of_url(url).touch_host(url, outcome, now)
+        self._slot.crawl.touch_host(url, outcome, now)
         if not login.is_ready and now >= login.blocked_until:
             self._runner.start(login)
         raise FetchPostponed(f"the session at {login.name} has ended")
@@ -132,10 +132,10 @@ class LoginRunner:
         reason, is_final = "", False
         for _ in range(login.login.max_tries):
             reason, is_final = await self._try(login)
-            if not reason or is_final or not self._driver.crawls.is_open:
+            if not reason or is_final or not self._driver.slot.is_open:
                 break
         self._driver.engine.wake()
-        if self._driver.crawls.is_open:
+        if self._driver.slot.is_open:
             self._report(login, reason, is_final=is_final)
 
     async def _try(self, login: LoginSession) -> tuple[str, bool]:

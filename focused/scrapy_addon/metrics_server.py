@@ -31,8 +31,8 @@ from scrapy import signals
 from focused.errors import ConfigurationError
 from focused.installed_features import installed_features
 from focused.local_server import LocalServer, is_own_name, open_listener
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.driver_features import Driver, statistics_meanings
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.run_status import RunStatus
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class CrawlCollector(Collector):
         info = InfoMetricFamily(_NAMESPACE + "crawl", "The crawl: its topic and its ordering.")
         info.add_metric((), {"topic": self._driver.topic.name, "policy": self._driver.policy})
         yield info
-        if self._driver.crawls.is_open:
+        if self._driver.slot.is_open:
             self._driver.statistics.publish()
         yield from export_statistics(self._driver.statistics.read())
 
@@ -191,22 +191,22 @@ class MetricsServer:
 
     async def _health(self, request: web.Request) -> web.Response:
         driver = self._driver
-        health = crawl_health(driver.topic.name, driver.status, driver.crawls)
+        health = crawl_health(driver.topic.name, driver.status, driver.slot)
         return web.json_response(health, status=200 if health["status"] == "running" else 503)
 
 
-def crawl_health(topic: str, status: RunStatus, crawls: OpenCrawls) -> dict[str, Any]:
+def crawl_health(topic: str, status: RunStatus, slot: CrawlSlot) -> dict[str, Any]:
     """Return the status of a crawl, ``running``, ``failed`` or ``closing``, and its progress."""
     if status.error_message:
         return {"status": "failed", "error": status.error_message}
-    if status.end_reason or not crawls.is_open:
+    if status.end_reason or not slot.is_open:
         return {"status": "closing", "reason": status.end_reason}
-    group = crawls.group
+    crawl = slot.crawl
     return {
         "status": "running",
         "topic": topic,
-        "fetched": group.counters.fetched,
-        "on_topic": group.counters.on_topic,
-        "frontier": sum(len(crawl.frontier) for crawl in group.crawls),
+        "fetched": crawl.counters.fetched,
+        "on_topic": crawl.counters.on_topic,
+        "frontier": len(crawl.frontier),
         "waiting": status.waiting.line,
     }

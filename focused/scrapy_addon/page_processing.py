@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from focused.crawl import SettledFetch
 from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
 from focused.scrapy_addon.crawl_clock import Clock
-from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.run_status import RunStatus
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file, product_token
@@ -140,13 +140,13 @@ class PageParsers:
 
     def __init__(
         self,
-        crawls: OpenCrawls,
+        slot: CrawlSlot,
         *,
         processes: int | None,
         limits: Callable[[], ParsingLimits],
     ) -> None:
         """``processes`` and ``limits`` as for :class:`ParserPool`."""
-        self._crawls = crawls
+        self._slot = slot
         self._batcher = PageBatcher(self._page_parser)
         self._processes = processes
         self._limits = limits
@@ -204,11 +204,11 @@ class PageParsers:
         return self._pool
 
     def _page_parser(self) -> PageParser:
-        return self._crawls.group.page_parser()
+        return self._slot.crawl.page_parser()
 
     def _charge(self, url: str, cpu_s: float) -> None:
-        if self._crawls.is_open:
-            self._crawls.of_url(url).charge_parsing(url, cpu_s)
+        if self._slot.is_open:
+            self._slot.crawl.charge_parsing(url, cpu_s)
 
 
 class ParseEarly(Protocol):
@@ -235,7 +235,7 @@ class PageProcessor:
 
     def __init__(
         self,
-        crawls: OpenCrawls,
+        slot: CrawlSlot,
         clock: Clock,
         status: RunStatus,
         parsers: PageParsers,
@@ -243,7 +243,7 @@ class PageProcessor:
         stages: Sequence[PageStage] = (),
     ) -> None:
         """``stages`` process each page before it is settled."""
-        self._crawls = crawls
+        self._slot = slot
         self._clock = clock
         self._status = status
         self._stages = stages
@@ -252,7 +252,7 @@ class PageProcessor:
 
     async def parse_early(self, lease: int, outcome: Outcome) -> ParsedPage | Failed | None:
         """Parse a response before it is settled; None if settling will parse it."""
-        crawl = self._crawls.of_lease(lease)
+        crawl = self._slot.of_lease(lease)
         if crawl is None or not isinstance(outcome, Fetched):
             return None
         if not crawl.may_parse(lease, outcome):
@@ -270,14 +270,14 @@ class PageProcessor:
 
     async def parse_and_classify(self, outcome: Outcome) -> ParsedPage | None:
         """Parse and classify a page that is not the frontier's; None if it is not a page."""
-        if not self._crawls.is_open or not isinstance(outcome, Fetched):
+        if not self._slot.is_open or not isinstance(outcome, Fetched):
             return None
-        crawl = self._crawls.of_url(outcome.url)
+        crawl = self._slot.crawl
         if not crawl.is_page(outcome):
             return None
         parsed = await self._parsers.parse(outcome, is_long=crawl.needs_process(outcome))
-        if parsed is None and self._crawls.is_open:
-            parsed = self._crawls.group.page_parser().read(outcome)
+        if parsed is None and self._slot.is_open:
+            parsed = self._slot.crawl.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
 
     async def parse_and_settle(self, lease: int, outcome: Outcome) -> SettledFetch | None:
@@ -287,7 +287,7 @@ class PageProcessor:
             for stage in self._stages:
                 outcome, parsed = await stage.process(lease, outcome, parsed, self.parse_early)
         robots_file = await self._parse_robots_of(lease, outcome)
-        if not self._crawls.is_leased(lease):
+        if not self._slot.is_leased(lease):
             raise IgnoreRequest("the crawl ended before its page was parsed")
         return self.settle(lease, outcome, robots_file or parsed)
 
@@ -296,13 +296,13 @@ class PageProcessor:
     ) -> SettledFetch | None:
         """Settle a lease; an error stops the crawl."""
         try:
-            return self._crawls.group.settle(lease, outcome, self._clock(), parsed)
+            return self._slot.crawl.settle(lease, outcome, self._clock(), parsed)
         except Exception as error:  # continuing would lose the link and block its host
             self._status.fail(error)
             raise
 
     async def _parse_robots_of(self, lease: int, outcome: Outcome) -> RobotsFile | Failed | None:
-        crawl = self._crawls.of_lease(lease)
+        crawl = self._slot.of_lease(lease)
         if crawl is None or not crawl.is_long_robots_file(lease, outcome):
             return None
         return await self.parse_robots(outcome)

@@ -61,7 +61,7 @@ class BrowserRendering:
 
     def __init__(self, driver: Driver, make: Callable[[], JavascriptRenderer]) -> None:
         """``make`` returns the renderer, in the running event loop."""
-        self._crawls = driver.crawls
+        self._slot = driver.slot
         self._clock = driver.clock
         self._engine = driver.engine
         self._make = make
@@ -103,14 +103,14 @@ class BrowserRendering:
 
         Raises FetchPostponed when the crawl ends meanwhile: the link stays queued.
         """
-        crawl = self._crawls.of_lease(lease)
+        crawl = self._slot.of_lease(lease)
         if crawl is None:
             return fetched, parsed
         candidate = select_to_render(crawl, lease, fetched, parsed, self._clock())
         if candidate is None:
             return fetched, parsed
         result = await self._render(lease, fetched)
-        if not self._crawls.is_leased(lease):
+        if not self._slot.is_leased(lease):
             return fetched, parsed
         shown, shown_parsed = fetched, parsed
         if result.html is not None:
@@ -129,7 +129,7 @@ class BrowserRendering:
         lease: int,
     ) -> tuple[Fetched, ParsedPage | Failed]:
         """Return the rendered page if rendering brought anything."""
-        crawl = self._crawls.of_lease(lease)
+        crawl = self._slot.of_lease(lease)
         pages = None if crawl is None else crawl.feature(JavascriptPages)
         if pages is None:
             return raw

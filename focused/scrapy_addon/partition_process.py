@@ -18,7 +18,7 @@ from threading import Event, Thread
 from msgspec import structs
 from scrapy.utils.asyncio import create_looping_call
 
-from focused.crawl.crawl_group import CrawlGroup
+from focused.crawl import Crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.errors import FocusedError, StateError
 from focused.orderings import Policy
@@ -35,7 +35,8 @@ from focused.rounds.partition_rounds import (
 from focused.rounds.storage import try_again
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels
-from focused.scrapy_addon.crawl_session import OpenGroup
+from focused.scrapy_addon.crawl_session import OpenCrawl
+from focused.scrapy_addon.crawl_slot import CrawlRun
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.scrapy_addon.state_folder import open_state
@@ -94,18 +95,18 @@ class PartitionPlace:
         *,
         replayed: bool,
         clock: Callable[[], Clock],
-    ) -> OpenGroup:
+    ) -> OpenCrawl:
         """Return a function that opens the partition's crawl.
 
         ``clock`` returns the session's clock, once it exists.
         """
 
-        def open_group(ordering: Policy, stages: StageTimes) -> CrawlGroup:
+        def open_crawl(ordering: Policy, stages: StageTimes) -> tuple[Crawl, CrawlRun]:
             with self._heartbeats():
                 restore_state(self.start, topic.output.folder)
             store = open_state(topic, policy, replayed=replayed, spider=self.identity)
             try:
-                group = build_partition_rounds(
+                rounds = build_partition_rounds(
                     self.start,
                     topic,
                     models.classifier,
@@ -121,11 +122,11 @@ class PartitionPlace:
                 raise
             if self.start.state is not None:
                 # What the last process requested after it had stored this is not known.
-                group.crawl.restart_delays(clock()())
-            self._attend(group, clock())
-            return group
+                rounds.crawl.restart_delays(clock()())
+            self._attend(rounds, clock())
+            return rounds.crawl, rounds
 
-        return open_group
+        return open_crawl
 
     @property
     def identity(self) -> str:
@@ -150,12 +151,12 @@ class PartitionPlace:
             is_over.set()
             thread.join()
 
-    def _attend(self, group: PartitionRounds, clock: Clock) -> None:
+    def _attend(self, rounds: PartitionRounds, clock: Clock) -> None:
         def attend() -> None:
             try:
-                group.attend(clock())
+                rounds.attend(clock())
             except Exception as error:  # the scheduler ends the crawl with it
-                group.error = error
+                rounds.error = error
                 loop.stop()
 
         loop = create_looping_call(attend)

@@ -15,7 +15,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import create_looping_call
 
-from focused.crawl.crawl_group import CrawlGroup
+from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Counters
 from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
@@ -50,15 +50,14 @@ class ProgressExtension:
 
     def opened(self) -> None:
         """Start; report if an earlier crawl is resumed."""
-        group = self._driver.crawls.group
-        counters = group.counters
+        crawl = self._driver.slot.crawl
+        counters = crawl.counters
         self._last_fetched = _downloads(counters)
         if counters.settled:
             folder = escape_control_characters(str(self._driver.topic.output.folder))
-            queued = sum(len(crawl.frontier) for crawl in group.crawls)
             print(
                 f"focused: resuming in {folder}: {counters.fetched} pages "
-                f"fetched before, {queued} links queued (--fresh starts anew)",
+                f"fetched before, {len(crawl.frontier)} links queued (--fresh starts anew)",
                 file=self._out,
             )
         self._loop.start(1.0 if self._terminal else self._every_s, now=False)
@@ -71,18 +70,18 @@ class ProgressExtension:
                 print(file=self._out)
 
     def _show(self) -> None:
-        if not self._driver.crawls.is_open:
+        if not self._driver.slot.is_open:
             return
         now = self._driver.clock()
-        group = self._driver.crawls.group
-        pages = _downloads(group.counters)
+        crawl = self._driver.slot.crawl
+        pages = _downloads(crawl.counters)
         real_s = self._every_s
         if self._last_at is not None:
             real_s = self._driver.clock.real_s(now - self._last_at)
         speed = (pages - self._last_fetched) / max(real_s, 1e-3)
         self._last_at, self._last_fetched = now, pages
         line = progress_line(
-            self._driver.topic, group, now, speed, self._driver.status.waiting.line
+            self._driver.topic, crawl, now, speed, self._driver.status.waiting.line
         )
         if self._terminal:
             print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
@@ -91,24 +90,21 @@ class ProgressExtension:
 
 
 def progress_line(
-    topic: Topic, group: CrawlGroup, now: float, pages_per_s: float, waiting: str = ""
+    topic: Topic, crawl: Crawl, now: float, pages_per_s: float, waiting: str = ""
 ) -> str:
     """Return a crawl's progress in one line; ``pages_per_s``, with revisits, since the last line.
 
     ``waiting`` describes what the crawl waits for.
     """
-    counters, crawls = group.counters, group.crawls
-    budget = topic.budget
-    frontiers = [crawl.frontier for crawl in crawls]
-    queued, hosts = sum(map(len, frontiers)), sum(len(each.hosts) for each in frontiers)
+    counters, budget, frontier = crawl.counters, topic.budget, crawl.frontier
     of = f"/{budget.pages}" if budget.pages else ""
     parts = [
         f"{counters.fetched}{of} pages",
         f"{pages_per_s:.1f}/s",
         f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
-        f"frontier {queued} on {hosts} hosts",
+        f"frontier {len(frontier)} on {len(frontier.hosts)} hosts",
     ]
-    active_s = max((crawl.active_s(now) for crawl in crawls), default=0.0)
+    active_s = crawl.active_s(now)
     if topic.revisit.continuous:
         from focused.archive.page_history import VisitResult
 

@@ -42,12 +42,12 @@ _GC_THRESHOLDS = (20_000, 20, 20)
 
 
 class FocusedScheduler(BaseScheduler):
-    """Adapts a :class:`focused.crawl.crawl_group.CrawlGroup` to Scrapy's scheduler interface."""
+    """Adapts the session's crawl to Scrapy's scheduler interface."""
 
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
         self._session = session
-        self._crawls = session.crawls
+        self._slot = session.slot
         self._clock = session.clock
         self._status = session.status
         self._engine = session.engine
@@ -68,7 +68,7 @@ class FocusedScheduler(BaseScheduler):
         """Open the crawl; queue the topic's seeds if the crawl follows links."""
         self._spider = spider
         settings = self._crawler.settings
-        group = self._session.open(
+        crawl = self._session.open(
             {
                 "web": settings["FOCUSED_RECORDED_WEB"],
                 "replay": settings["FOCUSED_REPLAY"],
@@ -76,8 +76,7 @@ class FocusedScheduler(BaseScheduler):
             }
         )
         if self._session.follow_links:
-            for crawl in group.crawls:
-                crawl.seed(self._session.topic.seeds.urls, self._clock())
+            crawl.seed(self._session.topic.seeds.urls, self._clock())
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
             # Exclude the objects created so far from garbage collections, which would take a tenth
             # of a second each. Reference counting frees the objects of pages.
@@ -92,17 +91,17 @@ class FocusedScheduler(BaseScheduler):
 
     def _final_reason(self, reason: str) -> str:
         """Return Scrapy's reason, or the crawl's if Scrapy's is that no work is left."""
-        if reason != "finished" or not self._crawls.is_open or self._status.error_message:
+        if reason != "finished" or not self._slot.is_open or self._status.error_message:
             return reason
         try:
-            step = self._crawls.group.next(self._clock())
+            step = self._slot.run.next(self._clock())
         except Exception:  # closing reports the error
             return reason
         return step.reason if isinstance(step, Done) else reason
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl has work left, due or not."""
-        return bool(self._refused) or not self._crawls.group.is_finished(self._clock())
+        return bool(self._refused) or not self._slot.run.is_finished(self._clock())
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request of the spider or a middleware.
@@ -132,7 +131,7 @@ class FocusedScheduler(BaseScheduler):
     def _spider_requests(self) -> SpiderRequests:
         from focused.scrapy_addon.spider_requests import SpiderRequests  # only if there are any
 
-        return SpiderRequests(self._crawls, self._clock, self._spider)
+        return SpiderRequests(self._slot, self._clock, self._spider)
 
     def _refuse(self, request: Request, error: Exception) -> bool:
         """End the request with the error in its errback; return False if it has none."""
@@ -161,13 +160,13 @@ class FocusedScheduler(BaseScheduler):
             self._session.maintain(now)
         if self._status.is_paused:
             return None
-        group = self._crawls.group
         if self._has_spider_requests or not self._session.follow_links:
-            for crawl in group.crawls:
-                for refused in crawl.refuse_suspended(self._spider_requests.has_errback, now):
-                    self._notify_refusal(refused)
+            has_errback = self._spider_requests.has_errback
+            for refused in self._slot.crawl.refuse_suspended(has_errback, now):
+                self._notify_refusal(refused)
+        run = self._slot.run
         while not self._refused:
-            step = group.next(now)
+            step = run.next(now)
             self._status.waiting.note(step)
             if isinstance(step, RefusedRequest):
                 self._notify_refusal(step)

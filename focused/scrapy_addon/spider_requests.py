@@ -35,7 +35,7 @@ from focused.crawl.steps import SettledFetch
 from focused.errors import ConfigurationError
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.scrapy_addon.crawl_clock import Clock
-from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.outcomes import UnstorableValueError
 from focused.scrapy_addon.request_state import META_KEY, state_of
 from focused.web.urls import normalize_url
@@ -245,8 +245,8 @@ Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 class SpiderRequests:
     """Converts between a spider's requests and frontier links."""
 
-    def __init__(self, crawls: OpenCrawls, clock: Clock, spider: scrapy.Spider | None) -> None:
-        self._crawls = crawls
+    def __init__(self, slot: CrawlSlot, clock: Clock, spider: scrapy.Spider | None) -> None:
+        self._slot = slot
         self._clock = clock
         self._process = uuid4().hex
         self._in_memory: list[Callbacks] = []
@@ -266,7 +266,7 @@ class SpiderRequests:
             )
         state = state_of(request)
         parent = state.found_on
-        crawl = self._crawls.of_url(url)
+        crawl = self._slot.crawl
         refusal = crawl.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from itertools import chain, islice
+from collections.abc import Callable, Iterator, Mapping, Sized
+from itertools import islice
 from typing import Any
 
 from scrapy.statscollectors import StatsCollector
@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Counters, StageTimes
 from focused.crawl.stop_conditions import count_hosts_backing_off, long_crawl_delays_s
-from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.page_processing import PageParsers
 from focused.web.page import UNRECORDED_HOST
 
@@ -92,28 +92,18 @@ def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
     }
 
 
-def hosts_of(crawls: Sequence[Crawl]) -> dict[str, Any]:
+def hosts_of(crawl: Crawl) -> dict[str, Any]:
     """Return the values that require a pass over all hosts; too slow for every second."""
-    frontiers = [crawl.frontier for crawl in crawls]
-    long_delays = chain.from_iterable(long_crawl_delays_s(each.hosts).items() for each in frontiers)
-    mirrors = chain.from_iterable(crawl.mirrors.items() for crawl in crawls)
+    hosts = crawl.frontier.hosts
+    long_delays = long_crawl_delays_s(hosts).items()
     return {
-        "frontier": sum(map(len, frontiers)),
-        "hosts": sum(len(each.hosts) for each in frontiers),
-        "traps": [line for crawl in crawls for line in crawl.traps.stats.as_json()],
-        "hosts_in_back_off": sum(count_hosts_backing_off(each.hosts) for each in frontiers),
+        "frontier": len(crawl.frontier),
+        "hosts": len(hosts),
+        "traps": list(crawl.traps.stats.as_json()),
+        "hosts_in_back_off": count_hosts_backing_off(hosts),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
-        "mirrors": dict(islice(mirrors, _MIRRORS_LISTED)),
+        "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_LISTED)),
     }
-
-
-def feature_tables(crawls: Sequence[Crawl]) -> dict[str, dict[str, Any]]:
-    """Return the tables of the crawls' features, by key."""
-    joined: dict[str, dict[str, Any]] = {}
-    for crawl in crawls:
-        for key, table in crawl.feature_statistics().items():
-            joined.setdefault(key, {}).update(table)
-    return joined
 
 
 def publish(stats: StatsCollector, values: Mapping[str, Any]) -> None:
@@ -139,33 +129,32 @@ def _flat(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]
 
 
 class StatisticsPublisher:
-    """Copies the figures of open crawls to Scrapy's statistics."""
+    """Copies the figures of the open crawl to Scrapy's statistics."""
 
     def __init__(
         self,
         stats: Callable[[], StatsCollector],
-        crawls: OpenCrawls,
+        slot: CrawlSlot,
         profile: CrawlProfile,
         parsers: PageParsers,
         *,
         replayed: bool,
     ) -> None:
         self._stats = stats
-        self._crawls = crawls
+        self._slot = slot
         self._profile = profile
         self._parsers = parsers
         self._replayed = replayed
 
     def publish(self) -> None:
-        """Copy the counters of the open crawls."""
-        group = self._crawls.group
-        frontiers = [crawl.frontier for crawl in group.crawls]
+        """Copy the counters of the open crawl."""
+        crawl = self._slot.crawl
         publish(
             self._stats(),
             {
-                **self.totals(group.counters),
-                "frontier": sum(map(len, frontiers)),
-                "hosts": sum(len(each.hosts) for each in frontiers),
+                **self.totals(crawl.counters),
+                "frontier": len(crawl.frontier),
+                "hosts": len(crawl.frontier.hosts),
             },
         )
 

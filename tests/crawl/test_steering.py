@@ -50,7 +50,7 @@ def crawl(tmp_path: Path) -> Iterator[OpenCrawl]:
 
 def steered(simulation: Simulation, command: Command) -> SteeringResult:
     steps: Generator[None, None, SteeringResult] = execute(
-        [simulation.crawl], command, lambda: simulation.now
+        simulation.crawl, command, lambda: simulation.now
     )
     while True:
         try:
@@ -139,7 +139,7 @@ def test_what_cannot_be_executed_is_refused_and_changes_nothing(
 def test_a_large_edit_yields_so_that_the_crawl_goes_on(crawl: OpenCrawl) -> None:
     simulation = crawl()
     many = AddSeeds(tuple(f"http://c.test/{number}" for number in range(450)))
-    steps = execute([simulation.crawl], many, lambda: simulation.now)
+    steps = execute(simulation.crawl, many, lambda: simulation.now)
     assert len(list(steps)) == 3
 
 

@@ -199,7 +199,7 @@ class Printer:
         driver.crawler.signals.connect(self.closed, signals.spider_closed)
 
     def closed(self):
-        print("printed", self.driver.topic.name, self.driver.crawls.was_opened)
+        print("printed", self.driver.topic.name, self.driver.slot.was_opened)
 
 
 class Judge:

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.metrics_server import crawl_health, export_statistics, exported_metrics
-from focused.scrapy_addon.open_crawls import OpenCrawls
 from focused.scrapy_addon.run_status import RunStatus
 from tests.support.own_project import crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -102,7 +102,7 @@ def test_a_rebound_name_is_refused(project: Path) -> None:
 
 def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
     status = cast(RunStatus, SimpleNamespace(error_message="the disk is full"))
-    assert crawl_health("whales", status, OpenCrawls()) == {
+    assert crawl_health("whales", status, CrawlSlot()) == {
         "status": "failed",
         "error": "the disk is full",
     }
@@ -110,7 +110,7 @@ def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
 
 def test_a_crawl_that_ends_is_closing() -> None:
     status = cast(RunStatus, SimpleNamespace(error_message="", end_reason="budget.pages"))
-    assert crawl_health("whales", status, OpenCrawls())["status"] == "closing"
+    assert crawl_health("whales", status, CrawlSlot())["status"] == "closing"
 
 
 def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> None:

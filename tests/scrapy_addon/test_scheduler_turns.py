@@ -45,7 +45,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) ->
     session = Mock(
         clock=Mock(return_value=0.0, real_s=float),
         status=Mock(error_message="", is_paused=False),
-        crawls=Mock(group=Mock(next=choose, crawls=())),
+        slot=Mock(run=Mock(next=choose)),
     )
     return FocusedScheduler(Mock(), session)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from focused.crawl import Wait
-from focused.crawl.crawl_group import SingleCrawl
 from focused.scrapy_addon.progress import progress_line
 from focused.scrapy_addon.run_status import WaitReporter
 from focused.topic import Budget, Revisit
@@ -56,10 +55,8 @@ def test_nothing_is_reported_while_there_is_more_to_do(log: pytest.LogCaptureFix
 
 def test_the_progress_line_ends_with_it(tmp_path: Path) -> None:
     crawl = Simulation(topic(tmp_path, "http://a.test/"), {})
-    assert progress_line(crawl.crawl.topic, SingleCrawl(crawl.crawl), START, 0.0, LINE).endswith(
-        f"| {LINE}"
-    )
-    assert "waiting" not in progress_line(crawl.crawl.topic, SingleCrawl(crawl.crawl), START, 0.0)
+    assert progress_line(crawl.crawl.topic, crawl.crawl, START, 0.0, LINE).endswith(f"| {LINE}")
+    assert "waiting" not in progress_line(crawl.crawl.topic, crawl.crawl, START, 0.0)
     crawl.close()
 
 
@@ -71,8 +68,7 @@ def test_the_progress_line_asks_whether_the_topic_is_exhausted(
     counters = simulation.crawl.counters
     for number in range(101):
         counters.count_classified(0 < number <= productive_pages)
-    group = SingleCrawl(simulation.crawl)
-    line = progress_line(simulation.crawl.topic, group, START, 0.0)
+    line = progress_line(simulation.crawl.topic, simulation.crawl, START, 0.0)
     assert line.endswith("| is the topic exhausted?") == asks
     simulation.close()
 
@@ -83,7 +79,7 @@ def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path: Path)
     subject = topic(tmp_path, url, revisit=revisit, budget=Budget(pages=1))
     crawl = Simulation(subject, {url: page(url, text="whale blubber krill fluke")}).run(1_000)
     revisits = sum(crawl.crawl.counters.kinds("revisits").values())
-    line = progress_line(crawl.crawl.topic, SingleCrawl(crawl.crawl), START + 24 * 3600, 0.0)
+    line = progress_line(crawl.crawl.topic, crawl.crawl, START + 24 * 3600, 0.0)
     assert revisits > 3
     assert f"| {revisits} revisits, 0 changed | " in line
     assert line.endswith("24:00:00 left"), "of the hours of the revisits, not of the harvest"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from focused.crawl import Crawl
-from focused.crawl.crawl_group import SingleCrawl
 from focused.scrapy_addon.access_checks import HostTurns
 from focused.scrapy_addon.crawl_clock import Clock
-from focused.scrapy_addon.open_crawls import OpenCrawls
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 
 
-def opened(crawl: Crawl) -> OpenCrawls:
-    crawls = OpenCrawls()
-    crawls.opened(SingleCrawl(crawl))
-    return crawls
+def opened(crawl: Crawl) -> CrawlSlot:
+    slot = CrawlSlot()
+    slot.opened(crawl, crawl)
+    return slot
 
 
 def turns_of(crawl: Crawl, clock: Clock) -> HostTurns:

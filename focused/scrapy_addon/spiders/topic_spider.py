@@ -104,7 +104,7 @@ class TopicSpider(Spider):
         if session is None:
             return
         folder = session.topic.output.folder
-        if not session.crawls.was_opened:
+        if not session.slot.was_opened:
             if not session.status.error_message:
                 why = folder / "crawl.log"
                 print(

@@ -219,7 +219,7 @@ class SimulatedProcesses:
         rounds, requests = process.rounds, process.requests
         while requests and requests[0].ends_at <= self.now:
             request = heapq.heappop(requests)
-            rounds.settle(request.lease, request.outcome, self.now)
+            rounds.crawl.settle(request.lease, request.outcome, self.now)
         rounds.attend(self.now)
         process.wake_at = self.now + _ATTEND_S
         for _ in range(_MAX_STEPS_AT_ONCE):
@@ -246,7 +246,7 @@ class SimulatedProcesses:
         if self._address_of is not None:
             address = self._address_of(fetch.url)
             if not rounds.may_connect(fetch.lease, fetch.url, address, self.now):
-                rounds.put_back(fetch.lease, self.now)
+                rounds.crawl.put_back(fetch.lease, self.now)
                 return False
         self.on_request(process.partition, fetch.url)
         elapsed_s, outcome = self._answer(fetch.url, self.now)
