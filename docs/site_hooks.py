@@ -6,8 +6,10 @@ tables into the pages, which are read outside of the built site, too; a test hol
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,23 @@ def _default(text: str) -> str:
     return f"`{text}`" if re.match(r'["\[{\d]|true$|false$', text) else text
 
 
+def _packages(_: str) -> str:
+    """Each package with the first sentence of its docstring, the highest layer first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (contract,) = (each for each in contracts if each["type"] == "layers")
+    rows = []
+    for name in (name.strip() for layer in contract["layers"] for name in layer.split("|")):
+        place = ROOT / name.replace(".", "/")
+        inner = sorted(each.parent for each in place.glob("*/__init__.py"))
+        for path in [place, *inner] if place.is_dir() else [place.with_suffix(".py")]:
+            source = path / "__init__.py" if path.is_dir() else path
+            docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+            words = re.sub(r":[a-z]+:`~?([^`]+)`|``([^`]+)``", r"`\1\2`", docstring)
+            rows.append((f"`{path.relative_to(ROOT)}`", " ".join(words.split("\n\n")[0].split())))
+    return _table(("package", "what it holds"), rows)
+
+
 def _failures(_: str) -> str:
     rows = [
         (f"`{kind}`", rule.meaning, "yes" if rule.again else "no", str(rule.host))
@@ -220,6 +239,7 @@ _GENERATORS: dict[str, Callable[[str], str]] = {
     "make": _make,
     "topic-keys": _topic_keys,
     "failures": _failures,
+    "packages": _packages,
     "harvest": _harvest,
     "classifier": _classifier,
 }

@@ -185,12 +185,6 @@ def test_every_path_that_contributing_names_exists() -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
-def test_every_public_package_stands_in_the_layout_of_contributing() -> None:
-    documented = table_names((DOCS / "contributing.md").read_text())
-    packages = {path.parent.name for path in (ROOT / "focused").glob("*/__init__.py")}
-    assert {f"focused/{name}" for name in packages} <= documented
-
-
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 

@@ -1,4 +1,4 @@
-"""Recorded webs on disk: build, import, look up, replay over loopback.
+"""Recorded webs on disk: import, look up, replay over loopback.
 
 A recorded web is a folder with ``*.warc.gz`` files (the pages), an index of them (rebuilt if
 missing), ``labels.tsv`` (``url``, ``category``: the ground truth; a URL may have several lines) and
