@@ -1,4 +1,4 @@
-"""``focused crawl``, its ``--check``, and ``focused train``, over the live or a replayed Web."""
+"""What ``focused crawl`` and its ``--check`` do, over the live or a replayed Web."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ from focused.recorded_web.changing_web import changing_web_type
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
-from focused.scrapy_addon.model_training import train_topic_model
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.storage.state_store import StateStore
 from focused.topic import without_credentials
-from focused.topic.topic_file import load_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +102,6 @@ def folder_of(topic_file: Path, options: CrawlOptions) -> Path:
     return topic_from_settings(
         project_settings(_settings_from_options(topic_file, options))
     ).output.folder
-
-
-def train_model(topic_file: Path, web: Path | None) -> None:
-    """Train the topic's model."""
-    topic = load_topic(topic_file)
-    train_topic_model(topic, web, replay=None, say=echo)
 
 
 def _settings_from_options(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:

@@ -26,9 +26,10 @@ def train(topic: Path, web: Path | None) -> None:
     Writes the model (training.model) and its card, the same name with .md. Fetched samples are
     kept in NAME.samples/ beside the model; the same command resumes a stopped download.
     """
-    from focused.cli.crawl_actions import train_model
+    from focused.scrapy_addon.model_training import train_topic_model
+    from focused.topic.topic_file import load_topic
 
-    train_model(topic, web)
+    train_topic_model(load_topic(topic), web, replay=None, say=echo)
 
 
 @click.command()

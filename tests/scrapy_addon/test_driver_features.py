@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -178,6 +180,15 @@ def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
     assert OFF_PACKAGES.isdisjoint(name.split(".")[1] for name in found.lines if "." in name)
     assert set(found.heavy) <= {"aiohttp", "lxml", "numpy", "pyarrow"}
     assert all(_exists(name) for name in OFF)
+
+
+def test_the_command_imports_little_more() -> None:
+    code = "import sys, focused.cli.crawl_actions; print(*sys.modules)"
+    child = [sys.executable, "-P", "-c", code]
+    loaded = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()
+    assert imported_modules.HEAVY.intersection(loaded) == {
+        *("aiohttp", "lxml", "numpy", "pyarrow", "rich")
+    }
 
 
 def _exists(name: str) -> bool:
