@@ -11,12 +11,7 @@ from typing import Any
 from focused.archive.archive import last_settled_at
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.cli.common import echo
-from focused.cli.frontier_actions import open_frontier
-from focused.cli.progress_bars import page_progress
-from focused.crawl.folder_check import check_folder
 from focused.errors import ConfigurationError, StateError
-from focused.recorded_web.changing_web import changing_web_type
-from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.spiders.run import project_settings, run
@@ -63,8 +58,12 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         if fresh and folder.exists():
             stack.enter_context(_earlier_crawl_moved(folder))
         if options.web is not None:
+            from focused.recorded_web.replay_process import ReplayProcess  # only then
+
             living = None
             if options.changes:
+                from focused.recorded_web.changing_web import changing_web_type
+
                 living = changing_web_type().from_options(
                     options.changes, options.speed, last_at=last_activity(folder)
                 )
@@ -92,6 +91,8 @@ def last_activity(folder: Path) -> float:
     """Return when an earlier crawl was last active, in seconds since the epoch; 0 without one."""
     if not (folder / "state").is_dir():
         return 0.0
+    from focused.cli.frontier_actions import open_frontier  # only for pages that change
+
     with open_frontier(folder) as opened:
         asked_at = [at for _, at in opened.frontier.interrupted]
         return max(last_settled_at(opened.store.tables), *asked_at, 0.0)
@@ -156,6 +157,9 @@ def run_check(folder: Path) -> int:
 
 
 def _check(folder: Path) -> int:
+    from focused.cli.progress_bars import page_progress  # slow to import, for --check only
+    from focused.crawl.folder_check import check_folder
+
     report = check_folder(folder, page_progress)
     for line in report.damaged[:_MAX_PRINTED]:
         echo(f"focused: {line}", err=True)
