@@ -191,6 +191,7 @@ revisits = Feature(
         "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
         "missing_pages_requested": "Requests for pages that cannot exist, to recognise soft 404s.",
     },
+    downloads="revisits",
 )
 """Continuous crawls, which visit their pages again."""
 

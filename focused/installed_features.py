@@ -100,7 +100,8 @@ class Feature:
     ``report`` takes the feature's table of ``stats.json`` and returns names and values for the
     report of a crawl. ``counts`` are the names of what the feature counts
     (:meth:`focused.crawl.crawl_stats.Counters.count`) with their meaning in Markdown, ``NAME/KIND``
-    for what it counts by kind; ``tables`` are those of its tables of ``stats.json``.
+    for what it counts by kind; ``tables`` are those of its tables of ``stats.json``. ``downloads``
+    is the name, of a count by kind, of its downloads that bring no new page, if it has any.
     """
 
     is_on: Callable[[Any], bool]
@@ -110,6 +111,7 @@ class Feature:
     console_tab: ConsoleTab | None = None
     counts: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
+    downloads: str = ""
 
 
 @cache

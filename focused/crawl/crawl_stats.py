@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import TracebackType
 from typing import Any
+
+from focused.installed_features import installed_features
 
 RECENT_PAGES = 100
 
@@ -115,6 +117,17 @@ class Counters:
         if times:
             counts = self.of_features.setdefault(name, {})
             counts[kind] = counts.get(kind, 0) + times
+
+    @property
+    def downloads(self) -> int:
+        """Number of new pages, and of downloads by features that bring none."""
+        return self.fetched + sum(sum(kinds.values()) for _, kinds in self.feature_downloads())
+
+    def feature_downloads(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """The names and counts by kind of downloads by features that bring no new page."""
+        for feature in installed_features().values():
+            if kinds := self.kinds(feature.downloads):
+                yield feature.downloads, kinds
 
     def kinds(self, name: str) -> Mapping[str, int]:
         """Return what :meth:`count_kind` counted."""

@@ -128,7 +128,7 @@ class CommandExecutor:
         status["stats"] = self._statistics.read()
         crawl, now = self._slot.crawl, self._clock()
         counters = crawl.counters
-        downloads = counters.fetched + sum(counters.kinds("revisits").values())
+        downloads = counters.downloads
         if self._last is not None and now_s > self._last[0]:
             elapsed_s = now_s - self._last[0]
             status["pages_per_s"] = (downloads - self._last[1]) / elapsed_s

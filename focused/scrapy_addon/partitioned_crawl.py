@@ -41,7 +41,7 @@ from focused.scrapy_addon.addon_settings import (
     topic_from_settings,
 )
 from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.scrapy_addon.progress import remaining_s
+from focused.scrapy_addon.progress import feature_downloads, remaining_s
 from focused.storage.environment import exclusive_lock
 from focused.topic import Budget, Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.scope_filter import check_seeds_in_scope
@@ -189,8 +189,7 @@ def progress_line(topic: Topic, report: RoundReport) -> str:
         f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
         f"frontier {report.queued}",
     ]
-    if revisits := sum(counters.kinds("revisits").values()):
-        parts.append(f"{revisits} revisits")
+    parts += feature_downloads(counters)
     left_s = remaining_s(topic.budget, counters.fetched, counters.active_s)
     if left_s is not None and not topic.revisit.continuous:
         parts.append(f"{left_s:.0f} s left")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from scrapy import signals
@@ -21,6 +23,8 @@ from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
 from focused.scrapy_addon.driver_features import Driver
 from focused.topic import Budget, Topic
+
+_SHOWN_KINDS = 3
 
 
 class ProgressExtension:
@@ -52,7 +56,7 @@ class ProgressExtension:
         """Start; report if an earlier crawl is resumed."""
         crawl = self._driver.slot.crawl
         counters = crawl.counters
-        self._last_fetched = _downloads(counters)
+        self._last_fetched = counters.downloads
         if counters.settled:
             folder = escape_control_characters(str(self._driver.topic.output.folder))
             print(
@@ -74,7 +78,7 @@ class ProgressExtension:
             return
         now = self._driver.clock()
         crawl = self._driver.slot.crawl
-        pages = _downloads(crawl.counters)
+        pages = crawl.counters.downloads
         real_s = self._every_s
         if self._last_at is not None:
             real_s = self._driver.clock.real_s(now - self._last_at)
@@ -92,7 +96,7 @@ class ProgressExtension:
 def progress_line(
     topic: Topic, crawl: Crawl, now: float, pages_per_s: float, waiting: str = ""
 ) -> str:
-    """Return a crawl's progress in one line; ``pages_per_s``, with revisits, since the last line.
+    """Return a crawl's progress in one line; ``pages_per_s`` counts all downloads.
 
     ``waiting`` describes what the crawl waits for.
     """
@@ -104,12 +108,9 @@ def progress_line(
         f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
         f"frontier {len(frontier)} on {len(frontier.hosts)} hosts",
     ]
+    parts += feature_downloads(counters)
     active_s = crawl.active_s(now)
     if topic.revisit.continuous:
-        from focused.archive.page_history import VisitResult
-
-        changed = counters.kinds("revisits").get(VisitResult.CHANGED, 0)
-        parts.append(f"{sum(counters.kinds('revisits').values())} revisits, {changed} changed")
         hours = topic.revisit.hours
         left_s = None if hours is None else max(0.0, hours * HOUR_S - active_s)
     else:
@@ -123,9 +124,11 @@ def progress_line(
     return " | ".join(parts)
 
 
-def _downloads(counters: Counters) -> int:
-    """Return the number of new pages and revisits."""
-    return counters.fetched + sum(counters.kinds("revisits").values())
+def feature_downloads(counters: Counters) -> Iterator[str]:
+    """Yield the numbers of features' downloads, in all and of the most frequent kinds."""
+    for name, kinds in counters.feature_downloads():
+        by_kind = (f"{count} {kind}" for kind, count in Counter(kinds).most_common(_SHOWN_KINDS))
+        yield f"{sum(kinds.values())} {name}: {', '.join(by_kind)}"
 
 
 def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:

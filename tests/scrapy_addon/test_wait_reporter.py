@@ -81,6 +81,6 @@ def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path: Path)
     revisits = sum(crawl.crawl.counters.kinds("revisits").values())
     line = progress_line(crawl.crawl.topic, crawl.crawl, START + 24 * 3600, 0.0)
     assert revisits > 3
-    assert f"| {revisits} revisits, 0 changed | " in line
+    assert f"| {revisits} revisits: {revisits} identical | " in line
     assert line.endswith("24:00:00 left"), "of the hours of the revisits, not of the harvest"
     crawl.close()
