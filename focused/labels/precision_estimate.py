@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import betaincinv
-
 _CONFIDENCE = 0.95
 
 MIN_ANSWERS = 10
@@ -66,6 +64,8 @@ def estimate_stratified_share(
         variance += weight**2 * good * bad / ((good + bad) ** 2 * (good + bad + 1.0))
     size = mean * (1.0 - mean) / variance - 1.0
     tail = (1.0 - _CONFIDENCE) / 2.0
+    from scipy.special import betaincinv  # slow to import, and only with labels
+
     low, high = betaincinv(mean * size, (1.0 - mean) * size, (tail, 1.0 - tail))
     # A share of 0 or 1 is the end of its interval.
     low, high = min(float(low), value), max(float(high), value)

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import gammaincinv
 
 from focused.archive.page_history import VisitResult
 from focused.durations import DAY_S, WEEK_S
@@ -241,6 +239,8 @@ class _Calibration:
             # Few visits change little: a prior of the weight of some ten visits.
             return float(-gain.sum() + 2.0 * ((parameters - (0.0, 1.0)) ** 2).sum())
 
+        from scipy.optimize import minimize  # slow to import
+
         found = minimize(loss, np.array([0.0, 1.0]), method="Nelder-Mead").x
         hazard = np.exp(np.minimum(found[0] + found[1] * logs, 5.0))
         return cls(float(np.exp(found[0])), max(float(found[1]), 0.05), -np.expm1(-hazard))
@@ -376,6 +376,8 @@ def optimal_freshness(rate: FloatArray) -> tuple[FloatArray, FloatArray]:
     counts = counts[kept]
     prices = np.geomspace(1e-6 / classes.max(), (1 - 1e-9) / classes.min(), _PRICES)[:, None]
     share = prices * classes
+    from scipy.special import gammaincinv  # slow to import
+
     r = np.where(share < 1, gammaincinv(2.0, np.minimum(share, 1 - 1e-12)), np.inf)
     visits = (counts * classes / r).sum(axis=1)
     fresh = (counts * -np.expm1(-r) / r).sum(axis=1) / counts.sum()

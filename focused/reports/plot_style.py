@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from focused.reports.formatting import single_line
 
@@ -79,6 +78,10 @@ def spread_labels(heights: Sequence[float], gap: float) -> NDArray[np.float64]:
 
     Least squares by isotonic regression of the heights minus their minimal offsets.
     """
+    if len(heights) < 2:
+        return np.clip(np.asarray(heights, dtype=np.float64), 0.0, 1.0)
+    from scipy.optimize import isotonic_regression  # slow to import
+
     order = np.argsort(heights, kind="stable")
     gap = min(gap, 1 / max(len(heights) - 1, 1))
     steps = np.arange(len(heights)) * gap
