@@ -1,4 +1,9 @@
-"""The crawl loop: seed, choose the next fetch, settle what came."""
+"""The crawl loop: seed, choose the next fetch, settle what came.
+
+The next link is that of the host which :mod:`focused.frontier.host_scheduler` picks, the best in
+its queue (:mod:`focused.frontier.disk_frontier`) after :mod:`focused.crawl.online_training` has
+scored it again. What came is processed by :mod:`focused.crawl.responses`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ordering policy of a crawl.
+"""The ordering policy of a crawl: what makes a link's priority. The loop chooses by it.
 
 A scorer predicts each link's relevance when its page is classified. An ordering turns the score
 into a priority. An optional reprioritiser moves queued links later. :class:`LinkOrder` is what the

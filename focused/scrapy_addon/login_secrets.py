@@ -1,4 +1,8 @@
-"""Secrets of logins, from environment variables or the keyring of the operating system."""
+"""Secrets of logins, from environment variables or the keyring of the operating system.
+
+They are added to requests in the download handler (``login_session.py``), below all that logs and
+archives. Those of search servers: :mod:`focused.search.server_address`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """What each kind of failure means for its link and its host, and the hosts that are dead.
 
+:mod:`focused.frontier.host` computes when a host is tried again, and ``host_policy.py`` counts.
+
 A test compares :data:`FAILURE_RULES` with the table in docs/reference/crawl-folder.md.
 """
 

@@ -2,7 +2,8 @@
 
 http and https of a host are two sites with rules of their own (RFC 9309 section 2.3). Rules are
 persistent until they expire, after at most 24 h (section 2.4); the rules of recently used hosts are
-kept parsed.
+kept parsed. ``focused/crawl/purposes.py`` obeys them before a request is made, and
+:mod:`focused.scrapy_addon.access_checks` before it is sent.
 """
 
 from __future__ import annotations
