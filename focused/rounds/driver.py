@@ -6,8 +6,8 @@ fetches until the round ends, and writes what it has for others. The manifest co
 
 A partition that does not answer in time misses the round, and what it wrote is ignored. A process
 that ends is started again. The driver keeps nothing that the last manifest and the partitions do
-not have, so a new driver goes on where a killed one stopped. :mod:`focused.rounds.replication` moves the
-state of a partition to another machine.
+not have, so a new driver goes on where a killed one stopped. :mod:`focused.rounds.replication`
+moves the state of a partition to another machine.
 """
 
 from __future__ import annotations
