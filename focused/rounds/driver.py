@@ -455,12 +455,22 @@ class RoundDriver:
         """Return the priorities below which partitions wait, as others have better links."""
         best: dict[int, Sequence[float]] = {}
         for n in running:
-            progress, ready = self._seats[n].progress, self._seats[n].ready
-            if progress is not None:
+            seat = self._seats[n]
+            progress, ready = seat.progress, seat.ready
+            if self._has_fetched_all(seat):
+                best[n] = ()  # its links are none that others could wait for
+            elif progress is not None:
                 best[n] = () if progress.best is None else (progress.best,)
             else:
                 best[n] = () if ready is None else ready.priorities
         return priority_floors(best, self._worth_waiting_for)
+
+    def _has_fetched_all(self, seat: _Seat) -> bool:
+        """Whether a partition has fetched all that it was granted."""
+        if self._budget.pages is None or seat.ready is None:
+            return False
+        told = seat.ready.counters["fetched"] if seat.progress is None else seat.progress.fetched
+        return int(told) >= seat.granted
 
     def _is_idle(self, partition: int) -> bool:
         progress = self._seats[partition].progress

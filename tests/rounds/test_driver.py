@@ -1,0 +1,109 @@
+"""The driver of a crawl, with partitions that say what a test wants."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from focused.crawl.crawl_stats import Counters
+from focused.rounds.driver import Limits, RoundDriver
+from focused.rounds.manifest import Manifest
+from focused.rounds.messages import (
+    Begin,
+    Closed,
+    Finish,
+    Finished,
+    Finishing,
+    Hold,
+    Opened,
+    Progress,
+    Ready,
+    Run,
+    Start,
+    Stop,
+    ToDriver,
+    ToPartition,
+    decode_for_partition,
+    encode,
+)
+from focused.rounds.round_files import write_round_file
+from focused.rounds.storage import SharedStorage
+from focused.topic import Budget
+
+CHOSEN, OTHER = 0, 1
+
+
+class TwoPartitions:
+    """One has a link that is due, the other a better one that is due only while a round runs."""
+
+    def __init__(self, storage: SharedStorage) -> None:
+        self.now = 0.0
+        self.received: list[tuple[int, ToPartition]] = []
+        self._storage = storage
+        self._answers: deque[tuple[int, bytes | None]] = deque()
+
+    def start(self, partition: int, message: bytes) -> None:
+        self._say(partition, Opened("a", "", ""))
+
+    def send(self, partition: int, message: bytes) -> None:
+        decoded = decode_for_partition(message)
+        self.received.append((partition, decoded))
+        for answer in self._answers_to(partition, decoded):
+            self._say(partition, answer)
+
+    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
+        self.now += 1.0
+        return [self._answers.popleft()] if self._answers else []
+
+    def kill(self, partition: int) -> None: ...
+
+    def is_waiting(self, partition: int) -> bool:
+        return False
+
+    def is_gone(self, partition: int) -> bool:
+        return True
+
+    def _say(self, partition: int, message: ToDriver | None) -> None:
+        self._answers.append((partition, None if message is None else encode(message)))
+
+    def _answers_to(self, partition: int, message: ToPartition) -> Iterator[ToDriver | None]:
+        counters = Counters(fetched=int(self.has_fetched and partition == CHOSEN)).to_state()
+        if isinstance(message, Begin):
+            priorities = (1.0,) if partition == CHOSEN else ()
+            yield Ready(message.round, 0, counters, 0, 1, priorities, (), False)
+        elif isinstance(message, Run) and partition == OTHER:
+            yield Progress(message.round, 0, False, 9.0)
+            self._say(CHOSEN, Progress(message.round, 0, False, 1.0))
+            self._say(CHOSEN, Progress(message.round, 1, True, None))
+        elif isinstance(message, Finish):
+            yield Finishing(message.round)
+            file = write_round_file(self._storage, message.round, partition, "a", {})
+            yield Finished(message.round, file, 0, counters)
+        elif isinstance(message, Stop):
+            yield Closed(counters)
+            yield None
+
+    @property
+    def has_fetched(self) -> bool:
+        return any(isinstance(message, Finish) for _, message in self.received)
+
+
+def test_nobody_waits_for_the_links_of_a_partition_that_was_granted_no_page(
+    tmp_path: Path,
+) -> None:
+    storage = SharedStorage(f"file://{tmp_path}", "crawl")
+    partitions = TwoPartitions(storage)
+    driver = RoundDriver(
+        Manifest("whales", "focused", 2, "domain"),
+        [Start(number, 2, "domain", storage.url, {}) for number in (CHOSEN, OTHER)],
+        partitions,
+        storage,
+        Budget(pages=1),
+        limits=Limits(round_s=100.0),
+        worth_waiting_for=0.5,
+        clock=lambda: partitions.now,
+    )
+    assert driver.run() == "page budget spent"
+    holds = [message for _, message in partitions.received if isinstance(message, Hold)]
+    assert not [hold for hold in holds if hold.floor > 1.0]
