@@ -34,7 +34,8 @@ def open_tables(folder: Path) -> Iterator[Path]:
         raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
     if any((folder / "state").glob("partition-*")) and not (folder / "pages").exists():
         raise StateError(
-            f"{folder}: no partition of this crawl has ended; its tables are written at the end"
+            f"{folder}: no partition of this crawl has ended; read what it has committed by: "
+            f"focused download {folder.absolute().as_uri()} FOLDER"
         )
     with ExitStack() as stack:
         own = folder

@@ -16,6 +16,7 @@ from focused.cli.common import (
     finite,
     settings_option,
 )
+from focused.cli.download_command import download
 from focused.cli.export_commands import export
 from focused.cli.frontier_commands import frontier
 from focused.cli.graph_commands import link_graph
@@ -141,6 +142,7 @@ main.add_command(frontier)
 main.add_command(web)
 main.add_command(export)
 main.add_command(index)
+main.add_command(download)
 main.add_command(link_graph)
 for _command in (report, search, ui, why, history, changes, train, label, retrain, topic_group):
     main.add_command(_command)

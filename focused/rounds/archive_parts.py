@@ -9,7 +9,7 @@ a new file; what it left unfinished is composed by its successor.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -104,56 +104,85 @@ class WarcParts:
         pieces = list_pieces(self._storage, self._partition)
         whole = self._storage.entries("warc")
         for part in parts:
-            own = [each for each in pieces if each[:2] == part[:2]]
             file = warc_part_name(self._partition, part.number)
-            size = whole.get(file)
-            if size is not None and part.length in (None, size):
-                continue
-            with temporary_folder(self._folder) as folder:
-                if own or size is None or part.length is None:
-                    self._write_pieces(part, own, folder / "warc")
-                else:  # an attempt that came to its end, but into no manifest
-                    content = self._storage.read_range(f"warc/{file}", 0, part.length)
-                    (folder / "warc").write_bytes(content)
-                self._storage.upload(f"warc/{file}", folder / "warc")
+            if not _is_whole(part, whole.get(file)):
+                with temporary_folder(self._folder) as folder:
+                    _write_part(
+                        self._storage, self._partition, part, pieces, whole, folder / "warc"
+                    )
+                    self._storage.upload(f"warc/{file}", folder / "warc")
         earlier = [each for each in pieces if each.token < self._token]
-        self._storage.delete([self._name_of(each) for each in earlier])
-
-    def _write_pieces(self, part: WarcPart, pieces: Sequence[_Piece], path: Path) -> None:
-        """Write the content of a part's pieces without gaps, and cut it at its length."""
-        end = part.length
-        if end is None:
-            end = max((each.offset + each.bytes for each in pieces), default=1)
-        at = 0
-        wanted = [each for each in pieces if each.offset < end]
-        contents = self._storage.read_many(map(self._name_of, wanted))
-        with path.open("wb") as file:
-            for piece, content in zip(wanted, contents, strict=True):
-                if piece.offset != at or len(content) != piece.bytes:
-                    break
-                at += file.write(content[: end - at])
-        if at != end:
-            raise StorageError(
-                f"{self._storage.name_of(_PIECES)}: the piece at byte {at} of "
-                f"{warc_part_name(self._partition, part.number)} is missing or damaged; "
-                "restore it from a copy"
-            )
+        self._storage.delete([_piece_name(self._partition, each) for each in earlier])
 
     def _delete_pieces(self, number: int, token: int) -> None:
         pieces = list_pieces(self._storage, self._partition)
         self._storage.delete(
-            [self._name_of(each) for each in pieces if each[:2] == (number, token)]
+            [_piece_name(self._partition, each) for each in pieces if each[:2] == (number, token)]
         )
 
     def _path(self, number: int) -> Path:
         return self._folder / warc_part_name(self._partition, number)
 
     def _piece_name(self) -> str:
-        return self._name_of(_Piece(self._number, self._token, self._uploaded, 0))
+        return _piece_name(self._partition, _Piece(self._number, self._token, self._uploaded, 0))
 
-    def _name_of(self, piece: _Piece) -> str:
-        folder = _pieces_folder(self._partition)
-        return f"{folder}/{piece.number:05}-{piece.token:010}-{piece.offset:015}"
+
+def download_warc_files(
+    storage: SharedStorage, partition: int, folder: Path, parts: Iterable[WarcPart], below: int
+) -> None:
+    """Write a partition's WARC files with numbers below one to a local folder.
+
+    ``parts`` are those that may be in pieces. Raises StorageError.
+    """
+    pieces, whole = list_pieces(storage, partition), storage.entries("warc")
+    unfinished = {part.number: part for part in parts}
+    for number in range(1, below):
+        name = warc_part_name(partition, number)
+        part = unfinished.get(number)
+        if part is not None and not _is_whole(part, whole.get(name)):
+            _write_part(storage, partition, part, pieces, whole, folder / name)
+        elif name in whole:
+            storage.download(f"warc/{name}", folder / name)
+
+
+def _is_whole(part: WarcPart, size: int | None) -> bool:
+    return size is not None and part.length in (None, size)
+
+
+def _write_part(
+    storage: SharedStorage,
+    partition: int,
+    part: WarcPart,
+    pieces: Sequence[_Piece],
+    whole: Mapping[str, int | None],
+    path: Path,
+) -> None:
+    """Write the content of a WARC file to a local one, cut at its length.
+
+    ``pieces`` are all of the partition, ``whole`` the sizes of the files that are stored whole.
+    """
+    name = warc_part_name(partition, part.number)
+    own = [each for each in pieces if each[:2] == part[:2]]
+    end = part.length
+    if not own and name in whole and end is not None:
+        # An attempt that came to its end, but into no manifest.
+        path.write_bytes(storage.read_range(f"warc/{name}", 0, end))
+        return
+    if end is None:
+        end = max((each.offset + each.bytes for each in own), default=1)
+    at = 0
+    wanted = [each for each in own if each.offset < end]
+    contents = storage.read_many(_piece_name(partition, each) for each in wanted)
+    with path.open("wb") as file:
+        for piece, content in zip(wanted, contents, strict=True):
+            if piece.offset != at or len(content) != piece.bytes:
+                break
+            at += file.write(content[: end - at])
+    if at != end:
+        raise StorageError(
+            f"{storage.name_of(_PIECES)}: the piece at byte {at} of {name} is missing or damaged; "
+            "restore it from a copy"
+        )
 
 
 def unfinished_parts(
@@ -203,29 +232,6 @@ def upload_tables(storage: SharedStorage, partition: int, folder: Path, tables: 
 
 
 @contextmanager
-def open_archive_parts(url: str) -> Iterator[Path]:
-    """Yield a local folder with the tables of all partitions, as ``read_crawl`` reads them.
-
-    ``url`` is the crawl's folder in shared storage; from an object store the tables are downloaded.
-    Raises StorageError.
-    """
-    parent, _, crawl = url.rstrip("/").rpartition("/")
-    storage = SharedStorage(parent or ".", crawl)
-    if storage.folder is not None:
-        yield storage.folder
-        return
-    with TemporaryDirectory(prefix="focused-") as temporary:
-        for table in ("pages", "links", "visits"):
-            folder = Path(temporary, table)
-            for name in storage.entries(table):
-                folder.mkdir(exist_ok=True)
-                storage.download(f"{table}/{name}", folder / name)
-        for name in {"settings.json", "stats.json"} & set(storage.entries("")):
-            storage.download(name, Path(temporary, name))
-        yield Path(temporary)
-
-
-@contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder in a partition's local folder. Raises StorageError."""
     try:
@@ -254,6 +260,11 @@ def remove_local_files(folder: Path, partition: int) -> None:
 
 def _pieces_folder(partition: int) -> str:
     return f"{_PIECES}/{partition_name(partition)}"
+
+
+def _piece_name(partition: int, piece: _Piece) -> str:
+    folder = _pieces_folder(partition)
+    return f"{folder}/{piece.number:05}-{piece.token:010}-{piece.offset:015}"
 
 
 def _reading(path: Path) -> IO[bytes]:

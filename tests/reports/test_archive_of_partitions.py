@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,8 +14,6 @@ from focused.cli import main
 from focused.errors import StateError
 from focused.reports.crawl_folder import read_crawl, read_links_to
 from focused.reports.why import explain_url
-from focused.rounds.archive_parts import open_archive_parts
-from focused.rounds.storage import SharedStorage
 from focused.storage.arrow_columns import rows_as_table
 from tests.support.crawl_folders import good_page, page, write_crawl
 
@@ -74,20 +71,6 @@ def test_the_report_covers_all_partitions(whole: Path) -> None:
 def test_a_path_through_several_partitions_is_explained(whole: Path) -> None:
     assert [link["source"] for link in read_links_to(whole, OTHER)] == [SEED]
     assert explain_url(whole, OTHER).url == OTHER
-
-
-def test_parts_in_an_object_store_are_read_alike(whole: Path) -> None:
-    parent = f"memory://{uuid.uuid4()}"
-    storage = SharedStorage(parent, "whales")
-    for path in whole.rglob("*.parquet"):
-        storage.upload(str(path.relative_to(whole)), path)
-    storage.write("settings.json", b'{"policy": "bfs"}')
-    with open_archive_parts(f"{parent}/whales") as folder:
-        crawl = read_crawl(folder)
-    assert list(crawl.pages["url"]) == [SEED, OTHER, DEEP]
-    assert crawl.settings == {"policy": "bfs"}
-    with open_archive_parts(f"file://{whole}") as folder:
-        assert folder == whole
 
 
 def test_a_crawl_that_has_not_ended_has_no_tables(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ process when it comes to a point of a round for the NUMBERth time.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -20,9 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
-from focused.rounds.archive_parts import open_archive_parts
 from focused.rounds.storage import SharedStorage
 from tests.support.recorded_web import MemoryWeb, Served, html, page
 
@@ -172,8 +171,9 @@ class RoundCrawl:
 
     def fetched(self) -> Counter[str]:
         """How often each page is in the archive."""
-        with open_archive_parts(self.storage.url) as folder, open_tables(folder) as tables:
-            pages = pd.concat(map(pd.read_parquet, table_files(tables, "pages")))
+        tables = self.storage.entries("pages")
+        contents = (io.BytesIO(self.storage.read(f"pages/{name}")) for name in tables)
+        pages = pd.concat(map(pd.read_parquet, contents))
         return Counter(pages[pages.outcome == "fetched"].url)
 
     @staticmethod

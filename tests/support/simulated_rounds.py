@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from functools import partial
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from focused.archive.archive import page_rows
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.apprentice import Apprentice
-from focused.rounds.archive_parts import open_archive_parts
 from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
@@ -132,9 +132,8 @@ class SimulatedRounds(SimulatedProcesses):
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         if self.shared is not None:
-            with open_archive_parts(self.storage.url) as tables:
-                for path in sorted(tables.glob("pages/*.parquet")):
-                    yield from pq.read_table(path).to_pylist()
+            for name in sorted(self.storage.entries("pages")):
+                yield from pq.read_table(BytesIO(self.storage.read(f"pages/{name}"))).to_pylist()
             return
         for data in sorted(self.folder.glob("p*/**/state/data.mdb")):
             store = StateStore.reopen(data.parent)

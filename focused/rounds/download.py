@@ -1,0 +1,64 @@
+"""Download a crawl from shared storage, as the last manifest names it; it may run.
+
+The folder is like that of a crawl by processes of one machine, and all commands read it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from focused.archive.warc_files import PARTITIONS_FOLDER
+from focused.errors import StateError
+from focused.rounds.archive_parts import WarcPart, download_warc_files, partition_name
+from focused.rounds.manifest import Manifest, last_manifest
+from focused.rounds.replication import restore
+from focused.rounds.storage import MissingObjectError, SharedStorage
+from focused.rounds.stored_state import StoredState
+from focused.storage.state_store import StateStore
+
+_TRIES = 5
+
+
+def download_crawl(url: str, folder: Path) -> Manifest:
+    """Write all that a crawl has committed to a new local folder; return its manifest.
+
+    ``url`` is the crawl's folder in shared storage. Raises StateError and StorageError.
+    """
+    parent, _, crawl = url.rstrip("/").rpartition("/")
+    storage = SharedStorage(parent or ".", crawl)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StateError(f"{folder}: is not empty; name a new folder")
+    for _ in range(_TRIES - 1):
+        try:
+            return _download(storage, folder)
+        except MissingObjectError:
+            # The crawl goes on, and deletes what the next two manifests don't need.
+            shutil.rmtree(folder)
+    return _download(storage, folder)
+
+
+def _download(storage: SharedStorage, folder: Path) -> Manifest:
+    manifest = last_manifest(storage)
+    states = {} if manifest is None else {n: each.state for n, each in manifest.records.items()}
+    if manifest is None or not any(states.values()):
+        raise StateError(f"{storage.url}: no round of a crawl on several machines is stored there")
+    for partition, state in states.items():
+        if state is not None:
+            home = folder / PARTITIONS_FOLDER / partition_name(partition)
+            _download_partition(storage, partition, state, home)
+    # The statistics are those of the last stop.
+    for name in ("settings.json",) if manifest.round_s else ("settings.json", "stats.json"):
+        if storage.exists(name):
+            storage.download(name, folder / name)
+    return manifest
+
+
+def _download_partition(
+    storage: SharedStorage, partition: int, state: StoredState, folder: Path
+) -> None:
+    restore(storage, partition, folder, state)
+    with StateStore.open_for_reading(folder / "state") as (store, _):
+        below, _ = store.tables.get_meta("warc") or (1, 0)
+        parts = [WarcPart(*each) for each in store.tables.get_meta("warc_parts") or ()]
+    download_warc_files(storage, partition, folder, parts, below)
