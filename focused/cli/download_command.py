@@ -17,7 +17,8 @@ def download(url: str, folder: Path) -> None:
 
     URL is the crawl's folder there: s3://bucket/crawls/NAME, file:///mnt/crawls/NAME. FOLDER, a new
     one, gets what the last round of the crawl has committed. report, why, export, search, index and
-    graph take it like the folder of any crawl. See docs/how-to/many-machines.md#stop-resume-results.
+    graph take it like the folder of any crawl. See
+    docs/how-to/many-machines.md#stop-resume-results.
     """
     from focused.rounds.download import download_crawl
 

@@ -6,6 +6,7 @@ The folder is like that of a crawl by processes of one machine, and all commands
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
@@ -30,12 +31,19 @@ def download_crawl(url: str, folder: Path) -> Manifest:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StateError(f"{folder}: is not empty; name a new folder")
     for _ in range(_TRIES - 1):
-        try:
-            return _download(storage, folder)
-        except MissingObjectError:
-            # The crawl goes on, and deletes what the next two manifests don't need.
-            shutil.rmtree(folder)
-    return _download(storage, folder)
+        # The crawl goes on, and deletes what the next two manifests don't need.
+        with suppress(MissingObjectError):
+            return _download_whole(storage, folder)
+    return _download_whole(storage, folder)
+
+
+def _download_whole(storage: SharedStorage, folder: Path) -> Manifest:
+    """Download; leave nothing behind if that fails."""
+    try:
+        return _download(storage, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _download(storage: SharedStorage, folder: Path) -> Manifest:

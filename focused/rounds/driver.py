@@ -15,11 +15,13 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol
 
 import msgspec
@@ -390,7 +392,7 @@ class RoundDriver:
             # What it did not use is taken back.
             seat.granted = int(each.counters["fetched"]) + each.in_flight
         if self._budget.pages is not None:
-            for n, pages in self._pages_for(ready).items():
+            for n, pages in self._pages_for(number, ready).items():
                 self._seats[n].granted += pages
         self._note_addresses(ready)
         shared: dict[int, dict[str, int]] = {n: {} for n in self._seats}
@@ -410,15 +412,18 @@ class RoundDriver:
             most = None if self._budget.pages is None else seat.granted
             self._send(n, Run(number, until_s, most, floors[n], shared[n], sharing))
 
-    def _pages_for(self, ready: Mapping[int, Ready]) -> Mapping[int, int]:
+    def _pages_for(self, number: int, ready: Mapping[int, Ready]) -> Mapping[int, int]:
         """Return the pages to grant: enough to each, or the last ones to the best links."""
         left = (self._budget.pages or 0) - sum(seat.granted for seat in self._seats.values())
         if each := self._pages_for_each(len(ready), left):
             return dict.fromkeys(ready, each)
         best = share_out(max(left, 0), {n: each.priorities for n, each in ready.items()})
-        waiting = [n for n, each in ready.items() if each.queued]
-        # Without a link that is due now, those that come first get one each.
-        return best or dict.fromkeys(waiting[: max(left, 0)], 1)
+        if best:
+            return best
+        # Without a link that is due now, all have their turn.
+        waiting = deque(n for n, each in ready.items() if each.queued)
+        waiting.rotate(-number)
+        return dict.fromkeys(islice(waiting, max(left, 0)), 1)
 
     def _note_addresses(self, ready: Mapping[int, Ready]) -> None:
         known = self._addresses
@@ -445,9 +450,10 @@ class RoundDriver:
             idle = {n for n in running if self._is_idle(n)}
             now_fetched = self._fetched
             look_at = self._clock() + _LOOK_S
-            # Where nothing was fetched, nothing is due before the round's deadline either.
-            all_idle = idle == running and now_fetched > fetched
-            return not running or all_idle or now_fetched >= enough
+            # Where nothing was fetched, nothing is due before the round's deadline either; unless
+            # all wait for a better link of a partition that was granted too little.
+            may_help = now_fetched > fetched or any(map(self._needs_more, running))
+            return not running or (idle == running and may_help) or now_fetched >= enough
 
         self._wait(has_ended, began_at + self._round_s - self._clock())
 
@@ -455,22 +461,19 @@ class RoundDriver:
         """Return the priorities below which partitions wait, as others have better links."""
         best: dict[int, Sequence[float]] = {}
         for n in running:
-            seat = self._seats[n]
-            progress, ready = seat.progress, seat.ready
-            if self._has_fetched_all(seat):
-                best[n] = ()  # its links are none that others could wait for
-            elif progress is not None:
+            progress, ready = self._seats[n].progress, self._seats[n].ready
+            if progress is not None:
                 best[n] = () if progress.best is None else (progress.best,)
             else:
                 best[n] = () if ready is None else ready.priorities
         return priority_floors(best, self._worth_waiting_for)
 
-    def _has_fetched_all(self, seat: _Seat) -> bool:
-        """Whether a partition has fetched all that it was granted."""
-        if self._budget.pages is None or seat.ready is None:
+    def _needs_more(self, partition: int) -> bool:
+        """Whether a partition has fetched all that it was granted, and a link that is due."""
+        progress, granted = self._seats[partition].progress, self._seats[partition].granted
+        if progress is None or self._budget.pages is None:
             return False
-        told = seat.ready.counters["fetched"] if seat.progress is None else seat.progress.fetched
-        return int(told) >= seat.granted
+        return progress.best is not None and progress.fetched >= granted
 
     def _is_idle(self, partition: int) -> bool:
         progress = self._seats[partition].progress

@@ -6,6 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from focused.archive.warc_files import warc_files, warc_path
 from focused.cli import main
-from focused.errors import StateError
+from focused.errors import StateError, StorageError
 from focused.reports.crawl_folder import read_crawl
 from focused.rounds import download as downloading
 from focused.rounds.download import download_crawl
@@ -125,3 +126,13 @@ def test_where_no_crawl_is_stored_that_is_said(tmp_path: Path) -> None:
     empty = SharedStorage(f"memory://{uuid.uuid4()}", "mine")
     with pytest.raises(StateError, match="no round of a crawl on several machines"):
         download_crawl(empty.url, tmp_path / "copy")
+
+
+def test_a_download_that_fails_leaves_nothing(
+    rounds: SimulatedRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds.run()
+    monkeypatch.setattr(downloading, "download_warc_files", Mock(side_effect=StorageError("slow")))
+    with pytest.raises(StorageError, match="slow"):
+        download_crawl(rounds.storage.url, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
 from focused.rounds.storage import SharedStorage
 from tests.support.recorded_web import MemoryWeb, Served, html, page
@@ -171,9 +172,13 @@ class RoundCrawl:
 
     def fetched(self) -> Counter[str]:
         """How often each page is in the archive."""
-        tables = self.storage.entries("pages")
-        contents = (io.BytesIO(self.storage.read(f"pages/{name}")) for name in tables)
-        pages = pd.concat(map(pd.read_parquet, contents))
+        if self.storage.folder is None:
+            names = self.storage.entries("pages")
+            contents = (io.BytesIO(self.storage.read(f"pages/{name}")) for name in names)
+            pages = pd.concat(map(pd.read_parquet, contents))
+        else:
+            with open_tables(self.storage.folder) as tables:
+                pages = pd.concat(map(pd.read_parquet, table_files(tables, "pages")))
         return Counter(pages[pages.outcome == "fetched"].url)
 
     @staticmethod
