@@ -59,14 +59,15 @@ class Announcements:
         ``list_page`` is its own number. The pages that it says have changed get a new due time.
         Only sitemaps list their pages completely, so only their silence is news.
         """
-        signals = read_change_signals(fetched, self._versions.clock_offset_s(fetched.url))
+        clock_offset_s = self._versions.clock_offset_s(fetched.url)
+        signals = read_change_signals(fetched, clock_offset_s)
         if not signals:
             return
         found: dict[int, float] = {}
         for signal in signals:
             number = self._collection.records.number_of(signal.url)
-            if number is not None and number != list_page and signal.changed_at is not None:
-                found[number] = signal.changed_at
+            if number is not None and number != list_page and signal.stated_at is not None:
+                found[number] = signal.stated_at
         policy = self._collection.signals
         kind = signals[0].source
         policy.add_list(
@@ -80,11 +81,11 @@ class Announcements:
         for number in self._replace_listed(list_page, found):
             policy.unlist(number, list_page)
             self._collection.reschedule(number)
-        for number, changed_at in found.items():
+        for number, stated_at in found.items():
             visited_at = 0.0
             if policy.signal(number) is None:
                 visited_at = self._collection.records.load(number).history.seen_at
-            if policy.state(number, list_page, visited_at, changed_at, now):
+            if policy.state(number, list_page, visited_at, stated_at, now, clock_offset_s):
                 self._collection.reschedule(number)
 
     def _replace_listed(self, list_page: int, listed: Pages[int]) -> list[int]:

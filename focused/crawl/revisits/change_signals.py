@@ -24,11 +24,11 @@ class SignalSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeSignal:
-    """What one entry says of a URL; ``changed_at`` is on our clock, None without a time."""
+    """What one entry says of a URL: when it changed, as the source states it, or None."""
 
     url: str
     source: SignalSource
-    changed_at: float | None = None
+    stated_at: float | None = None
 
 
 def read_change_signals(
@@ -36,9 +36,8 @@ def read_change_signals(
 ) -> tuple[ChangeSignal, ...]:
     """Return the signals of a sitemap (or sitemap index), RSS or Atom feed; empty for others.
 
-    ``clock_offset_s`` is how far the host's clock is ahead of ours. Times in the future are limited
-    to the time of receipt, and ignored beyond a day. The latest time counts where a URL has
-    several. Never raises.
+    ``clock_offset_s`` is how far the host's clock is ahead of ours: times that are then more than a
+    day in the future are ignored. The latest time counts where a URL has several. Never raises.
     """
     parsed = parse_feed_entries(fetched, max_entries)
     if parsed is None:
@@ -49,12 +48,10 @@ def read_change_signals(
     found: dict[str, ChangeSignal] = {}
     for entry in entries:
         at = entry.changed_at
-        if at is not None:
-            at -= clock_offset_s
-            in_time = at <= fetched.received_at + _MAX_AHEAD_S
-            at = min(at, fetched.received_at) if in_time else None
+        if at is not None and at - clock_offset_s > fetched.received_at + _MAX_AHEAD_S:
+            at = None
         known = found.get(entry.target)
-        if known is not None and known.changed_at is not None:
-            at = max(at or 0.0, known.changed_at)
+        if known is not None and known.stated_at is not None:
+            at = max(at or 0.0, known.stated_at)
         found[entry.target] = ChangeSignal(entry.target, source, at)
     return tuple(found.values())

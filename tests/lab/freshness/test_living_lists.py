@@ -83,7 +83,7 @@ def served(living: LivingWeb, kind: str, at: float) -> dict[str, int]:
     assert response is not None
     fetched = Fetched(response.url, 200, response.headers, response.body, received_at=at)
     signals = read_change_signals(fetched)
-    return {each.url: int(max(each.changed_at or 0.0, START)) for each in signals}
+    return {each.url: int(max(each.stated_at or 0.0, START)) for each in signals}
 
 
 @pytest.mark.parametrize("seed", range(4))
