@@ -547,6 +547,42 @@ def test_pages_are_visited_after_a_right_sitemap_announces_them(
         assert SourceTrust.unpack(record).unchanged < 1, "pages were announced without a change"
 
 
+def test_files_are_visited_after_their_directory_listing_announces_them(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    """Five of forty files change every four days; the listing shows it by their dates alone."""
+    url = "http://a.test/pub/"
+    files = [f"{url}{number}.html" for number in range(40)]
+    lively = files[:5]
+
+    def listed(now: float) -> Outcome:
+        rows = [
+            f'<a href="{each.removeprefix(url)}">file</a>  '
+            + datetime.fromtimestamp(
+                now - now % (4 * DAY_S) if each in lively else START - DAY_S, UTC
+            ).strftime("%d-%b-%Y %H:%M")
+            for each in files
+        ]
+        body = "<title>Index of /pub/</title><h1>Index of /pub/</h1><pre>" + "\n".join(rows)
+        return Fetched(url, 200, {"content-type": "text/html"}, body.encode())
+
+    def lively_page(page_url: str) -> Callable[[float], Outcome]:
+        return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
+
+    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in files}
+    web |= {url: listed} | {each: lively_page(each) for each in lively}
+    settings = Revisit(continuous=True, hours=150 * 24, pages_per_day=4, by_relevance=False)
+    scope = Scope(near_duplicates=False, mirrors=False)
+    simulation = simulate(topic(tmp_path, url, revisit=settings, scope=scope), web).run(20_000)
+    late = [
+        visit.result == "changed"
+        for visit in visit_rows(simulation.store.tables)
+        if visit.at > START + 60 * DAY_S and visit.url in lively
+    ]
+    assert sum(late) > 80  # 22 changes each
+    assert sum(late) / len(late) > 0.8
+
+
 def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(
     simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,5 +91,15 @@ def test_times_of_a_wrong_clock_are_those_that_the_host_states(clock_offset_s: f
     assert signals(body, clock_offset_s)["a"].stated_at == NOW + 30 * DAY
 
 
+def test_a_directory_listing_gives_the_times_of_its_files() -> None:
+    listing = (
+        "<html><title>Index of /pub/</title><pre><a href='../'>../</a>"
+        '<a href="a.pdf">a.pdf</a>  13-Nov-2023 22:13  1\n<a href="d/">d/</a>  13-Nov-2023 22:13'
+    )
+    url, headers = "https://example.org/pub/", {"content-type": "text/html"}
+    (found,) = read_change_signals(Fetched(url, 200, headers, listing.encode(), received_at=NOW))
+    assert found == ChangeSignal(f"{url}a.pdf", SignalSource.LISTING, NOW - DAY - 20)
+
+
 def test_a_page_is_no_signal() -> None:
     assert signals("<html><body><a href='/a'>a</a></body></html>") == {}
