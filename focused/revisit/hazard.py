@@ -76,7 +76,7 @@ _model = struct.Struct(f"<{len(FEATURES) * (len(FEATURES) + 1)}d")
 
 
 class _Evaluation(NamedTuple):
-    """A page at a time, from before its visit."""
+    """The features of a page at a time, and the records that they come from."""
 
     page: int
     at: float
@@ -180,8 +180,8 @@ class Hazard:
     def due_at(self, page: int, price: float) -> float:
         """Return when the value of a visit reaches ``price``; infinity without a weight."""
         evaluated = self._evaluated
+        # A page that was valued is due soon.
         if evaluated is None or evaluated.page != page:
-            # A page that was valued is due soon.
             evaluated = self._evaluation(page)
         _, _, (_, _, weight, last, *_), _, _, context, features = evaluated
         if not weight:
