@@ -49,6 +49,7 @@ from focused.topic.login import Login
 from focused.web import (
     content_hash,
     decoding,
+    directory_listings,
     feeds,
     host_names,
     http_response,
@@ -341,6 +342,12 @@ def _read_feed(text: str) -> None:
     feeds.parse_feed_entries(response)
     list(feeds.read_entries(text, feeds.FeedEntry(), URL))
     list(oai_pmh.iterate_targets(oai_pmh.read_oai_response(text, URL)))
+
+
+def _read_directory_listing(text: str) -> None:
+    response = Fetched("https://a.test/docs/", 200, HTML, text.encode("utf-8", "surrogatepass"))
+    directory_listings.is_directory_listing(response)
+    directory_listings.read_directory_listing(response)
 
 
 def _read_dates(text: str) -> None:
@@ -712,6 +719,13 @@ READERS: tuple[Reader, ...] = (
         ),
         (*XML, *TAGS),
         (("", ""), (_URLSET, ">"), (_RSS, ">"), ("<OAI-PMH><ListRecords>", ">")),
+    ),
+    Reader(
+        "directory listing",
+        _read_directory_listing,
+        (directory_listings.is_directory_listing, directory_listings.read_directory_listing),
+        (*SIGNS, *TAGS, 'href="', '<a href="a">', '">', "2024-01-", "01-Jan-2024 10:00", " 10:00"),
+        (("<title>Index of /</title>", ""), ('<title>Index of /</title><a href="a">', "1")),
     ),
     Reader(
         "date",

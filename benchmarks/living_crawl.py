@@ -6,6 +6,11 @@ For each revisit policy a replay server serves the web with the change histories
 the whole web while the server's clock runs in real time. Then the server starts again at the same
 time of its clock, ``--speed`` times as fast, and the crawl goes on as a continuous crawl for
 ``--days``. It is killed with SIGKILL ``--kills`` times at random moments and started again at once.
+With ``--minutes`` the benchmark pauses after the harvest or at the first kill after so much time;
+the same command goes on from there.
+
+``--sitemaps`` and ``--feeds`` are the shares of hosts with such a list, which the crawl reads. Half
+of these hosts announce all changes, the others ``--announced`` of them.
 
 The clock runs on while a killed crawl starts again; the table says how many days that took. On a
 busy machine lower ``--speed``, until the revisits a day come near ``--pages-per-day`` times
@@ -13,7 +18,8 @@ busy machine lower ``--speed``, until the revisits a day come near ``--pages-per
 
 Measured after ``--warm-up-days``, from the crawl's archive and the true histories: freshness and
 age of the collection, and the time from the creation of a page to its download. The simulator runs
-the policies on the same pages at the pace that the crawl reached. All stored records must be
+the policies on the same pages, with the lists that the crawl read and without them, at the pace
+that the crawl reached, readings of lists included. All stored records must be
 readable, each page must be scheduled or queued exactly once, and no answered request may be
 unknown to the crawl except those in flight at a kill.
 
@@ -35,7 +41,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -70,12 +76,18 @@ from focused_lab.freshness.living_evaluation import (
     restrict_window,
     true_window,
 )
+from focused_lab.freshness.living_lists import living_lists
 from focused_lab.freshness.simulator import simulate
+from focused_lab.freshness.sitemaps import SiteList
+from focused_lab.freshness.windows import Window
 from focused_lab.living_web.living_changes import home_page
-from focused_lab.living_web.living_options import LivingOptions, LivingReplay
+from focused_lab.living_web.living_options import LivingOptions, LivingReplay, host_behaviour
+from focused_lab.living_web.living_web import FEED_PATH, SITEMAP_PATH
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+TOPIC_FILE = "living.toml"
+LIST_PATHS = {"sitemap": SITEMAP_PATH, "feed": FEED_PATH}
 CONCURRENCY = 16
 MIN_INTERVAL_HOURS = 1.0
 PRELOADED = (
@@ -97,6 +109,7 @@ TOPIC = """
 name = "living"
 [seeds]
 urls = {seeds}
+robots_sitemaps = {robots_sitemaps}
 [training]
 directory = {directory}
 good = {good}
@@ -127,7 +140,8 @@ class Run:
     """When a crawl ran, in seconds since the epoch by the server's clock."""
 
     harvested_at: float
-    end: float
+    end: float | None
+    """None for a crawl that has not ended."""
     kills: tuple[float, ...]
     speed: float
 
@@ -141,6 +155,9 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         crawled = pool.map(partial(_run, options=options), options.policies)
         runs = dict(zip(options.policies, crawled, strict=True))
+    if any(run.end is None for run in runs.values()):
+        print("paused; the same command goes on")
+        return
     results = _results(runs, options)
     options.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"options": _settings(options), "policies": results}, indent=1)
@@ -153,24 +170,36 @@ def main() -> None:
 
 
 def _run(policy: str, options: argparse.Namespace) -> Run:
-    """Crawl for the whole period, unless the folder holds a complete crawl."""
+    """Crawl until the end or a pause, from where the crawl in the folder is."""
+    began = time.monotonic()
     folder: Path = options.folder / policy
     record = folder / "run.json"
     if record.exists():
-        return Run(**json.loads(record.read_text()))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    topic = _write_topic(folder, policy, options)
-    harvested_at = _harvest(folder, topic, options)
-    with _served(folder, options, harvested_at, options.speed) as (clock, address):
-        begin, end = clock(), harvested_at + options.days * DAY_S
-        rng = random.Random(options.seed)
-        kills = sorted(
-            begin + rng.uniform(0.02, 0.95) * (end - begin) for _ in range(options.kills)
-        )
-        killed = [_crawl_until_killed(at, clock, address, folder, topic) for at in kills]
-        ended = _crawl_until_stopped(end, clock, address, folder, topic)
-    run = Run(harvested_at, ended, tuple(killed), options.speed)
+        run = Run(**json.loads(record.read_text()))
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        topic = _write_topic(folder, policy, options)
+        run = Run(_harvest(folder, topic, options), None, (), options.speed)
+        record.write_text(json.dumps(asdict(run)))
+    if run.end is not None:
+        return run
+    end = run.harvested_at + options.days * DAY_S
+    rng = random.Random(options.seed)
+    kills = sorted(
+        run.harvested_at + rng.uniform(0.02, 0.95) * options.days * DAY_S
+        for _ in range(options.kills)
+    )
+    with _served(folder, options, max((run.harvested_at, *run.kills)), run.speed) as served:
+        for at in kills[len(run.kills) :]:
+            if time.monotonic() - began > options.minutes * 60:
+                return run
+            killed = _crawl_until_killed(at, *served, folder, folder / TOPIC_FILE)
+            run = replace(run, kills=(*run.kills, killed))
+            record.write_text(json.dumps(asdict(run)))
+        if time.monotonic() - began > options.minutes * 60:
+            return run
+        run = replace(run, end=_crawl_until_stopped(end, *served, folder, folder / TOPIC_FILE))
     record.write_text(json.dumps(asdict(run)))
     return run
 
@@ -290,7 +319,14 @@ def _served(
 def _living_options(options: argparse.Namespace) -> LivingOptions:
     # A week more, because the first harvest takes some time of the clock, too.
     years = (options.days + 7) * DAY_S / YEAR_S
-    return LivingOptions(seed=options.seed, years=years, noise=options.noise)
+    return LivingOptions(
+        seed=options.seed,
+        years=years,
+        sitemaps=options.sitemaps,
+        feeds=options.feeds,
+        announced=options.announced,
+        noise=options.noise,
+    )
 
 
 def _day(at: float) -> float:
@@ -298,11 +334,12 @@ def _day(at: float) -> float:
 
 
 def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path:
-    """Write a topic whose seeds are the home pages of the web's hosts."""
+    """Write a topic whose seeds are the home pages and feeds of the web's hosts."""
     training = load_topic(options.topic).training
     hosts = sorted(_hosts(options))
     values = {
-        "seeds": _home_pages(options.web, hosts),
+        "seeds": _seeds(options, hosts),
+        "robots_sitemaps": options.sitemaps > 0,
         "directory": [str(path) for path in training.directory],
         "good": list(training.good),
         "model": str(training.model),
@@ -310,13 +347,13 @@ def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path
         "without": options.without_hosts,
         "policy": policy,
         # The schedule derives the mean interval from this limit: it must not be far too large.
-        "pages": _count_pages(options.web, hosts),
+        "pages": _count_pages(options.web, hosts) + _count_lists(hosts, options),
         "concurrency": CONCURRENCY,
         "pages_per_day": options.pages_per_day,
         "share": options.share,
         "min_interval_hours": MIN_INTERVAL_HOURS,
     }
-    path = folder / "living.toml"
+    path = folder / TOPIC_FILE
     path.write_text(TOPIC.format(**{name: json.dumps(value) for name, value in values.items()}))
     return path
 
@@ -326,18 +363,29 @@ def _hosts(options: argparse.Namespace) -> Collection[str]:
         return frozenset(web.hosts) - frozenset(options.without_hosts)
 
 
-def _home_pages(folder: Path, hosts: Collection[str]) -> list[str]:
+def _seeds(options: argparse.Namespace, hosts: Collection[str]) -> list[str]:
     urls: dict[str, list[str]] = {host: [] for host in hosts}
-    with RecordedWeb.open(folder) as web:
+    with RecordedWeb.open(options.web) as web:
         for url in web.page_urls:
             if host_of(url) in urls:
                 urls[host_of(url)].append(url)
-    return [home_page(each) for each in urls.values() if each]
+    home_pages = [home_page(each) for each in urls.values() if each]
+    living = _living_options(options)
+    return home_pages + [
+        url.partition("://")[0] + "://" + host_of(url) + FEED_PATH
+        for url in home_pages
+        if host_behaviour(host_of(url), living).has_feed
+    ]
 
 
 def _count_pages(folder: Path, hosts: Collection[str]) -> int:
     with RecordedWeb.open(folder) as web:
         return sum(host_of(url) in hosts for url in web.page_urls)
+
+
+def _count_lists(hosts: Collection[str], options: argparse.Namespace) -> int:
+    behaviours = [host_behaviour(host, _living_options(options)) for host in hosts]
+    return sum(each.has_sitemap + each.has_feed for each in behaviours)
 
 
 def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -346,15 +394,12 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
     # The copies of the harvest are of its time, so the window begins before it.
     start = LivingOptions().start
     measured = {}
-    windows, visits = {}, {}
+    truths, windows, visits = {}, {}, {}
     for policy, run in runs.items():
         folder = options.folder / policy
-        window = true_window(
-            read_truth(folder / "truth"),
-            start,
-            run.end,
-            warm_up_s=options.warm_up_days * DAY_S,
-        )
+        assert run.end is not None
+        truths[policy] = read_truth(folder / "truth")
+        window = true_window(truths[policy], start, run.end, warm_up_s=options.warm_up_days * DAY_S)
         pages = {life.name for life in window.pages if host_of(life.name) in hosts}
         windows[policy] = restrict_window(window, pages)
         visits[policy] = read_crawl_visits(folder / "crawl")
@@ -366,7 +411,21 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
         collection = restrict_window(window, downloaded_pages(window, visits[policy]))
         evaluation = evaluate_crawl(window, start, visits[policy], found)
         on_topic = evaluate_crawl(window, start, visits[policy], found & relevant)
-        days = (run.end - start) / DAY_S
+        days = window.duration_s / DAY_S
+        read_at = {url.partition("://")[2]: each.revisits for url, each in visits[policy].items()}
+        lists = {
+            host + LIST_PATHS[kind]: each
+            for (host, kind), each in living_lists(
+                collection, truths[policy], _living_options(options)
+            ).items()
+        }
+        lists = {url: each for url, each in lists.items() if url in read_at}
+        readings = sum(
+            window.warm_up_s <= at - start < window.duration_s
+            for url in lists
+            for at in read_at[url]
+        )
+        mean_interval_s = evaluation.result.time_s / (evaluation.revisits + readings)
         measured[policy] = {
             "days": days,
             "real_s": days * DAY_S / run.speed,
@@ -377,10 +436,16 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
             "caught": evaluation.result.caught,
             "revisits": evaluation.revisits,
             "revisits_per_day": evaluation.revisits / (days - options.warm_up_days),
+            "lists": len(lists),
+            "readings_per_day": readings / (days - options.warm_up_days),
             "new_pages": _discovery(evaluation.discovery),
             "new_pages_on_topic": _discovery(on_topic.discovery),
             "simulated": {
-                name: _simulated(name, collection, evaluation.mean_interval_s)
+                name: _simulated(name, collection, mean_interval_s, list(lists.values()))
+                for name in sorted({*runs, "uniform"})
+            },
+            "simulated_without_lists": {
+                name: _simulated(name, collection, mean_interval_s)
                 for name in sorted({*runs, "uniform"})
             },
             **_check(options.folder / policy, run),
@@ -408,9 +473,11 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _simulated(policy: str, window: Any, mean_interval_s: float) -> dict[str, float]:
+def _simulated(
+    policy: str, window: Window, mean_interval_s: float, lists: Sequence[SiteList] = ()
+) -> dict[str, float]:
     # Without the minimal interval: all pages were fetched at the start of the window.
-    result = simulate(find_revisit_policy(policy), window, mean_interval_s)
+    result = simulate(find_revisit_policy(policy), window, mean_interval_s, lists=lists)
     return {"freshness": result.freshness, "age_days": result.age_s / DAY_S}
 
 
@@ -466,7 +533,9 @@ def _table(results: Mapping[str, Mapping[str, Any]]) -> str:
         ("freshness", lambda each: f"{each['freshness']:.3f}"),
         ("age in days", lambda each: f"{each['age_days']:.2f}"),
         ("share of changes caught", lambda each: f"{each['caught']:.2f}"),
-        ("simulated on the same pages", _simulated_cell),
+        ("simulated on the same pages", partial(_simulated_cell, "simulated")),
+        ("simulated without lists", partial(_simulated_cell, "simulated_without_lists")),
+        ("lists, readings a day", lambda each: f"{each['lists']}, {each['readings_per_day']:.1f}"),
         ("new pages found after (days)", lambda each: _discovery_cell(each["new_pages"])),
         ("those on topic", lambda each: _discovery_cell(each["new_pages_on_topic"])),
         ("kills, days lost to restarts", _kills_cell),
@@ -479,9 +548,9 @@ def _table(results: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _simulated_cell(each: Mapping[str, Any]) -> str:
+def _simulated_cell(key: str, each: Mapping[str, Any]) -> str:
     return ", ".join(
-        f"`{name}` {simulated['freshness']:.3f}" for name, simulated in each["simulated"].items()
+        f"`{name}` {simulated['freshness']:.3f}" for name, simulated in each[key].items()
     )
 
 
@@ -504,7 +573,7 @@ def _requests_cell(each: Mapping[str, Any]) -> str:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options without the paths of this machine."""
-    left_out = ("folder", "out", "histories", "web", "topic")
+    left_out = ("folder", "out", "histories", "web", "topic", "minutes")
     settings = {name: value for name, value in vars(options).items() if name not in left_out}
     histories: Sequence[Path] = options.histories
     return settings | {"web": options.web.name, "histories": [path.name for path in histories]}
@@ -526,6 +595,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pages-per-day", type=int, default=180)
     parser.add_argument("--share", type=float, default=0.95, help="share of the revisits")
     parser.add_argument("--noise", type=float, default=0.0, help="share of hosts with dates etc.")
+    parser.add_argument("--sitemaps", type=float, default=0.0, help="share of hosts with one")
+    parser.add_argument("--feeds", type=float, default=0.0, help="share of hosts with one")
+    parser.add_argument("--announced", type=float, default=0.5, help="share of changes")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="time until a pause")
     parser.add_argument("--without-hosts", type=_names, default=[], help="hosts to leave out")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at the same time")
     parser.add_argument("--folder", type=Path, default=ROOT / "crawls" / "living")

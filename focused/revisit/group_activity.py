@@ -12,33 +12,18 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from functools import lru_cache
 from operator import add
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from focused.durations import DAY_S
+from focused.kernels.change_hazard import HALF_LIFE_DAYS, activity_since
 
-HALF_LIFE_DAYS = 60.0
 BINS = 24
 _BINS_PER_MEAN_INTERVAL = 8
 _ZEROS = (0.0,) * BINS
 _ONES = (1.0,) * BINS
 _record = struct.Struct(f"<d5f{2 * BINS}f")
-_RECORD_FIELDS = np.dtype(
-    [
-        ("at", "<f8"),
-        ("changes", "<f4"),
-        ("days", "<f4"),
-        ("recent_changes", "<f4"),
-        ("recent_days", "<f4"),
-        ("bin_days", "<f4"),
-        ("changes_by_bin", "<f4", BINS),
-        ("days_by_bin", "<f4", BINS),
-    ]
-)
 
 
 class GroupActivity(NamedTuple):
@@ -134,21 +119,7 @@ class GroupActivity(NamedTuple):
 
     def since(self, at: float) -> tuple[float, float]:
         """Return changes and page-days after a time, as far as the bins reach."""
-        number, share = self._position(at)
-        return (
-            sum(self.changes_by_bin[:number]) + share * self.changes_by_bin[number],
-            sum(self.days_by_bin[:number]) + share * self.days_by_bin[number],
-        )
-
-    def _position(self, at: float) -> tuple[int, float]:
-        """Return the bin of a time, and the share of the bin after it."""
-        width = self.bin_days * DAY_S
-        start = math.floor(self.at / width) * width
-        if at >= start:
-            return 0, max(self.at - at, 0.0) / max(self.at - start, 1.0)
-        position = (start - at) / width
-        number = math.ceil(position)
-        return (BINS - 1, 1.0) if number >= BINS else (number, 1.0 - number + position)
+        return activity_since(self, at)
 
     def _aged_until(self, at: float) -> GroupActivity:
         fade = decay((at - self.at) / DAY_S, HALF_LIFE_DAYS)
@@ -177,30 +148,6 @@ def bin_days_for(mean_interval_days: float) -> float:
     A power of two: the bins keep their width while the mean interval changes a little.
     """
     return 2.0 ** round(math.log2(mean_interval_days / _BINS_PER_MEAN_INTERVAL))
-
-
-def activity_of_pages(records: Sequence[bytes], positions: Any, last: Any) -> tuple[Any, Any]:
-    """Return fields of the groups of many pages, and changes and page-days since the pages' visits.
-
-    ``positions`` are the groups of the pages, ``last`` the times of their last visits.
-    """
-    table = np.frombuffer(b"".join(records), dtype=_RECORD_FIELDS)
-    at, width = table["at"][positions], table["bin_days"][positions] * DAY_S
-    start = np.floor(at / width) * width
-    position = np.maximum((start - last) / width, 0.0)
-    number = np.minimum(np.ceil(position).astype(np.intp), BINS - 1)
-    in_newest = np.maximum(at - last, 0.0) / np.maximum(at - start, 1.0)
-    share = np.where(last >= start, in_newest, np.minimum(1.0 - number + position, 1.0))
-    since = []
-    for name in ("changes_by_bin", "days_by_bin"):
-        bins = table[name].astype(np.float64)
-        before = np.cumsum(bins, axis=1) - bins
-        since.append(before[positions, number] + share * bins[positions, number])
-    fields = tuple(
-        table[name][positions].astype(np.float64)
-        for name in _RECORD_FIELDS.names[:5]  # type: ignore[index]
-    )
-    return fields, tuple(since)
 
 
 def decay(days: float, half_life: float) -> float:

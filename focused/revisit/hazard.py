@@ -16,21 +16,24 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from operator import mul
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from focused.durations import DAY_S
-from focused.revisit.group_activity import (
-    HALF_LIFE_DAYS,
-    GroupActivity,
-    activity_of_pages,
-    bin_days_for,
-    decay,
-    mean_decay,
+from focused.kernels.change_hazard import (
+    SHORTEST_DAYS,
+    Context,
+    Group,
+    Page,
+    Weights,
+    due_after,
+    due_times,
+    log_hazard,
+    page_context,
+    page_features,
 )
+from focused.revisit.group_activity import GroupActivity, bin_days_for, decay, mean_decay
 from focused.revisit.policy import RevisitInputs, Visit
 
 FEATURES = (
@@ -52,68 +55,36 @@ FEATURES = (
 """Activity is the log of recent changes by those that the long-run rate predicts; the days are its
 half-life. Quiet time is the time since the last change, in units of the mean time between two."""
 _LOG_TIME = 1
-_PRIOR_MEAN = (0.0, 0.8, 0.8, *(0.0,) * (len(FEATURES) - 3))
+_PRIOR_MEAN: Weights = (0.0, 0.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _PRIOR_PRECISION = 30.0
 _CONSTANT_PRECISION = 1.0
 _BATCH = 50
 """Visits per Newton step."""
-_PRIOR_DAYS = 200.0
-"""Days between two changes of a page, before any visit."""
-_PRIOR_CHANGES = 2.0
-"""A group's rate starts from that of the group above, as if it had so many changes."""
-_SMOOTHING = 0.5
-_MAX_LOG_HAZARD = 2.0
-"""A page has surely changed then. Without the limit the value of a visit might fall with time."""
-_SHORTEST_DAYS = 60.0 / DAY_S
 _MAX_CHANGES = 0xFFFF
 _LONGEST = 1_000.0
 """Due times are computed up to so many mean intervals."""
-_CROSSING_STEPS = 4
-_PRECISE = 0.001
-"""A step in log time after which a crossing is precise enough."""
 _HALF_LIVES = (7.0, 30.0, 120.0)
 """Of the page's activity, in days."""
-_LN2 = math.log(2)
 
-# Half floats decay only if a page is visited less than every 30 minutes or so.
-_PAGE_FIELDS = np.dtype(
-    [
-        ("site", "<u4"),
-        ("directory", "<u4"),
-        ("weight", "<f4"),
-        ("last", "<u4"),  # seconds
-        ("observed", "<f4"),  # days between the first and the last visit
-        ("quiet", "<f4"),  # days between the last change and the last visit
-        ("recent_7", "<f2"),  # changes, decayed with a half-life of 7 days to the last visit
-        ("recent_30", "<f2"),
-        ("recent_120", "<f4"),
-        ("changes", "<u2"),
-    ]
-)
+# Site, directory, weight; time of the last visit in seconds; days between the first and the last
+# visit, and between the last change and the last visit; changes, decayed with a half-life of 7, 30
+# and 120 days to the last visit; all changes. Half floats decay only if a page is visited less than
+# every 30 minutes or so.
 _page = struct.Struct("<IIfIffeefH")
 _all = struct.Struct("<ddd")  # time of the last visit; changes and days of all pages
 _model = struct.Struct(f"<{len(FEATURES) * (len(FEATURES) + 1)}d")
 
-# Features and due times are computed for one page with ``math``, for many with NumPy.
-_SCALAR: Any = SimpleNamespace(
-    exp=math.exp, log=math.log, expm1=math.expm1, maximum=max, minimum=min
-)
 
+class _Evaluation(NamedTuple):
+    """The features of a page at a time, and the records that they come from."""
 
-class _Group(NamedTuple):
-    """What a page, or each of many pages, takes from its directory or site."""
-
-    at: Any
-    recent_changes: Any
-    expected_changes: Any
-    """Recent changes that the change rate predicts."""
-    log_rate: Any
-    activity_since: Any
-    """Activity since the last visit of the page."""
-
-
-_Context = tuple[Any, _Group, _Group, Any]
-"""Record of a page, its directory and site, and its change rate per day."""
+    page: int
+    at: float
+    state: Page
+    directory: GroupActivity
+    site: GroupActivity
+    context: Context
+    features: Weights
 
 
 class Hazard:
@@ -130,11 +101,11 @@ class Hazard:
         self._records = inputs.records
         self._mean_days = inputs.mean_interval_s / DAY_S
         self._bin_days = bin_days_for(self._mean_days)
-        self._weights: list[float] = list(_PRIOR_MEAN)
+        self._weights: Weights = _PRIOR_MEAN
         self._precision = np.eye(len(FEATURES)) * _PRIOR_PRECISION
         self._precision[0, 0] = _CONSTANT_PRECISION
         self._batch: list[tuple[Sequence[float], bool, float]] = []
-        self._evaluated: tuple[int, float, _Context, Sequence[float]] | None = None
+        self._evaluated: _Evaluation | None = None
         """The last evaluation: a page is valued, and then its visit is recorded."""
         everything = self._records.get("all", 0)
         self._all = (0.0, 0.0, 0.0) if everything is None else _all.unpack(everything)
@@ -142,14 +113,14 @@ class Hazard:
         model = self._records.get("model", 0)
         if model is not None:
             values = _model.unpack(model)
-            self._weights = list(values[: len(FEATURES)])
+            self._weights = values[: len(FEATURES)]
             shape = (len(FEATURES), len(FEATURES))
             self._precision = np.array(values[len(FEATURES) :]).reshape(shape)
 
     @property
     def weights(self) -> Sequence[float]:
         """The weights of :data:`FEATURES`."""
-        return tuple(self._weights)
+        return self._weights
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page after its first fetch."""
@@ -161,13 +132,13 @@ class Hazard:
     def record(self, visit: Visit) -> None:
         """Learn from a visit, and update the records of page, directory and site."""
         # The features must not know the outcome.
-        context, features = self._evaluate(visit.page, visit.at)
+        before = self._evaluate(visit.page, visit.at)
         if visit.hazard_factor is not None:
-            self._batch.append((features, visit.changed, math.log(visit.hazard_factor)))
+            self._batch.append((before.features, visit.changed, math.log(visit.hazard_factor)))
         self._evaluated = None
         self._now = max(self._now, visit.at)
-        site, directory, weight, last, observed, quiet, r7, r30, r120, changes = context[0]
-        days = max((visit.at - last) / DAY_S, _SHORTEST_DAYS)
+        site, directory, weight, last, observed, quiet, r7, r30, r120, changes = before.state
+        days = max((visit.at - last) / DAY_S, SHORTEST_DAYS)
         since = days / 2 if visit.changed_at is None else (visit.at - visit.changed_at) / DAY_S
         # A change counts by its age; if that is unknown, by the mean over the interval.
         credits = [0.0] * len(_HALF_LIVES)
@@ -198,9 +169,8 @@ class Hazard:
         activity = GroupActivity.of_visit(
             visit.at, days, self._bin_days, changed=visit.changed, changed_at=visit.changed_at
         )
-        for kind, number in (("site", site), ("directory", directory)):
-            group = GroupActivity.unpack(self._group(kind, number)).merged(activity)
-            self._records.put(kind, number, group.pack())
+        self._records.put("site", site, before.site.merged(activity).pack())
+        self._records.put("directory", directory, before.directory.merged(activity).pack())
         _, all_changes, all_days = self._all
         self._all = self._now, all_changes + visit.changed, all_days + days
         self._records.put("all", 0, _all.pack(*self._all))
@@ -210,67 +180,52 @@ class Hazard:
     def due_at(self, page: int, price: float) -> float:
         """Return when the value of a visit reaches ``price``; infinity without a weight."""
         evaluated = self._evaluated
-        if evaluated is not None and evaluated[0] == page:
-            # A page that was valued is due soon.
-            context, features = evaluated[2], evaluated[3]
-        else:
-            context = self._context(page)
-            features = _features(_SCALAR, context, context[0][3] + self._mean_days * DAY_S)
-        weight, last = context[0][2], context[0][3]
+        # A page that was valued is due soon.
+        if evaluated is None or evaluated.page != page:
+            evaluated = self._evaluation(page)
+        _, _, (_, _, weight, last, *_), _, _, context, features = evaluated
         if not weight:
             return math.inf
         log_price = math.log(price / weight)
         longest = math.log(self._mean_days * _LONGEST)
-        # log L is nearly linear in log time: two evaluations are enough.
-        first, at_first = features[_LOG_TIME], self._log_hazard(features)
-        slope = self._slope()
-        second = _crossing(_SCALAR, first, at_first, slope, log_price, longest)
-        if abs(second - first) < 0.05:
-            return float(last + math.exp(second) * DAY_S)
-        features = _features(_SCALAR, context, last + math.exp(second) * DAY_S)
-        at_second = self._log_hazard(features)
-        slope = min(max((at_second - at_first) / (second - first), 0.1), 1.0)
-        crossing = _crossing(_SCALAR, second, at_second, slope, log_price, longest)
-        return float(last + math.exp(crossing) * DAY_S)
+        days = due_after(context, features, self._weights, self._slope(), log_price, longest)
+        return last + days * DAY_S
 
     def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
         """Return due times of pages of one site; accurate for those that are due about now."""
         records = self._records.get_many("page", pages)
-        states = np.frombuffer(b"".join(filter(None, records)), dtype=_PAGE_FIELDS)
-        if len(states) < len(pages):
+        if None in records:
             raise KeyError(pages[records.index(None)])
-        numbers, positions = np.unique(states["directory"], return_inverse=True)
-        state = [states[name].astype(np.float64) for name in _PAGE_FIELDS.fields or ()]
-        weight, last = np.maximum(state[2], 1e-30), state[3]
-        directories = [self._group("directory", int(number)) for number in numbers]
-        sites = [self._group("site", int(states["site"][0]))]
-        context = self._with_rates(
-            np,
-            state,
-            activity_of_pages(directories, positions, last),
-            activity_of_pages(sites, np.zeros(len(states), np.intp), last),
+        states: list[Page] = list(_page.iter_unpack(b"".join(filter(None, records))))
+        directories: dict[int, Group] = {
+            number: self._group("directory", number) for number in {state[1] for state in states}
+        }
+        _, changes, days = self._all
+        return due_times(
+            states,
+            directories,
+            self._group("site", states[0][0]),
+            changes,
+            days,
+            self._now,
+            self._weights,
+            self._slope(),
+            list(prices),
+            math.log(self._mean_days * _LONGEST),
         )
-        features = _features(np, context, self._now)
-        log_hazard = np.minimum(sum(map(mul, features, self._weights)), _MAX_LOG_HAZARD)
-        log_price = np.log(np.array(prices) / weight)
-        longest = math.log(self._mean_days * _LONGEST)
-        slope = self._slope()
-        crossing = _crossing(np, features[_LOG_TIME], log_hazard, slope, log_price, longest)
-        due: Sequence[float] = (last + np.exp(crossing) * DAY_S).tolist()
-        return due
 
     def value(self, page: int, at: float) -> float:
         """Return the value of a visit, in days."""
-        context, features = self._evaluate(page, at)
-        hazard = math.exp(self._log_hazard(features))
-        weight, last = context[0][2], context[0][3]
-        days = max((at - last) / DAY_S, _SHORTEST_DAYS)
-        return float(weight * math.expm1(-hazard) ** 2 * days / hazard)
+        evaluated = self._evaluate(page, at)
+        hazard = math.exp(log_hazard(evaluated.features, self._weights))
+        weight, last = evaluated.state[2], evaluated.state[3]
+        days = max((at - last) / DAY_S, SHORTEST_DAYS)
+        return weight * math.expm1(-hazard) ** 2 * days / hazard
 
     def change_probability(self, page: int, at: float) -> float:
         """Return the probability that the page changed since its last visit."""
-        _, features = self._evaluate(page, at)
-        return -math.expm1(-math.exp(self._log_hazard(features)))
+        features = self._evaluate(page, at).features
+        return -math.expm1(-math.exp(log_hazard(features, self._weights)))
 
     def take_moved(self) -> Sequence[int]:
         """Return nothing."""
@@ -281,49 +236,35 @@ class Hazard:
         self._evaluated = None
         self._records.delete("page", page)
 
-    def _evaluate(self, page: int, at: float) -> tuple[_Context, Sequence[float]]:
-        """Return the context and the features of a page."""
+    def _evaluate(self, page: int, at: float) -> _Evaluation:
+        """Evaluate a page at a time, and keep the evaluation."""
         last = self._evaluated
-        if last is None or last[0] != page or last[1] != at:
-            context = self._context(page)
-            last = self._evaluated = (page, at, context, _features(_SCALAR, context, at))
-        return last[2], last[3]
-
-    def _log_hazard(self, features: Sequence[float]) -> float:
-        return float(min(sum(map(mul, features, self._weights)), _MAX_LOG_HAZARD))
+        if last is None or last.page != page or last.at != at:
+            last = self._evaluated = self._evaluation(page, at)
+        return last
 
     def _slope(self) -> float:
         """Slope of log L by log time; above 1 the value of a visit would have a maximum."""
         return min(max(self._weights[_LOG_TIME], 0.1), 1.0)
 
-    def _context(self, page: int) -> _Context:
+    def _evaluation(self, page: int, at: float | None = None) -> _Evaluation:
+        """Evaluate a page, by default a mean interval after its last visit."""
         record = self._records.get("page", page)
         if record is None:
             raise KeyError(page)
-        state = _page.unpack(record)
-        directory = GroupActivity.unpack(self._group("directory", state[1]))
-        site = GroupActivity.unpack(self._group("site", state[0]))
-        last = state[3]
-        return self._with_rates(
-            _SCALAR, state, (directory, directory.since(last)), (site, site.since(last))
-        )
-
-    def _with_rates(self, xp: Any, state: Any, directory: Any, site: Any) -> _Context:
-        """Add change rates, each shrunk to that of the group above."""
+        state: Page = _page.unpack(record)
+        if at is None:
+            at = state[3] + self._mean_days * DAY_S
+        directory, site = self._group("directory", state[1]), self._group("site", state[0])
         _, changes, days = self._all
-        rate = (changes + 1.0) / (days + _PRIOR_DAYS)
-        groups = []
-        for fields, (changes_since, days_since) in (site, directory):
-            at, changes, days, recent_changes, recent_days, *_ = fields
-            rate = (changes + _PRIOR_CHANGES) / (days + _PRIOR_CHANGES / rate)
-            since = xp.log((changes_since + _SMOOTHING) / (days_since * rate + _SMOOTHING))
-            groups.append(_Group(at, recent_changes, recent_days * rate, xp.log(rate), since))
-        page_rate = (state[9] + 1.0) / (state[4] + 1.0 / rate)
-        return state, groups[1], groups[0], page_rate
+        context = page_context(state, directory, site, changes, days)
+        return _Evaluation(page, at, state, directory, site, context, page_features(context, at))
 
-    def _group(self, kind: str, number: int) -> bytes:
+    def _group(self, kind: str, number: int) -> GroupActivity:
         record = self._records.get(kind, number)
-        return GroupActivity.empty(self._now, self._bin_days).pack() if record is None else record
+        if record is None:
+            record = GroupActivity.empty(self._now, self._bin_days).pack()
+        return GroupActivity.unpack(record)
 
     def _learn(self) -> None:
         """Take one Newton step on the batch.
@@ -343,59 +284,6 @@ class Hazard:
         # none came.
         curvature = np.where(y > 0, hazard * ratio, hazard)
         self._precision = self._precision + (x.T * curvature) @ x
-        self._weights = (weights + np.linalg.solve(self._precision, gradient)).tolist()
+        self._weights = tuple((weights + np.linalg.solve(self._precision, gradient)).tolist())
         record = _model.pack(*self._weights, *self._precision.ravel().tolist())
         self._records.put("model", 0, record)
-
-
-def _features(xp: Any, context: _Context, at: float) -> Any:
-    """Return :data:`FEATURES` at a time, of one page or of many."""
-    state, directory, site, page_rate = context
-    exp, log, maximum = xp.exp, xp.log, xp.maximum
-    _, _, _, last, observed, quiet, *recent, _ = state
-    days = maximum((at - last) / DAY_S, _SHORTEST_DAYS)
-    a = _SMOOTHING
-
-    def activity_of_page(changes: Any, half_life: float) -> Any:
-        changes = changes * exp(days * (-_LN2 / half_life))
-        return log((changes + a) / (page_rate * (half_life / _LN2) + a))
-
-    def recent_activity(group: _Group) -> Any:
-        left = exp(maximum(at - group.at, 0.0) * (-_LN2 / HALF_LIFE_DAYS / DAY_S))
-        return log((group.recent_changes * left + a) / (group.expected_changes * left + a))
-
-    return (
-        1.0 + 0.0 * days,
-        log(days),
-        log(page_rate),
-        *map(activity_of_page, recent, _HALF_LIVES),
-        recent_activity(directory),
-        directory.activity_since,
-        recent_activity(site),
-        site.activity_since,
-        log(1.0 + (days + quiet) * page_rate),
-        log(1.0 + observed + days) - 5.0,
-        directory.log_rate,
-        site.log_rate,
-    )
-
-
-def _crossing(
-    xp: Any, time: Any, log_hazard: Any, slope: float, log_price: Any, longest: float
-) -> Any:
-    """Return the log time at which the value reaches the price, by Newton's method.
-
-    ``log_hazard`` is log L at the log time ``time``; it grows linearly with ``slope``.
-    """
-    shortest = math.log(_SHORTEST_DAYS)
-    at = time
-    for _ in range(_CROSSING_STEPS):
-        log_l = xp.minimum(log_hazard + slope * (at - time), _MAX_LOG_HAZARD)
-        hazard = xp.exp(log_l)
-        p = -xp.expm1(-hazard)
-        gap = 2 * xp.log(p) + at - log_l - log_price
-        step = gap / (2 * slope * hazard * (1 - p) / p + 1.001 - slope)
-        at = xp.minimum(xp.maximum(at - step, shortest), longest)
-        if xp is _SCALAR and -_PRECISE < step < _PRECISE:
-            break
-    return at

@@ -337,7 +337,8 @@ class RevisitSchedule:
         self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
         is_batch = isinstance(policy, BatchPolicy)
         pages = self._take_siblings(site, MAX_SIBLINGS if is_batch else _MAX_SIBLINGS_ONE_BY_ONE)
-        prices = [self.price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
+        price = self.price
+        prices = [price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
         if isinstance(policy, BatchPolicy):
             dues = policy.due_at_many(pages, prices) if pages else ()
         else:

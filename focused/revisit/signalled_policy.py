@@ -177,12 +177,20 @@ class SignalledPolicy:
             self._records.put("list", page, reading.pack())
 
     def state(
-        self, page: int, list_page: int, visited_at: float, stated_at: float, at: float
+        self,
+        page: int,
+        list_page: int,
+        visited_at: float,
+        stated_at: float,
+        at: float,
+        clock_offset_s: float = 0.0,
     ) -> bool:
         """Record that a source lists a page, and when it changed last as the source states.
 
         Return whether that announces a change since the last visit: the caller computes the due
         time again. ``visited_at`` is the time of that visit, for a page without signals so far.
+        ``clock_offset_s`` is how far the source's clock is ahead, by an estimate that may vary:
+        statements are compared with each other as they are, with our times by our clock.
         """
         stated = int(min(max(stated_at, 1), _LATEST))
         known = self.signal(page)
@@ -191,12 +199,13 @@ class SignalledPolicy:
             if known is not None:
                 visited_at = known.visited_at
             signal = PageSignal(source, list_page, int(visited_at), stated, 0, False)
-            is_news = stated > visited_at
+            is_news = stated - clock_offset_s > visited_at
         else:
             # Clocks may be wrong and times rounded, so a later statement is news; but not the first
             # one after a visit that had found the change before it was announced.
             is_later = stated > known.stated_at
-            is_news = is_later and not (known.is_ahead and stated <= known.visited_at)
+            is_found = known.is_ahead and stated - clock_offset_s <= known.visited_at
+            is_news = is_later and not is_found
             signal = known._replace(
                 stated_at=max(stated, known.stated_at), is_ahead=known.is_ahead and not is_later
             )

@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xxhash
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
 from focused.cli.crawl_actions import last_activity
 from focused.crawl import Done
+from focused.durations import HOUR_S
+from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.policy import RevisitInputs, Uniform
+from focused.revisit.source_trust import SourceTrust
 from focused.topic import Budget, Revisit, Scope
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from focused_lab.living_web.living_options import LivingReplay
@@ -458,12 +462,12 @@ def test_the_bytes_of_new_pages_count_in_the_budget_after_the_harvest(
     assert len(simulation.urls) <= 10 + 10 * 2 + 2
 
 
-def sitemap(url: str, lastmod: dict[str, str]) -> Fetched:
+def sitemap(url: str, lastmod: dict[str, str], **headers: str) -> Fetched:
     entries = "".join(
         f"<url><loc>{page}</loc><lastmod>{at}</lastmod></url>" for page, at in lastmod.items()
     )
     body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
-    return Fetched(url, 200, {"content-type": "application/xml"}, body.encode())
+    return Fetched(url, 200, {"content-type": "application/xml", **headers}, body.encode())
 
 
 def iso(at: float) -> str:
@@ -501,11 +505,14 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     assert said_at < visited_at < said_at + DAY_S
 
 
-@pytest.mark.parametrize("is_right", [True, False])
+@pytest.mark.parametrize(("is_right", "clock_s"), [(True, 0), (True, HOUR_S), (False, 0)])
 def test_pages_are_visited_after_a_right_sitemap_announces_them(
-    simulate: Simulate, tmp_path: Path, is_right: bool
+    simulate: Simulate, tmp_path: Path, is_right: bool, clock_s: float
 ) -> None:
-    """Five of forty pages change every four days; a wrong sitemap says nothing of it."""
+    """Five of forty pages change every four days; a wrong sitemap says nothing of it.
+
+    Where the host's clock is an hour ahead, its responses take up to two minutes.
+    """
     url = "http://a.test/sitemap.xml"
     pages = [f"http://a.test/{number}" for number in range(40)]
     lively = pages[:5]
@@ -513,8 +520,9 @@ def test_pages_are_visited_after_a_right_sitemap_announces_them(
     def listed(now: float) -> Outcome:
         times = dict.fromkeys(pages, iso(START - DAY_S))
         if is_right:
-            times |= dict.fromkeys(lively, iso(now - now % (4 * DAY_S)))
-        return sitemap(url, times)
+            times |= dict.fromkeys(lively, iso(now - now % (4 * DAY_S) + clock_s))
+        sent_at = now - 17 * (now // HOUR_S % 7) if clock_s else now
+        return sitemap(url, times, date=http_date(sent_at + clock_s))
 
     def lively_page(page_url: str) -> Callable[[float], Outcome]:
         return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
@@ -532,6 +540,47 @@ def test_pages_are_visited_after_a_right_sitemap_announces_them(
     ]
     assert sum(late) > 80  # 22 changes each
     assert (sum(late) / len(late) > 0.8) == is_right
+    if is_right:
+        source = xxhash.xxh32_intdigest(b"sitemap a.test")
+        record = TableRecords(simulation.store.tables).get("trust", source)
+        assert record is not None
+        assert SourceTrust.unpack(record).unchanged < 1, "pages were announced without a change"
+
+
+def test_files_are_visited_after_their_directory_listing_announces_them(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    """Five of forty files change every four days; the listing shows it by their dates alone."""
+    url = "http://a.test/pub/"
+    files = [f"{url}{number}.html" for number in range(40)]
+    lively = files[:5]
+
+    def listed(now: float) -> Outcome:
+        rows = [
+            f'<a href="{each.removeprefix(url)}">file</a>  '
+            + datetime.fromtimestamp(
+                now - now % (4 * DAY_S) if each in lively else START - DAY_S, UTC
+            ).strftime("%d-%b-%Y %H:%M")
+            for each in files
+        ]
+        body = "<title>Index of /pub/</title><h1>Index of /pub/</h1><pre>" + "\n".join(rows)
+        return Fetched(url, 200, {"content-type": "text/html"}, body.encode())
+
+    def lively_page(page_url: str) -> Callable[[float], Outcome]:
+        return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
+
+    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in files}
+    web |= {url: listed} | {each: lively_page(each) for each in lively}
+    settings = Revisit(continuous=True, hours=150 * 24, pages_per_day=4, by_relevance=False)
+    scope = Scope(near_duplicates=False, mirrors=False)
+    simulation = simulate(topic(tmp_path, url, revisit=settings, scope=scope), web).run(20_000)
+    late = [
+        visit.result == "changed"
+        for visit in visit_rows(simulation.store.tables)
+        if visit.at > START + 60 * DAY_S and visit.url in lively
+    ]
+    assert sum(late) > 80  # 22 changes each
+    assert sum(late) / len(late) > 0.8
 
 
 def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +12,6 @@ from focused.revisit.group_activity import (
     BINS,
     DAY_S,
     GroupActivity,
-    activity_of_pages,
     bin_days_for,
 )
 
@@ -91,27 +89,6 @@ def test_a_record_holds_the_group() -> None:
     group = visit(30.0, 20.0, changed=True)
     assert GroupActivity.unpack(group.pack())[:6] == pytest.approx(group[:6])
     assert len(group.pack()) == 220
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(0.0, 200.0), st.floats(0.01, 150.0), st.booleans()),
-        min_size=1,
-        max_size=8,
-    ),
-    st.lists(st.floats(-50.0, 250.0), min_size=1, max_size=8),
-)
-def test_many_pages_get_what_single_pages_get(
-    visits: list[tuple[float, float, bool]], times: list[float]
-) -> None:
-    group = GroupActivity.empty(START, BIN_DAYS)
-    for at, days, changed in visits:
-        group = group.merged(visit(at, days, changed))
-    last = np.array([START + days * DAY_S for days in times])
-    _, (changes, page_days) = activity_of_pages([group.pack()], np.zeros(len(times), np.intp), last)
-    single = [after(group, days) for days in times]
-    assert changes == pytest.approx([each[0] for each in single], rel=1e-4, abs=1e-4)
-    assert page_days == pytest.approx([each[1] for each in single], rel=1e-4, abs=1e-4)
 
 
 @given(st.floats(0.0, 4 * BIN_DAYS), st.floats(0.01, 80.0))

@@ -118,6 +118,20 @@ def test_a_later_time_is_news_though_the_clock_is_slow() -> None:
     assert not made.state(2, SITEMAP, 0.0, START - DAY_S, START + 6 * DAY_S)
 
 
+def test_an_estimate_of_the_clock_that_varies_is_no_news() -> None:
+    made = policy()
+    stated = START - DAY_S + 600.0
+    for day, offset_s in enumerate((600.0, 599.5, 430.0, 610.0)):
+        assert not made.state(20, SITEMAP, START, stated, START + day * DAY_S, offset_s)
+
+
+def test_the_first_statement_is_compared_with_the_visit_by_our_clock() -> None:
+    made = policy()
+    stated, at = START + 600.0, START + DAY_S
+    assert not made.state(20, SITEMAP, START, stated, at, clock_offset_s=900.0)
+    assert made.state(21, SITEMAP, START, stated, at, clock_offset_s=300.0)
+
+
 def test_a_date_tells_nothing_of_changes_later_that_day() -> None:
     made = policy()
     midnight = math.floor(START / DAY_S) * DAY_S

@@ -61,6 +61,7 @@ ROW_READS: dict[str, Callable[[Tables], object]] = {
     "last_key": lambda tables: tables.last_key("content"),
 }
 MEMBER_READS: dict[str, Callable[[Tables], object]] = {
+    "first_member": lambda tables: tables.first_member("queue", KEY),
     "first_two": lambda tables: tables.first_two("queue", KEY),
     "members": lambda tables: list(tables.members("queue", KEY)),
     "member_with": lambda tables: tables.member_with("queue", KEY, MEMBER[:2]),

@@ -24,6 +24,7 @@ def test_the_first_members_of_a_set_are_its_smallest(tables: Tables) -> None:
     assert tables.first_two("queue", b"a") == (b"1", None)
     assert tables.first_two("queue", b"b") == (b"1", b"2")
     assert tables.first_two("queue", b"c") == (None, None)
+    assert [tables.first_member("queue", key) for key in (b"a", b"b", b"c")] == [b"1", b"1", None]
     assert [tables.set_size("queue", key) for key in (b"a", b"b", b"c")] == [1, 3, 0]
     assert tables.count("queue") == 4
     assert list(tables.members("queue", b"b")) == [b"1", b"2", b"3"]

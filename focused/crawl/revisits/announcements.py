@@ -1,4 +1,6 @@
-"""Find feeds, and pass on what sitemaps and feeds state of the pages of the collection.
+"""Find feeds, and pass on what lists state of the pages of the collection.
+
+A list is a sitemap, a feed or a web server's listing of a directory.
 
 The pages that each list names are stored, so that a page that it names no more is noticed; the
 caller commits.
@@ -26,7 +28,7 @@ _NUMBER = struct.Struct(">Q")
 
 
 class Announcements:
-    """Reads the change signals of sitemaps and feeds for pages of the collection."""
+    """Reads the change signals of lists for pages of the collection."""
 
     def __init__(
         self,
@@ -54,19 +56,20 @@ class Announcements:
             self._tables.put("host_feeds", host.encode(), bytes([feeds + 1]))
 
     def read(self, fetched: Fetched, list_page: int, now: float) -> None:
-        """Pass on what a new version of a sitemap or feed states; others have no effect.
+        """Pass on what a new version of a list states; other pages have no effect.
 
         ``list_page`` is its own number. The pages that it says have changed get a new due time.
-        Only sitemaps list their pages completely, so only their silence is news.
+        Feeds show their latest items only, so their silence is no news.
         """
-        signals = read_change_signals(fetched, self._versions.clock_offset_s(fetched.url))
+        clock_offset_s = self._versions.clock_offset_s(fetched.url)
+        signals = read_change_signals(fetched, clock_offset_s)
         if not signals:
             return
         found: dict[int, float] = {}
         for signal in signals:
             number = self._collection.records.number_of(signal.url)
-            if number is not None and number != list_page and signal.changed_at is not None:
-                found[number] = signal.changed_at
+            if number is not None and number != list_page and signal.stated_at is not None:
+                found[number] = signal.stated_at
         policy = self._collection.signals
         kind = signals[0].source
         policy.add_list(
@@ -75,16 +78,16 @@ class Announcements:
             len(signals),
             now,
             is_page=True,
-            is_complete=kind is SignalSource.SITEMAP,
+            is_complete=kind is not SignalSource.FEED,
         )
         for number in self._replace_listed(list_page, found):
             policy.unlist(number, list_page)
             self._collection.reschedule(number)
-        for number, changed_at in found.items():
+        for number, stated_at in found.items():
             visited_at = 0.0
             if policy.signal(number) is None:
                 visited_at = self._collection.records.load(number).history.seen_at
-            if policy.state(number, list_page, visited_at, changed_at, now):
+            if policy.state(number, list_page, visited_at, stated_at, now, clock_offset_s):
                 self._collection.reschedule(number)
 
     def _replace_listed(self, list_page: int, listed: Pages[int]) -> list[int]:

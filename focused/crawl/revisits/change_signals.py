@@ -1,4 +1,4 @@
-"""Change signals: what sitemaps and feeds state of the changes of the URLs that they list.
+"""Change signals: what sitemaps, feeds and directory listings state of the changes of URLs.
 
 How far they are believed: :mod:`focused.revisit.signalled_policy`.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from focused.durations import DAY_S
+from focused.web.directory_listings import read_directory_listing
 from focused.web.feeds import MAX_FEED_LINKS, parse_feed_entries
 from focused.web.page import Fetched
 
@@ -20,41 +21,42 @@ class SignalSource(StrEnum):
 
     SITEMAP = "sitemap"
     FEED = "feed"
+    LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSignal:
-    """What one entry says of a URL; ``changed_at`` is on our clock, None without a time."""
+    """What one entry says of a URL: when it changed, as the source states it, or None."""
 
     url: str
     source: SignalSource
-    changed_at: float | None = None
+    stated_at: float | None = None
 
 
 def read_change_signals(
     fetched: Fetched, clock_offset_s: float = 0.0, max_entries: int = MAX_FEED_LINKS
 ) -> tuple[ChangeSignal, ...]:
-    """Return the signals of a sitemap (or sitemap index), RSS or Atom feed; empty for others.
+    """Return the signals of a sitemap (or sitemap index), feed or directory listing.
 
-    ``clock_offset_s`` is how far the host's clock is ahead of ours. Times in the future are limited
-    to the time of receipt, and ignored beyond a day. The latest time counts where a URL has
-    several. Never raises.
+    Empty for other pages.
+
+    ``clock_offset_s`` is how far the host's clock is ahead of ours: times that are then more than a
+    day in the future are ignored. The latest time counts where a URL has several. Never raises.
     """
     parsed = parse_feed_entries(fetched, max_entries)
     if parsed is None:
-        return ()
-    kind, entries = parsed
-    sitemap = kind in ("urlset", "sitemapindex", "text")
-    source = SignalSource.SITEMAP if sitemap else SignalSource.FEED
+        source, entries = SignalSource.LISTING, read_directory_listing(fetched, max_entries)
+    else:
+        kind, entries = parsed
+        is_sitemap = kind in ("urlset", "sitemapindex", "text")
+        source = SignalSource.SITEMAP if is_sitemap else SignalSource.FEED
     found: dict[str, ChangeSignal] = {}
     for entry in entries:
         at = entry.changed_at
-        if at is not None:
-            at -= clock_offset_s
-            in_time = at <= fetched.received_at + _MAX_AHEAD_S
-            at = min(at, fetched.received_at) if in_time else None
+        if at is not None and at - clock_offset_s > fetched.received_at + _MAX_AHEAD_S:
+            at = None
         known = found.get(entry.target)
-        if known is not None and known.changed_at is not None:
-            at = max(at or 0.0, known.changed_at)
+        if known is not None and known.stated_at is not None:
+            at = max(at or 0.0, known.stated_at)
         found[entry.target] = ChangeSignal(entry.target, source, at)
     return tuple(found.values())

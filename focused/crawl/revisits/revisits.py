@@ -37,6 +37,8 @@ from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome,
 
 _NEW_VERSION = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, VisitResult.UNKNOWN})
 _SAME_VERSION = frozenset({VisitResult.IDENTICAL, VisitResult.COSMETIC})
+_MAY_ANNOUNCE = _NEW_VERSION | {VisitResult.COSMETIC}
+"""The dates of a listing are a small part of its text."""
 _MIN_NEW_RELEVANCE = 0.1
 _ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
 _CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
@@ -89,10 +91,9 @@ class CollectionUpdater:
             record.guiding_relevance = settled.classification.untempered
         blocks = None if is_feed else settled.findings[BLOCKS]
         self._versions.first_version(outcome, settled.page, blocks, record)
-        if is_feed:
-            # The list is known before it enters the schedule.
-            self._announcements.read(outcome, row.seq, event.now)
-        elif row.on_topic:
+        # A list is known before it enters the schedule.
+        self._announcements.read(outcome, row.seq, event.now)
+        if not is_feed and row.on_topic:
             self._announcements.find_feed(settled.page, event.now)
         self._collection.add(known)
 
@@ -258,6 +259,8 @@ class RevisitProcessor:
             bytes=len(outcome.body) if isinstance(outcome, Fetched) else 0,
         )
         known.record.tries += 1
+        if isinstance(outcome, Fetched) and detected.result in _MAY_ANNOUNCE:
+            self._announcements.read(outcome, known.row.seq, now)
         if detected.classified is not None and detected.result in _NEW_VERSION:
             return self._keep_version(link, known, outcome, detected, visit)
         return self._confirm_version(link, known, outcome, detected, visit)
@@ -275,8 +278,6 @@ class RevisitProcessor:
         assert classified is not None and isinstance(outcome, Fetched)
         new = self._responses.new_link_scores(classified)
         gain = sum(new)
-        if classified.feed:
-            self._announcements.read(outcome, known.row.seq, now)
         if known.history.first_version is None:
             known.history.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, outcome, classified)

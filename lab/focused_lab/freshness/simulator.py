@@ -127,7 +127,9 @@ def simulate(
         for number, each in enumerate(lists)
     }
     for page, reader in readers.items():
-        policy.add_list(page, page, reader.pages, 0.0, is_page=False)
+        policy.add_list(
+            page, page, reader.pages, 0.0, is_page=False, is_complete=reader.is_complete
+        )
         schedule.add(page, page, page, 1.0, 0.0)
     started = False
     while True:
@@ -196,6 +198,7 @@ class _ListReader:
         absent: Set[int],
     ) -> None:
         self.pages = site_list.pages
+        self.is_complete = site_list.is_complete
         self.read_at = 0.0
         self._statements = site_list.statements
         self._next = 0

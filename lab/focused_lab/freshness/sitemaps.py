@@ -48,11 +48,15 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SiteList:
-    """The list of one site; statements are in order of time."""
+    """A list of one site; statements are in order of time.
+
+    ``is_complete``: its silence may be news, as that of sitemaps and not of feeds.
+    """
 
     site: int
     pages: int
     statements: Sequence[Statement]
+    is_complete: bool = True
 
 
 _LATE_S = 5 * DAY_S

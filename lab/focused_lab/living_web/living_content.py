@@ -47,7 +47,8 @@ _GROWTH = 2
 _EXTRA_PARAGRAPHS = 10
 Words = tuple[bytes, ...]
 """The words of a paragraph."""
-_MAX_ENTRIES = 50
+MAX_ENTRIES = 50
+"""Of a feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ def sitemap(announced: Sequence[Announcement]) -> bytes:
 
 def atom_feed(site: str, announced: Sequence[Announcement], start: float) -> bytes:
     """Return an Atom feed (RFC 4287) of the latest changes."""
-    latest = sorted(announced, key=lambda each: (-each.at, each.url))[:_MAX_ENTRIES]
+    latest = sorted(announced, key=lambda each: (-each.at, each.url))[:MAX_ENTRIES]
     entries = "".join(
         f"<entry><id>{escape(each.url)}</id><title>{escape(each.title)}</title>"
         f'<link href="{escape(each.url, {chr(34): "&quot;"})}"/>'

@@ -95,6 +95,14 @@ def host_behaviour(host: str, options: LivingOptions) -> HostBehaviour:
     )
 
 
+def is_announced(url: str, number: int, share: float, seed: int) -> bool:
+    """Whether the sitemap and feed of a host announce a page's event; numbers are from 0 on.
+
+    ``share`` is that of the host's announced changes.
+    """
+    return hash_fraction(f"{url} announced {number}", seed) < share
+
+
 @dataclass(frozen=True, slots=True)
 class LivingReplay:
     """How a replay server serves a recorded web as a living one.

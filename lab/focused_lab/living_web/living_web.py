@@ -57,6 +57,7 @@ from focused_lab.living_web.living_options import (
     LivingOptions,
     LivingReplay,
     host_behaviour,
+    is_announced,
 )
 
 SITEMAP_PATH = "/sitemap.xml"
@@ -275,7 +276,7 @@ class LivingWeb:
             at: float | None = self._modified_at(url, self.options.start) if existed else None
             kind = ChangeKind.CHANGED
             for number, change in enumerate(page.events[: self.version_at(url, time)]):
-                if hash_fraction(f"{url} announced {number}", self.options.seed) < share:
+                if is_announced(url, number, share, self.options.seed):
                     at, kind = change.at, change.kind
             if at is not None:
                 yield Announcement(url, at, kind is ChangeKind.CREATED, _name(url))

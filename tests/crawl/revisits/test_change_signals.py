@@ -37,9 +37,9 @@ def test_a_sitemap_gives_the_times_of_its_urls() -> None:
             ("c", "<changefreq>never</changefreq>"),
         )
     )
-    assert found["a"].changed_at == NOW - DAY
-    assert found["b"].changed_at == 1_699_920_000.0
-    assert found["c"].changed_at is None
+    assert found["a"].stated_at == NOW - DAY
+    assert found["b"].stated_at == 1_699_920_000.0
+    assert found["c"].stated_at is None
     assert {each.source for each in found.values()} == {SignalSource.SITEMAP}
 
 
@@ -49,7 +49,7 @@ def test_an_index_gives_the_times_of_its_sitemaps() -> None:
         "<loc>https://example.org/one.xml</loc><lastmod>2023-11-14</lastmod>"
         "</sitemap></sitemapindex>"
     )
-    assert signals(body)["one.xml"].changed_at == 1_699_920_000.0
+    assert signals(body)["one.xml"].stated_at == 1_699_920_000.0
 
 
 @pytest.mark.parametrize(
@@ -69,25 +69,36 @@ def test_an_index_gives_the_times_of_its_sitemaps() -> None:
 def test_a_feed_gives_the_latest_time_of_each_item(body: str) -> None:
     found = signals(body)
     assert list(found) == ["a"]
-    assert found["a"].changed_at == NOW - DAY
+    assert found["a"].stated_at == NOW - DAY
     assert found["a"].source is SignalSource.FEED
 
 
 def test_the_latest_time_counts_for_a_url_with_several() -> None:
     body = sitemap(("a", "<lastmod>2023-11-14</lastmod>"), ("a", "<lastmod>2023-11-12</lastmod>"))
-    assert signals(body)["a"].changed_at == 1_699_920_000.0
+    assert signals(body)["a"].stated_at == 1_699_920_000.0
 
 
-def test_times_in_the_future_are_limited_or_ignored() -> None:
+def test_times_more_than_a_day_in_the_future_are_ignored() -> None:
     body = sitemap(("a", "<lastmod>2023-11-15</lastmod>"), ("b", "<lastmod>2024-01-01</lastmod>"))
     found = signals(body)
-    assert found["a"].changed_at == NOW
-    assert found["b"].changed_at is None
+    assert found["a"].stated_at == 1_700_006_400.0
+    assert found["b"].stated_at is None
 
 
-def test_times_of_a_wrong_clock_are_corrected() -> None:
+@pytest.mark.parametrize("clock_offset_s", [31 * DAY, 31 * DAY + 0.7])
+def test_times_of_a_wrong_clock_are_those_that_the_host_states(clock_offset_s: float) -> None:
     body = sitemap(("a", "<lastmod>2023-12-14T22:13:20Z</lastmod>"))
-    assert signals(body, clock_offset_s=31 * DAY)["a"].changed_at == NOW - DAY
+    assert signals(body, clock_offset_s)["a"].stated_at == NOW + 30 * DAY
+
+
+def test_a_directory_listing_gives_the_times_of_its_files() -> None:
+    listing = (
+        "<html><title>Index of /pub/</title><pre><a href='../'>../</a>"
+        '<a href="a.pdf">a.pdf</a>  13-Nov-2023 22:13  1\n<a href="d/">d/</a>  13-Nov-2023 22:13'
+    )
+    url, headers = "https://example.org/pub/", {"content-type": "text/html"}
+    (found,) = read_change_signals(Fetched(url, 200, headers, listing.encode(), received_at=NOW))
+    assert found == ChangeSignal(f"{url}a.pdf", SignalSource.LISTING, NOW - DAY - 20)
 
 
 def test_a_page_is_no_signal() -> None:
