@@ -294,24 +294,25 @@ def test_links_are_dropped_after_a_question(console: Any) -> None:
 def test_seeds_budget_and_delay_are_changed(console: Any) -> None:
     send_form(console, "add-seeds", urls="http://new.test/1 http://new.test/2")
     until(console, lambda: "added 2 links" in text(console, "#action-table"))
-    send_form(console, "change-budget", pages="1500")
-    until(console, lambda: "the budget is 1,500 pages" in text(console, "#action-table"))
+    send_form(console, "change-budget", pages="150000")
+    until(console, lambda: "the budget is 150,000 pages" in text(console, "#action-table"))
     send_form(console, "change-delay", delay_s="2")
     until(console, lambda: "the delay is 2 s" in text(console, "#action-table"))
     open_tab(console, "overview")
-    until(console, lambda: value(console, "Fetched").endswith("of 1,500"))
+    until(console, lambda: value(console, "Fetched").endswith("of 150,000"))
 
 
 def test_an_empty_field_of_the_budget_keeps_its_limit(console: Any) -> None:
-    send_form(console, "change-budget", pages="1600", hours="7")
-    until(console, lambda: "1,600 pages or 7.0 hours" in text(console, "#action-table"))
+    send_form(console, "change-budget", pages="160000", hours="7")
+    until(console, lambda: "160,000 pages or 7.0 hours" in text(console, "#action-table"))
     hours = console.find_element("css selector", "form[data-action=change-budget] [name=hours]")
     until(console, lambda: hours.get_property("value") == "7")
-    send_form(console, "change-budget", pages="1700", hours="")
-    until(console, lambda: "1,700 pages or 7.0 hours" in text(console, "#action-table"))
+    send_form(console, "change-budget", pages="170000", hours="")
+    until(console, lambda: "170,000 pages or 7.0 hours" in text(console, "#action-table"))
     send_form(console, "change-budget", pages="", hours="0")
     until(
-        console, lambda: text(console, "#action-table td + td + td") == "the budget is 1,700 pages"
+        console,
+        lambda: text(console, "#action-table td + td + td") == "the budget is 170,000 pages",
     )
 
 

@@ -307,10 +307,12 @@ def test_a_page_that_never_rests_is_bounded(window: Window, attack: str) -> None
 
 
 def test_a_memory_bomb_is_killed_and_named(window: Window) -> None:
-    result = window.render(
+    patient = open_window(window.runner, PATIENT)
+    result = patient.render(
         "<script>const kept = []; setInterval(() => { for (let n = 0; n < 4; n++)"
         " kept.push(new Uint8Array(5e7).fill(n)) }, 0)</script>"
     )
+    window.runner.run(patient.renderer.close())
     assert result.failure is RenderFailure.MEMORY
     assert "fine" in text_of(window.render("<body><script>document.write('fine')</script>"))
 
