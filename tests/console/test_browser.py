@@ -47,7 +47,7 @@ def window() -> Iterator[Any]:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
     home = tmp_path_factory.mktemp("console")
     hostile = page("http://hostile.test/", html(HOSTILE, f"/?{HOSTILE}", text="whale"))
-    topic = write_topic(home, SEED, "http://hostile.test/", delay_s=5.0)  # lasts for all tests
+    topic = write_topic(home, SEED, "http://hostile.test/", delay_s=10.0)  # lasts for all tests
     with served(wide_web(hostile), SLOWLY) as site:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
@@ -296,8 +296,8 @@ def test_seeds_budget_and_delay_are_changed(console: Any) -> None:
     until(console, lambda: "added 2 links" in text(console, "#action-table"))
     send_form(console, "change-budget", pages="150000")
     until(console, lambda: "the budget is 150,000 pages" in text(console, "#action-table"))
-    send_form(console, "change-delay", delay_s="2")
-    until(console, lambda: "the delay is 2 s" in text(console, "#action-table"))
+    send_form(console, "change-delay", delay_s="60")  # the crawl lasts longer, too
+    until(console, lambda: "the delay is 60 s" in text(console, "#action-table"))
     open_tab(console, "overview")
     until(console, lambda: value(console, "Fetched").endswith("of 150,000"))
 
