@@ -56,6 +56,8 @@ FEED_ROOT = re.compile(
     r"(?P<root><)(?:[A-Za-z][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF|OAI-PMH)[\s>/]",
     re.DOTALL,
 )
+_FEED_NAME = re.compile(rb"[<:](?:urlset|sitemapindex|rss|feed|RDF|OAI-PMH)")
+"""In the bytes of all that :data:`FEED_ROOT` matches, except in UTF-16, which has null bytes."""
 _URL_LINE = re.compile(r"https?://\S+", re.IGNORECASE)
 _FEED_START_BYTES = 4_096
 GZIP_START = b"\x1f\x8b"
@@ -102,11 +104,14 @@ def feed_kind(fetched: Fetched) -> str | None:
     The body may be gzipped.
     """
     start = gunzip(fetched.body, _FEED_START_BYTES)
+    is_html = media_type_of(fetched.headers) == "text/html"
+    if is_html and b"\0" not in start and _FEED_NAME.search(start) is None:
+        return None  # for most pages: decoding would have to guess their encoding
     text = decode(start, {})[0]
     root = FEED_ROOT.match(text)
     if root:
         return root[2]
-    if media_type_of(fetched.headers) == "text/html":
+    if is_html:
         return None
     lines = text.split("\n")[:-1] if len(start) >= _FEED_START_BYTES else text.split("\n")
     lines = [line.strip() for line in lines if line.strip()]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.decoding import is_feed
+from focused.web.decoding import FEED_ROOT, decode, feed_kind, is_feed
 from focused.web.feeds import (
     FeedEntry,
     parse_feed,
@@ -629,3 +629,32 @@ def test_entries_before_thousands_of_tags_without_an_end_are_read() -> None:
     xml = f"<rss><channel>{good}<item><title>{'<a' * 2_000}></title></item></channel></rss>"
     entries = list(read_entries(xml, FeedEntry(), "https://a.test/"))
     assert [entry.url for entry in entries][:1] == ["https://a.test/good"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<rss>",
+                "<a:feed ",
+                "<RDF>",
+                "<urlset",
+                ">",
+                "<!-- ",
+                " -->",
+                "<?xml ?>",
+                "é",
+                " rss>",
+            ]
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(["utf-8", "utf-16", "utf-16-be", "latin-1"]),
+)
+def test_what_is_sent_as_html_is_a_feed_by_its_decoded_root(
+    pieces: list[str], charset: str
+) -> None:
+    body = "".join(pieces).encode(charset)
+    root = FEED_ROOT.match(decode(body, {})[0])
+    fetched = Fetched("http://a.test/", 200, {"content-type": "text/html"}, body)
+    assert feed_kind(fetched) == (root[2] if root else None)
