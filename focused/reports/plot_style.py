@@ -83,11 +83,11 @@ def spread_labels(heights: Sequence[float], gap: float) -> NDArray[np.float64]:
     from scipy.optimize import isotonic_regression  # slow to import
 
     order = np.argsort(heights, kind="stable")
-    gap = min(gap, 1 / max(len(heights) - 1, 1))
+    gap = min(gap, 1 / (len(heights) - 1))
     steps = np.arange(len(heights)) * gap
     level = isotonic_regression(np.asarray(heights, dtype=np.float64)[order] - steps).x
     placed = np.empty(len(heights))
-    placed[order] = np.clip(level, 0, max(1 - steps[-1], 0)) + steps if len(heights) else 0
+    placed[order] = np.clip(level, 0, max(1 - steps[-1], 0)) + steps
     return placed
 
 

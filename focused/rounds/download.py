@@ -11,9 +11,9 @@ from pathlib import Path
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError
-from focused.rounds.archive_parts import WarcPart, download_warc_files, partition_name
+from focused.rounds.archive_parts import download_warc_files, partition_name
 from focused.rounds.manifest import Manifest, last_manifest
-from focused.rounds.replication import restore
+from focused.rounds.replication import restore, taken_over, warc_number
 from focused.rounds.storage import MissingObjectError, SharedStorage
 from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
@@ -26,8 +26,7 @@ def download_crawl(url: str, folder: Path) -> Manifest:
 
     ``url`` is the crawl's folder in shared storage. Raises StateError and StorageError.
     """
-    parent, _, crawl = url.rstrip("/").rpartition("/")
-    storage = SharedStorage(parent or ".", crawl)
+    storage = SharedStorage.at(url)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StateError(f"{folder}: is not empty; name a new folder")
     for _ in range(_TRIES - 1):
@@ -67,6 +66,4 @@ def _download_partition(
 ) -> None:
     restore(storage, partition, folder, state)
     with StateStore.open_for_reading(folder / "state") as (store, _):
-        below, _ = store.tables.get_meta("warc") or (1, 0)
-        parts = [WarcPart(*each) for each in store.tables.get_meta("warc_parts") or ()]
-    download_warc_files(storage, partition, folder, parts, below)
+        download_warc_files(storage, partition, folder, taken_over(store), warc_number(store))

@@ -544,8 +544,7 @@ def restore_state(start: Start, folder: Path) -> None:
 
 def storage_of(start: Start) -> SharedStorage:
     """Return the storage of the crawl."""
-    root, _, name = start.storage.rpartition("/")
-    return SharedStorage(root, name)
+    return SharedStorage.at(start.storage)
 
 
 def partition_map(start: Start) -> PartitionMap:

@@ -130,7 +130,7 @@ class Replica:
         self._home = _home(partition, attempt)
         self._state = restored
         self._confirmed = restored
-        self._warc = WarcParts(storage, partition, attempt, folder, _warc_number(store))
+        self._warc = WarcParts(storage, partition, attempt, folder, warc_number(store))
         self._batches: list[bytes] = []
         """Commits since the last :meth:`prepare`."""
         self._unsent: tuple[bytes, ...] = ()
@@ -159,7 +159,7 @@ class Replica:
                 if (value := self._store.tables.get_meta(name)) is not None:
                     self._store.tables.put_meta(name, value)
             self._store.commit()
-            parts = _taken_over(self._store)
+            parts = taken_over(self._store)
             self._files = self._background.submit(self._warc.compose, parts)
             return
         self._store.commit()
@@ -177,7 +177,7 @@ class Replica:
         tables = self._store.freeze() if is_due else None
         self._unsent += tuple(self._batches)
         self._batches.clear()
-        return PreparedUpload(self._unsent, _warc_number(self._store), tables)
+        return PreparedUpload(self._unsent, warc_number(self._store), tables)
 
     def upload(self, prepared: PreparedUpload) -> StoredState:
         """Upload everything that was committed before the prepare; return the state's name."""
@@ -231,7 +231,7 @@ class Replica:
         if self._files is not None:
             wait([self._files])
         with StateStore.open_for_reading(self._folder / "state") as (store, _):
-            self._warc.compose(_taken_over(store))
+            self._warc.compose(taken_over(store))
             self._warc.upload_files()
             if self._has_tables:
                 upload_tables(self._storage, self._partition, self._folder, store.tables)
@@ -366,7 +366,7 @@ def _begin_next_warc_file(
     end = store.tables.get_meta("warc")
     if end is not None:
         number, length = end
-        parts = unfinished_parts(storage, partition, attempt, _taken_over(store), (number, length))
+        parts = unfinished_parts(storage, partition, attempt, taken_over(store), (number, length))
         store.tables.put_meta("warc_parts", parts)
         store.tables.put_meta("warc", [number + 1 if length else number, 0])
         store.commit()
@@ -448,11 +448,13 @@ def _objects(state: StoredState) -> Iterable[str]:
             yield f"{run.attempt:010}/{_segment_name(number)}"
 
 
-def _taken_over(store: StateStore) -> Sequence[WarcPart]:
+def taken_over(store: StateStore) -> Sequence[WarcPart]:
+    """Return the WARC files of earlier attempts that may be in pieces."""
     return [WarcPart(*each) for each in store.tables.get_meta("warc_parts") or ()]
 
 
-def _warc_number(store: StateStore) -> int:
+def warc_number(store: StateStore) -> int:
+    """Return the number of the WARC file that is appended to."""
     number, _ = store.tables.get_meta("warc") or (1, 0)
     return int(number)
 

@@ -73,10 +73,11 @@ class SharedStorage:
         self._root = f"{root.rstrip('/')}/{crawl}"
         self._is_local = isinstance(self._fs, LocalFileSystem)
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder on this machine that holds the objects, or None."""
-        return Path(self._root) if self._is_local else None
+    @classmethod
+    def at(cls, url: str) -> SharedStorage:
+        """Return the storage of a crawl by the URL of its folder."""
+        parent, _, crawl = url.rstrip("/").rpartition("/")
+        return cls(parent or ".", crawl)
 
     def read(self, name: str) -> bytes:
         """Return the content of an object. Raises MissingObjectError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import formatdate
@@ -20,7 +20,7 @@ from focused.durations import HOUR_S
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.policy import RevisitInputs, Uniform
 from focused.revisit.source_trust import SourceTrust
-from focused.topic import Budget, Revisit, Scope
+from focused.topic import Budget, Revisit, Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from focused_lab.living_web.living_options import LivingReplay
 from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier
@@ -505,6 +505,34 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     assert said_at < visited_at < said_at + DAY_S
 
 
+def lively_web(
+    folder: Path,
+    url: str,
+    listed: Callable[[float], Outcome],
+    pages: Sequence[str],
+    lively: Sequence[str],
+) -> tuple[Topic, dict[str, Any]]:
+    """A topic and a web of pages in a list at ``url``; the lively ones change every four days."""
+
+    def lively_page(page_url: str) -> Callable[[float], Outcome]:
+        return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
+
+    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in pages}
+    web |= {url: listed} | {each: lively_page(each) for each in lively}
+    settings = Revisit(continuous=True, hours=150 * 24, pages_per_day=4, by_relevance=False)
+    scope = Scope(near_duplicates=False, mirrors=False)
+    return topic(folder, url, revisit=settings, scope=scope), web
+
+
+def late_visits(simulation: Simulation, lively: Sequence[str]) -> list[bool]:
+    """Whether each visit to a lively page after sixty days found a change."""
+    return [
+        visit.result == "changed"
+        for visit in visit_rows(simulation.store.tables)
+        if visit.at > START + 60 * DAY_S and visit.url in lively
+    ]
+
+
 @pytest.mark.parametrize(("is_right", "clock_s"), [(True, 0), (True, HOUR_S), (False, 0)])
 def test_pages_are_visited_after_a_right_sitemap_announces_them(
     simulate: Simulate, tmp_path: Path, is_right: bool, clock_s: float
@@ -524,20 +552,9 @@ def test_pages_are_visited_after_a_right_sitemap_announces_them(
         sent_at = now - 17 * (now // HOUR_S % 7) if clock_s else now
         return sitemap(url, times, date=http_date(sent_at + clock_s))
 
-    def lively_page(page_url: str) -> Callable[[float], Outcome]:
-        return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
-
-    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in pages}
-    web |= {url: listed} | {each: lively_page(each) for each in lively}
-    settings = Revisit(continuous=True, hours=150 * 24, pages_per_day=4, by_relevance=False)
-    scope = Scope(near_duplicates=False, mirrors=False)
-    subject = topic(tmp_path, url, revisit=settings, scope=scope)
+    subject, web = lively_web(tmp_path, url, listed, pages, lively)
     simulation = simulate(subject, web).run(20_000)
-    late = [
-        visit.result == "changed"
-        for visit in visit_rows(simulation.store.tables)
-        if visit.at > START + 60 * DAY_S and visit.url in lively
-    ]
+    late = late_visits(simulation, lively)
     assert sum(late) > 80  # 22 changes each
     assert (sum(late) / len(late) > 0.8) == is_right
     if is_right:
@@ -566,19 +583,8 @@ def test_files_are_visited_after_their_directory_listing_announces_them(
         body = "<title>Index of /pub/</title><h1>Index of /pub/</h1><pre>" + "\n".join(rows)
         return Fetched(url, 200, {"content-type": "text/html"}, body.encode())
 
-    def lively_page(page_url: str) -> Callable[[float], Outcome]:
-        return lambda now: page(page_url, text=f"{WHALES} w{int(now / DAY_S / 4)} {page_url}")
-
-    web: dict[str, Any] = {each: page(each, text=f"{WHALES} {each}") for each in files}
-    web |= {url: listed} | {each: lively_page(each) for each in lively}
-    settings = Revisit(continuous=True, hours=150 * 24, pages_per_day=4, by_relevance=False)
-    scope = Scope(near_duplicates=False, mirrors=False)
-    simulation = simulate(topic(tmp_path, url, revisit=settings, scope=scope), web).run(20_000)
-    late = [
-        visit.result == "changed"
-        for visit in visit_rows(simulation.store.tables)
-        if visit.at > START + 60 * DAY_S and visit.url in lively
-    ]
+    subject, web = lively_web(tmp_path, url, listed, files, lively)
+    late = late_visits(simulate(subject, web).run(20_000), lively)
     assert sum(late) > 80  # 22 changes each
     assert sum(late) / len(late) > 0.8
 

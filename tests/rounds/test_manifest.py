@@ -38,8 +38,7 @@ def manifest(number: int, *files: RoundFile, **records: PartitionRecord) -> Mani
 
 
 def path_of(storage: SharedStorage, name: str) -> Path:
-    assert storage.folder is not None
-    return storage.folder / name
+    return Path(storage.url.removeprefix("file://")) / name
 
 
 def test_a_new_crawl_has_no_manifest(storage: SharedStorage) -> None:

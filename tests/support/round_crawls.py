@@ -172,12 +172,13 @@ class RoundCrawl:
 
     def fetched(self) -> Counter[str]:
         """How often each page is in the archive."""
-        if self.storage.folder is None:
+        url = self.storage.url
+        if not url.startswith("file://"):
             names = self.storage.entries("pages")
             contents = (io.BytesIO(self.storage.read(f"pages/{name}")) for name in names)
             pages = pd.concat(map(pd.read_parquet, contents))
         else:
-            with open_tables(self.storage.folder) as tables:
+            with open_tables(Path(url.removeprefix("file://"))) as tables:
                 pages = pd.concat(map(pd.read_parquet, table_files(tables, "pages")))
         return Counter(pages[pages.outcome == "fetched"].url)
 
