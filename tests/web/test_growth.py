@@ -87,3 +87,12 @@ def test_quadratic_functions_are_told_from_linear_ones(
     monkeypatch.setattr(growth, "cpu_s", lambda call, text: 1e-8 * len(text) ** exponent)
     reader = Reader("reader", str, (), chars=8_000, noise_s=0.0)
     assert measure(reader, Pumped("", "a", "")).is_harmful is is_harmful
+
+
+def test_growth_that_ends_before_it_costs_time_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    def limited_s(call: object, text: str) -> float:
+        return 1e-9 * len(text) * min(len(text), 10_000)
+
+    monkeypatch.setattr(growth, "cpu_s", limited_s)
+    reader = Reader("reader", str, (), chars=8_000, noise_s=0.0)
+    assert not measure(reader, Pumped("", "a", "")).is_harmful
