@@ -94,7 +94,7 @@ fuzz: $(READY) web
 # that a test starts. A worker that dies ends the run: pytest-xdist waits for ever for the one that
 # would replace it.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   --max-worker-restart 0
 
 test: $(READY)
@@ -103,6 +103,8 @@ test: $(READY)
 test-all: $(READY)
 	$(PYTEST) -m "" --hypothesis-profile=thorough
 
+# One worker a core: some measure times, and many start processes of their own.
+test-long: WORKERS = $(shell getconf _NPROCESSORS_ONLN)
 test-long: $(READY)
 	$(PYTEST) -m "long or hypothesis" --hypothesis-profile=thorough
 
