@@ -153,7 +153,7 @@ def race(options: argparse.Namespace) -> list[dict[str, Any]]:
                     figures = trial.run()
                 runs.append({"kind": kind, "round": turn, "mean_bytes": site.mean_bytes} | figures)
                 per_s = figures["crawled_pages"] / figures["crawled_s"]
-                cpu_ms = 1000 * figures["cpu_s"] / figures["pages"]
+                cpu_ms = 1000 * figures["crawled_cpu_s"] / figures["crawled_pages"]
                 print(f"{kind} {contender}: {per_s:.0f} pages/s, {cpu_ms:.2f} ms CPU", flush=True)
     return runs
 

@@ -1,7 +1,7 @@
 """Measure a crawl from its first page on: a Scrapy extension for stock and our crawl alike.
 
-The clock starts with the first page, so that imports and models don't count. Pages per second end
-at nearly the last page; the work after it is reported apart. CPU and memory are those of the whole
+The clock starts with the first page, so that imports and models don't count. Pages per second and
+CPU end at nearly the last page; the work after it is reported apart. Memory is that of the whole
 process.
 """
 
@@ -25,8 +25,14 @@ _COUNT_EVERY_S = 0.02
 
 
 def cpu_s() -> float:
-    """CPU seconds of this process and of its finished children."""
-    return sum(os.times()[:4])
+    """CPU seconds of this process and of its children, finished or not."""
+    running = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return sum(os.times()[:4]) + sum(map(_cpu_s_of, running))
+
+
+def _cpu_s_of(process: str) -> float:
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")  # proc(5): utime, stime
 
 
 def peak_mb() -> float:
@@ -47,7 +53,7 @@ class Clock:
         self.pages = 0
         self._start: dict[str, float] = {}
         # The last sample with new pages may come late, after the final writing: use the one before.
-        self._looks: deque[tuple[int, float]] = deque(maxlen=2)
+        self._looks: deque[tuple[int, float, float]] = deque(maxlen=2)
         atexit.register(self._write)
 
     def page(self) -> None:
@@ -58,7 +64,7 @@ class Clock:
         """Set the number of pages so far."""
         if pages > self.pages:
             self.pages = pages
-            self._looks.append((pages, time.perf_counter()))
+            self._looks.append((pages, time.perf_counter(), cpu_s()))
         if not self._start:
             self._start = {
                 "pages": pages,
@@ -70,12 +76,14 @@ class Clock:
 
     def _write(self) -> None:
         start = self._start
+        pages, at, cpu = self._looks[0]
         result: dict[str, Any] = {
             "pages": self.pages,
-            "crawled_pages": self._looks[0][0] - start["pages"],
-            "crawled_s": self._looks[0][1] - start["at"],
+            "crawled_pages": pages - start["pages"],
+            "crawled_s": at - start["at"],
+            "crawled_cpu_s": cpu - start["cpu"],
             "wall_s": time.perf_counter() - start["at"],
-            "cpu_s": cpu_s() - start["cpu"],
+            "end_cpu_s": cpu_s() - cpu,
             "peak_mb": peak_mb(),
             "before_mb": start["memory"],
             "to_first_page_s": start["to_first_page_s"],

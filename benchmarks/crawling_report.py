@@ -33,7 +33,7 @@ def _heading(runs: Runs) -> str:
 def _figures(runs: Runs) -> str:
     frame = pd.DataFrame(runs)
     frame["pages/s"] = frame["crawled_pages"] / frame["crawled_s"]
-    frame["CPU ms"] = 1000 * frame["cpu_s"] / frame["pages"]
+    frame["CPU ms"] = 1000 * frame["crawled_cpu_s"] / frame["crawled_pages"]
     frame["x stock"] = _ratios(frame, "pages/s", lambda name: "stock")
     frame["CPU x bare"] = _ratios(frame, "CPU ms", lambda name: "bare")
     frame["x one core"] = _ratios(frame, "pages/s", lambda name: name.removesuffix("-2"))
