@@ -6,6 +6,12 @@ The real driver runs rounds with its messages, files and manifests; partitions o
 a crawl, and the storage is a folder. Times are CPU seconds of the driver alone in the last of the
 rounds, by step: until all were told their inboxes (begin), until all may fetch (grant), until the
 end of the run, until the manifest of what they wrote is stored (commit).
+
+    python benchmarks/round_scale.py --partitions 20000 --nodes 1000 --leave 0.01 --rounds 30
+
+In each round a share of the nodes is lost while its partitions fetch; their processes start again
+on others when the driver allows. Rounds of 60 seconds pass on a simulated clock. The figures are
+means of the last half of the rounds. Then the state of one partition is restored from the folder.
 """
 
 from __future__ import annotations
@@ -15,12 +21,14 @@ import random
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 
 import msgspec
 
 from focused.crawl.crawl_stats import Counters
-from focused.rounds.driver import Limits, RoundDriver
+from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import (
     Begin,
@@ -39,8 +47,10 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
+from focused.rounds.replication import Replica, restore
 from focused.rounds.round_files import CONTENTS, links_for, write_round_file
 from focused.rounds.storage import SharedStorage
+from focused.storage.state_store import StateStore
 from focused.topic import Budget
 
 BEGIN, GRANT, RUN, COMMIT = "begin", "grant", "run", "commit"
@@ -48,6 +58,7 @@ _STEPS: Mapping[type, str] = {Begin: BEGIN, Run: GRANT, Finish: RUN}
 _LINK_BATCH = b"l" * 600
 _CLAIMS = (b"c" * 250,) * 4
 _PAGES = 60
+_ROUND_S = 60.0
 
 
 class AnsweringPartitions:
@@ -69,9 +80,16 @@ class AnsweringPartitions:
         self._delivered: Counter[int] = Counter()
         self._since = time.process_time()
         self._random = random.Random(1)
+        self._passed_s = 0.0
+        self._lost: set[int] = set()
+
+    def clock(self) -> float:
+        """Return the driver's time: its own CPU, and that of simulated rounds."""
+        return time.process_time() + self._passed_s
 
     def start(self, partition: int, message: bytes) -> None:
         """Open a partition."""
+        self._lost.discard(partition)
         self._answers.append((partition, encode(Opened("a", "", ""))))
 
     def send(self, partition: int, message: bytes) -> None:
@@ -94,8 +112,8 @@ class AnsweringPartitions:
         return False
 
     def is_gone(self, partition: int) -> bool:
-        """Whoever ended has ended."""
-        return True
+        """Of processes on lost nodes nobody knows."""
+        return not self._options.nodes
 
     def note(self, step: str) -> None:
         """Count the driver's time since the last note, or since the last answers, for a step."""
@@ -108,13 +126,25 @@ class AnsweringPartitions:
         step = next((_STEPS[type(each)] for _, each in messages if type(each) in _STEPS), None)
         if step is not None:
             self.note(step)
+        if step == GRANT and self._options.nodes:
+            self._lose_nodes()
         for number, message in messages:
+            if number in self._lost:
+                continue
             for answer in self._answers_to(number, message):
                 data = None if answer is None else encode(answer)
                 self.received_bytes += len(data or b"")
                 self._answers.append((number, data))
         self._messages.clear()
         self._since = time.process_time()
+
+    def _lose_nodes(self) -> None:
+        nodes = self._options.nodes
+        lost = set(self._random.sample(range(nodes), round(nodes * self._options.leave)))
+        ended = [n for n in range(self._partitions) if n % nodes in lost and n not in self._lost]
+        self._lost.update(ended)
+        self._answers += [(number, None) for number in ended]
+        self._passed_s += _ROUND_S
 
     def _answers_to(self, partition: int, message: ToPartition) -> Iterator[ToDriver | None]:
         counters = Counters(fetched=self._fetched[partition]).to_state()
@@ -162,8 +192,10 @@ def measure(options: argparse.Namespace, partitions: int) -> str:
     executor = AnsweringPartitions(options, partitions, storage)
     starts = [Start(n, partitions, "domain", storage.url, {}) for n in range(partitions)]
     lines: list[str] = []
+    missing: list[int] = []
+    driver_s: list[float] = []
 
-    def on_round(report: object) -> None:
+    def on_round(report: RoundReport) -> None:
         executor.note(COMMIT)
         took = executor.driver_s
         steps = " | ".join(f"{took[each]:.2f}" for each in (BEGIN, GRANT, RUN, COMMIT))
@@ -173,6 +205,8 @@ def measure(options: argparse.Namespace, partitions: int) -> str:
             f"{1e6 * took[RUN] / partitions / options.progress:.0f} | {manifest:.1f} | "
             f"{executor.sent_bytes / 1e6:.0f} | {executor.received_bytes / 1e6:.0f}"
         )
+        missing.append(len(report.missing))
+        driver_s.append(sum(took.values()))
         took.clear()
         executor.sent_bytes = executor.received_bytes = 0
         driver.should_stop = len(lines) == options.rounds
@@ -183,13 +217,39 @@ def measure(options: argparse.Namespace, partitions: int) -> str:
         executor,
         storage,
         Budget(pages=options.pages),
-        limits=Limits(),
+        limits=Limits(round_s=_ROUND_S) if options.nodes else Limits(),
         worth_waiting_for=0.5,
         on_round=on_round,
-        clock=time.process_time,
+        on_problem=lambda problem: None,
+        clock=executor.clock,
     )
     driver.run()
-    return lines[-1]
+    if not options.nodes:
+        return lines[-1]
+    late = options.rounds // 2
+    return (
+        f"{partitions:,} | {options.nodes:,} | {options.leave:.1%} | "
+        f"{fmean(missing[late:]) / partitions:.2%} | {fmean(driver_s[late:]):.1f}"
+    )
+
+
+def measure_restore(options: argparse.Namespace) -> str:
+    """Return what it takes to restore one state of random rows."""
+    storage = SharedStorage(f"file://{options.folder}", "restore")
+    source, target = Path(options.folder, "source"), Path(options.folder, "target")
+    store = StateStore.open(source / "state", {"topic": "scale"})
+    numbers = random.Random(3)
+    for _ in range(options.rows):
+        store.tables.put("content", numbers.randbytes(16), numbers.randbytes(150))
+    store.commit()
+    replica = Replica(storage, 0, 1, store, source)
+    replica.begin()
+    state = replica.upload(replica.prepare())
+    store.abandon()
+    began = time.perf_counter()
+    restore(storage, 0, target, state)
+    took = time.perf_counter() - began
+    return f"restore {options.rows:,} rows, {state.bytes / 1e6:.0f} MB: {took:.1f} s"
 
 
 def main() -> None:
@@ -203,14 +263,22 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=10**10)
     parser.add_argument("--batch", type=int, default=100, help="messages received at once")
     parser.add_argument("--folder", help="in which a temporary one is made")
+    parser.add_argument("--nodes", type=int, default=0, help="of which some are lost in each round")
+    parser.add_argument("--leave", type=float, default=0.01, help="share of nodes that is lost")
+    parser.add_argument("--rows", type=int, default=500_000, help="of the state to restore")
     options = parser.parse_args()
-    print(
-        "partitions | begin s | grant s | run s | commit s | ms/partition | us/message in run | "
-        "manifest MB | sent MB | received MB"
-    )
+    if options.nodes:
+        print("partitions | nodes | lost a round | partitions that miss a round | driver s")
+    else:
+        print(
+            "partitions | begin s | grant s | run s | commit s | ms/partition | us/message in run "
+            "| manifest MB | sent MB | received MB"
+        )
     with TemporaryDirectory(prefix="round-scale-", dir=options.folder) as options.folder:
         for number in options.partitions.split(","):
             print(measure(options, int(number)), flush=True)
+        if options.nodes:
+            print(measure_restore(options))
 
 
 if __name__ == "__main__":
