@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -74,30 +74,6 @@ class RecordStore(Protocol):
         """Remove the record if it exists."""
 
 
-class MemoryRecords:
-    """A :class:`RecordStore` in memory, for experiments."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, dict[int, bytes]] = {}
-
-    def get(self, kind: str, number: int) -> bytes | None:
-        """Return the record, or None."""
-        records = self._kinds.get(kind)
-        return None if records is None else records.get(number)
-
-    def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
-        """Return several records."""
-        return [self.get(kind, number) for number in numbers]
-
-    def put(self, kind: str, number: int, record: bytes) -> None:
-        """Write or replace the record."""
-        self._kinds.setdefault(kind, {})[number] = record
-
-    def delete(self, kind: str, number: int) -> None:
-        """Remove the record if it exists."""
-        self._kinds.get(kind, {}).pop(number, None)
-
-
 class RevisitPolicy(Protocol):
     """Values visits. Methods raise KeyError for a page that was not added."""
 
@@ -145,7 +121,7 @@ class RevisitInputs:
 
     mean_interval_s: float
     """The budget: the mean time between two visits of a page."""
-    records: RecordStore = field(default_factory=MemoryRecords)
+    records: RecordStore
     seed: int = 0
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from focused.durations import DAY_S
-from focused.revisit.policy import MemoryRecords, RevisitInputs, Uniform, Visit
-from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.revisit.policy import RevisitInputs, Uniform, Visit
+from focused.revisit.schedule import RevisitSchedule
 from focused.topic import Revisit, Scope
+from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
 from focused_lab.freshness.simulator import simulate as simulate_visits
 from focused_lab.freshness.windows import PageLife, Window
 from tests.support.simulated import Simulation, page, topic

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from focused.revisit.policy import (
-    MemoryRecords,
     RevisitInputs,
     RevisitPolicy,
     Visit,
     find_revisit_policy,
     revisit_policy_names,
 )
-from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.revisit.schedule import RevisitSchedule
+from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
 
 DAY = 86_400.0
 PAGES, SITES = 60, 4

@@ -16,15 +16,15 @@ from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import (
-    MemoryRecords,
     RecordStore,
     RevisitInputs,
     Uniform,
     Visit,
     find_revisit_policy,
 )
-from focused.revisit.schedule import DueQueue, MemoryDueQueue, RevisitSchedule
+from focused.revisit.schedule import DueQueue, RevisitSchedule
 from focused.storage.state_store import StateStore
+from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
 
 MEAN_S = 30 * DAY_S
 START = 1_700_000_000.0
@@ -336,5 +336,5 @@ def _run(schedules: Schedules, steps: Sequence[Step]) -> list[int | None]:
 
 
 def test_uniform_ignores_changes_of_siblings() -> None:
-    assert not Uniform(RevisitInputs(MEAN_S)).follows_siblings
-    assert Uniform(RevisitInputs(MEAN_S)).forced_after == math.inf
+    assert not Uniform(RevisitInputs(MEAN_S, MemoryRecords())).follows_siblings
+    assert Uniform(RevisitInputs(MEAN_S, MemoryRecords())).forced_after == math.inf

@@ -10,10 +10,11 @@ import pytest
 from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.hazard import Hazard
-from focused.revisit.policy import MemoryRecords, RecordStore, RevisitInputs, Visit
+from focused.revisit.policy import RecordStore, RevisitInputs, Visit
 from focused.revisit.signalled_policy import EXPLORED, SignalledPolicy
 from focused.revisit.source_trust import SourceTrust
 from focused.storage.state_store import StateStore
+from focused_lab.freshness.memory_schedule import MemoryRecords
 
 START = 1_700_000_000.0
 MEAN_S = 90 * DAY_S

@@ -21,13 +21,13 @@ from typing import Literal
 import numpy as np
 
 from focused.revisit.policy import (
-    MemoryRecords,
     RevisitInputs,
     RevisitPolicyFactory,
     Visit,
 )
-from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.revisit.schedule import RevisitSchedule
 from focused.revisit.signalled_policy import SignalledPolicy
+from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
 from focused_lab.freshness.sitemaps import SiteList, Statement
 from focused_lab.freshness.windows import PageLife, Window
 from focused_lab.revisit_policies.allocation import FloatArray, UpdateMode

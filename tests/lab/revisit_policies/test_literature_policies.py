@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from focused.revisit.policy import MemoryRecords, RevisitInputs, Visit, find_revisit_policy
-from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.revisit.policy import RevisitInputs, Visit, find_revisit_policy
+from focused.revisit.schedule import RevisitSchedule
+from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
 from focused_lab.revisit_policies.allocated import azar, optimal_last_modified, page_value, wire
 from focused_lab.revisit_policies.rate_models import PageLists
 from focused_lab.revisit_policies.systems import NutchAdaptive, Tianwang, plan_periods
@@ -56,7 +57,7 @@ def test_sampling_finds_more_changes_than_uniform_visits(mode: str) -> None:
 
 
 def test_nutch_shortens_and_lengthens_by_a_fifth() -> None:
-    policy = NutchAdaptive(RevisitInputs(10 * DAY))
+    policy = NutchAdaptive(RevisitInputs(10 * DAY, MemoryRecords()))
     policy.add(1, 0, 0, 1.0, 0.0)
     price = 10 * DAY  # stretches by one
     assert policy.due_at(1, price) == pytest.approx(10 * DAY)
@@ -67,7 +68,7 @@ def test_nutch_shortens_and_lengthens_by_a_fifth() -> None:
 
 
 def test_nutch_synchronises_to_the_last_change() -> None:
-    policy = NutchAdaptive(RevisitInputs(10 * DAY))
+    policy = NutchAdaptive(RevisitInputs(10 * DAY, MemoryRecords()))
     policy.add(1, 0, 0, 1.0, 0.0)
     policy.record(visit(1, 20 * DAY, 0.0, changed=True, since=12 * DAY))
     # The interval is at least the 12 days, counted from 0.3 of them before the visit.
@@ -75,7 +76,7 @@ def test_nutch_synchronises_to_the_last_change() -> None:
 
 
 def test_tianwang_comes_back_soon_after_a_change() -> None:
-    policy = Tianwang(RevisitInputs(10 * DAY))
+    policy = Tianwang(RevisitInputs(10 * DAY, MemoryRecords()))
     policy.add(1, 0, 0, 1.0, 0.0)
     for day in (10, 20, 30):
         policy.record(visit(1, day * DAY, (day - 10) * DAY, changed=False))
@@ -85,7 +86,7 @@ def test_tianwang_comes_back_soon_after_a_change() -> None:
 
 
 def test_tianwang_rounds_to_the_start_of_a_cycle() -> None:
-    policy = Tianwang(RevisitInputs(10 * DAY), cycles_per_interval=10)
+    policy = Tianwang(RevisitInputs(10 * DAY, MemoryRecords()), cycles_per_interval=10)
     policy.add(1, 0, 0, 1.0, 0.4 * DAY)
     assert policy.due_at(1, 10 * DAY) == pytest.approx(10 * DAY)
 
@@ -107,7 +108,7 @@ def test_webfountain_fetches_all_with_enough_bandwidth() -> None:
 
 
 def test_dates_of_changes_refine_the_last_modified_policy() -> None:
-    dated, undated = (optimal_last_modified(RevisitInputs(DAY)) for _ in range(2))
+    dated, undated = (optimal_last_modified(RevisitInputs(DAY, MemoryRecords())) for _ in range(2))
     for policy, since in ((dated, 0.01 * DAY), (undated, None)):
         policy.add(1, 0, 0, 1.0, 0.0)
         for day in range(1, 5):
@@ -117,7 +118,7 @@ def test_dates_of_changes_refine_the_last_modified_policy() -> None:
 
 
 def test_page_value_ranks_a_growing_page_above_its_popularity() -> None:
-    policy = page_value(RevisitInputs(DAY))
+    policy = page_value(RevisitInputs(DAY, MemoryRecords()))
     for page in (1, 2):
         policy.add(page, 0, 0, 0.1, 0.0)
         policy.record(visit(page, DAY, 0.0, changed=True))
@@ -128,7 +129,7 @@ def test_page_value_ranks_a_growing_page_above_its_popularity() -> None:
 
 
 def test_wire_values_a_visit_by_the_chance_of_a_stale_copy() -> None:
-    policy = wire(RevisitInputs(DAY))
+    policy = wire(RevisitInputs(DAY, MemoryRecords()))
     policy.add(1, 0, 0, 0.5, 0.0)
     policy.record(visit(1, DAY, 0.0, changed=True))
     for days in (1.5, 4.0):
@@ -137,7 +138,7 @@ def test_wire_values_a_visit_by_the_chance_of_a_stale_copy() -> None:
 
 
 def test_azar_gives_up_pages_that_change_too_fast_for_the_price() -> None:
-    policy = azar(RevisitInputs(DAY))
+    policy = azar(RevisitInputs(DAY, MemoryRecords()))
     policy.add(1, 0, 0, 1.0, 0.0)
     for number in range(1, 20):
         policy.record(visit(1, number * 60.0, (number - 1) * 60.0, changed=True))
