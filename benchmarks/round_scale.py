@@ -122,6 +122,7 @@ class AnsweringPartitions:
 
     def _answer(self) -> None:
         """Answer all messages; that takes no time of the driver."""
+        began = time.process_time()
         messages = [(number, decode_for_partition(data)) for number, data in self._messages]
         step = next((_STEPS[type(each)] for _, each in messages if type(each) in _STEPS), None)
         if step is not None:
@@ -137,6 +138,7 @@ class AnsweringPartitions:
                 self._answers.append((number, data))
         self._messages.clear()
         self._since = time.process_time()
+        self._passed_s -= self._since - began
 
     def _lose_nodes(self) -> None:
         nodes = self._options.nodes
