@@ -190,17 +190,6 @@ class DiskFrontier:
         self.hosts.rank(host, now)
         return True
 
-    def drop_host(self, name: str, now: float) -> int:
-        """Remove all queued links of a host."""
-        host = self.hosts.known(name)
-        if host is None:
-            return 0
-        places = [at for at in self._links.places(host) if at != host.leased]
-        for at in places:
-            self._links.take_out(host, at)
-        self.hosts.rank(host, now)
-        return len(places)
-
     def forget(self, host_name: str, key: bytes) -> bool:
         """Allow a settled link to be added again."""
         host = self.hosts.known(host_name)

@@ -179,12 +179,6 @@ class Frontier(LinkQueue, Protocol):
     def drop(self, link: QueuedLink, now: float) -> bool:
         """Remove a queued link without a fetch; it stays seen. False when it isn't queued."""
 
-    def drop_host(self, name: str, now: float) -> int:
-        """Remove all queued links of a host; return how many.
-
-        They stay seen; a link in flight doesn't change.
-        """
-
     def forget(self, host_name: str, key: bytes) -> bool:
         """Allow a settled link to be added again; False when it is queued or was never seen."""
 

@@ -349,12 +349,9 @@ class LinkTable:
         self._removed, self._placed = [], []
         self._pending_numbers.clear()
 
-    def take_out(self, host: Host, at: bytes, key: bytes | None = None) -> None:
-        """Remove a link from its queue; it stays seen. Without its ``key`` the cache is cleared."""
-        if key is None:
-            self._recent.clear()
-        else:
-            self._recent.put(host.prefix + key, SeenLink(at[-NUMBER_BYTES:]))
+    def take_out(self, host: Host, at: bytes, key: bytes) -> None:
+        """Remove a link from its queue; it stays seen."""
+        self._recent.put(host.prefix + key, SeenLink(at[-NUMBER_BYTES:]))
         self._tables.discard("queue", host.prefix, at)
         self._tables.delete("links", at[-NUMBER_BYTES:])
 
@@ -422,8 +419,3 @@ class RecentLinkCache:
         """Remove a link."""
         self._young.pop(key, None)
         self._old.pop(key, None)
-
-    def clear(self) -> None:
-        """Remove all links."""
-        self._young.clear()
-        self._old.clear()

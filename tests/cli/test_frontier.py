@@ -26,6 +26,7 @@ from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind
 from focused.web.urls import host_of
 from tests.cli.test_bad_input import Ran, run
+from tests.contracts.steps import drop_host
 from tests.live.webs import SEED, wide_web
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import served
@@ -273,7 +274,7 @@ def test_what_is_broken_off_before_it_was_kept_is_not_done(frontier, folder):
     def break_off() -> None:
         with open_frontier(folder) as crawl:
             (host, *_) = crawl.frontier.hosts
-            assert crawl.frontier.drop_host(host.name, 0.0) > 0
+            assert drop_host(crawl.frontier, host.name, 0.0) > 0
             raise KeyboardInterrupt
 
     before = queued(frontier)

@@ -7,7 +7,7 @@ import pytest
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.interface import Frontier, NotYet, Offer
-from tests.contracts.steps import finish, link, take, url_of_next
+from tests.contracts.steps import drop_host, finish, link, take, url_of_next
 from tests.support.frontier_lives import Life
 
 
@@ -181,7 +181,7 @@ def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(
     offer = take(frontier)
     assert frontier.offer(0) == NotYet(None)
     frontier.push(link("http://c/better", 0.95), 0)
-    frontier.drop_host("b", 0)
+    drop_host(frontier, "b", 0)
     finish(frontier, offer, 0, delay_s=9.0)
     assert [url_of_next(frontier, 1) for _ in range(3)] == [
         "http://c/better",
@@ -212,7 +212,7 @@ def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_lin
     assert frontier.offer(0.5) == NotYet(1.0)
     frontier.push(link("http://else/1", 0.99), 0.5)
     assert take(frontier, 1.0).host.name == "else"
-    frontier.drop_host("b", 1.0)
+    drop_host(frontier, "b", 1.0)
     assert take(frontier, 1.0).link.url == "http://c/1"
 
 

@@ -21,6 +21,13 @@ def finish(frontier: Frontier, offer: Offer, now: float, delay_s: float = 1.0) -
     frontier.settle(offer, HostPace(now + delay_s), now)
 
 
+def drop_host(frontier: Frontier, name: str, now: float) -> int:
+    """Drop all links of a host but for one in flight; return how many."""
+    host = frontier.hosts.known(name)
+    links = [] if host is None else list(frontier.waiting(host))
+    return sum(frontier.drop(link, now) for link in links)
+
+
 def url_of_next(frontier: Frontier, now: float = 0.0) -> str:
     """Fetch the best link, from a host that needs no rest."""
     offer = take(frontier, now)

@@ -18,6 +18,7 @@ from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unproductive_after
 from focused.storage import state_store as store_module
+from tests.contracts.steps import drop_host
 from tests.support.examples import examples
 from tests.support.frontier_lives import DiskLife, PlainLife
 
@@ -106,7 +107,7 @@ class FrontierMachine(RuleBasedStateMachine):
             elif verb == "forget":
                 results.append(int(frontier.forget(gone.host, gone.key)))
             else:
-                results.append(frontier.drop_host(gone.host, self.now))
+                results.append(drop_host(frontier, gone.host, self.now))
         assert results[0] == results[1]
 
     @rule(priorities=st.dictionaries(urls, scores, max_size=5))

@@ -137,10 +137,6 @@ class PlainFrontier:
         del self.memory.queued[link.host, link.key]
         return True
 
-    def drop_host(self, name: str, now: float) -> int:
-        host = self.hosts.known(name)
-        return 0 if host is None else sum(self.drop(link, now) for link in list(self.waiting(host)))
-
     def forget(self, host_name: str, key: bytes) -> bool:
         name = (host_name, key)
         if name in self.memory.queued or name not in self.memory.seen:
