@@ -44,8 +44,8 @@ def main() -> None:
                 site = registered_domain(host_of(url))
                 pages[site] += 1
                 sketch = index.page_sketch(page, shingles(page.text))
-                original = index.like(sketch)
-                if original is not None:
+                share, original, least = index.nearest(sketch)
+                if share >= least:
                     copies[site] += registered_domain(host_of(original)) != site
                     continue
                 found = index.common_text(sketch)

@@ -317,7 +317,6 @@ def _read_normalised_url(url: str) -> None:
     search_forms.SearchForm(URL, "q").query_of(url)
     search_forms.SearchForm(URL, "q").url(url)
     login_gate.ends_session(url)
-    soft_404.is_missing_page_url(url)
 
 
 def _read_robots(text: str) -> None:
@@ -676,7 +675,6 @@ READERS: tuple[Reader, ...] = (
             host_names.parse_ip_address,
             tokens.url_words,
             login_gate.ends_session,
-            soft_404.is_missing_page_url,
         ),
         URL_PIECES,
         (("", ""), ("a", "!")),

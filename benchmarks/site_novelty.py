@@ -21,11 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
+from focused.spam import site_novelty
 from focused.spam.site_novelty import MIN_PAGES, MIN_WORDS, SiteNovelty
 from focused.storage.state_store import StateStore
 from focused.text.word_hashes import WordHashes, hash_texts
 from focused.web.content_hash import content_fingerprint
-from focused.web.host_names import registered_domain
+from focused.web.host_names import registered_domain, site_key
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched
 from focused.web.urls import host_of
@@ -130,7 +131,9 @@ def _checkpoints(
         for count, url in enumerate(urls, start=1):
             found = novelty.learn("http://site.test/", words[url])
             if count == pages:
-                yield pages, (*novelty.shares("http://site.test/"), found)
+                raw = store.tables.get(site_novelty._TABLE, site_key("http://site.test/"))
+                content = site_novelty._SiteContent.unpack(raw or b"")
+                yield pages, (content.words.once, content.pairs.once, found)
                 pages *= 2
         store.close()
 

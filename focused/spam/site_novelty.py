@@ -158,12 +158,6 @@ class SiteNovelty:
             return 1.0
         return _SiteContent.unpack(raw).novelty
 
-    def shares(self, url: str) -> tuple[float, float]:
-        """Return the shares in [0, 1] of a site's words, and pairs of words, on one page only."""
-        raw = self._tables.get(_TABLE, site_key(url))
-        content = _SiteContent.empty() if raw is None else _SiteContent.unpack(raw)
-        return content.words.once, content.pairs.once
-
     def learn(self, url: str, words: WordHashes) -> float:
         """Add a page's words, in their order; return the site's novelty."""
         if len(words) < MIN_WORDS:

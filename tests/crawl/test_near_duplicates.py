@@ -54,7 +54,8 @@ def met(index: NearDuplicateIndex, *pages: Page) -> list[str | None]:
     found = []
     for each in pages:
         page_sketch = index.page_sketch(each, shingles(each.text))
-        found.append(index.like(page_sketch))
+        share, url, least = index.nearest(page_sketch)
+        found.append(url if share >= least else None)
         if found[-1] is None:
             index.add(page_sketch)
     return found

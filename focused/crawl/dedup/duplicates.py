@@ -307,11 +307,6 @@ class NearDuplicateIndex:
         title = _normalise_title(page.title)
         return PageSketch(page.url, title, own, boilerplate, row.is_known, page.format)
 
-    def like(self, page: PageSketch) -> str | None:
-        """Return the URL of the page that ``page`` nearly duplicates, or None."""
-        share, url, least = self.nearest(page)
-        return url if share >= least else None
-
     def nearest(self, page: PageSketch) -> tuple[float, str, float]:
         """Return the largest resemblance to an earlier page, in [0, 1], and its URL.
 

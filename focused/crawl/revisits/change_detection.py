@@ -184,16 +184,6 @@ class HostBoilerplate(msgspec.Struct, array_like=True):
     visits: float = 0.0
     number_changes: float = 0.0
 
-    def add_page(
-        self, url: str, version: VersionText, change: ContentChange | None = None
-    ) -> VersionSignature:
-        """Learn from a fetched page and return its signature to store.
-
-        ``change`` is the result of :func:`detect_change` if the fetch was a revisit.
-        """
-        self.learn(page_blocks(url, version, change))
-        return sign_version(version, self)
-
     def learn(self, page: PageBlocks) -> None:
         """Learn from the blocks of a fetched page."""
         self.clock += 1
@@ -256,9 +246,9 @@ def page_blocks(url: str, version: VersionText, change: ContentChange | None = N
 
 
 def sign_version(version: VersionText, boilerplate: HostBoilerplate) -> VersionSignature:
-    """Return the signature of a version without learning from it.
+    """Return the signature of a version.
 
-    For responses that are no pages of the host; see :meth:`HostBoilerplate.add_page` for others.
+    The boilerplate learns from pages of the host first, and not from other responses.
     """
     own = _own_blocks(version, boilerplate, boilerplate.clock)
     return VersionSignature(

@@ -59,12 +59,6 @@ def missing_page_url(url: str, draw: float) -> str:
     return f"{parts.scheme}://{parts.netloc}{directory}/focused{int(draw * 2**53):016x}{ending}"
 
 
-def is_missing_page_url(url: str) -> bool:
-    """Whether a URL was made by :func:`missing_page_url`."""
-    return _MISSING_NAME.search(url) is not None
-
-
-_MISSING_NAME = re.compile(r"/focused[0-9a-f]{16}(?:\.[^./?]*)?$")
 _MIN_SOFT_CHANGE = 0.4
 _MAX_COPY_CHANGE = 0.05
 _MAX_ERROR_WORDS = 120

@@ -47,11 +47,6 @@ class Validators(msgspec.Struct, frozen=True, array_like=True):
     last_modified: int = 0
 
     @property
-    def has_weak_etag(self) -> bool:
-        """Whether equal ETags mean equivalent, not equal, content (RFC 9110, section 8.8.1)."""
-        return self.etag.startswith("W/")
-
-    @property
     def opaque_tag(self) -> str:
         """The ETag without its weakness; If-None-Match compares these (RFC 9110, 8.8.3.2)."""
         return self.etag.removeprefix("W/")

@@ -8,6 +8,7 @@ and requests that the server answered and the crawl does not know.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +19,14 @@ from urllib.parse import urlsplit
 
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, page_histories, visit_rows
-from focused.crawl.revisits.soft_404 import is_missing_page_url
 from focused.revisit.disk_schedule import scheduled_pages
 from focused.storage.tables import Tables
 
 _TELLS_NOTHING = frozenset({VisitResult.MISSING, VisitResult.FAILED, VisitResult.EXCLUDED})
 _NOT_COUNTED = _TELLS_NOTHING | {VisitResult.UNKNOWN}
 _ROBOTS_PATH = "/robots.txt"
+_MISSING_PAGE = re.compile(r"/focused[0-9a-f]{16}(?:\.[^./?]*)?$")
+"""The path of a page that cannot exist, from :func:`soft_404.missing_page_url`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def read_requests(access_log: Path) -> Iterator[tuple[str, float]]:
     with access_log.open(encoding="utf-8") as lines:
         for line in lines:
             entry = json.loads(line)
-            if entry["path"] != _ROBOTS_PATH and not is_missing_page_url(entry["path"]):
+            if entry["path"] != _ROBOTS_PATH and not _MISSING_PAGE.search(entry["path"]):
                 yield f"{entry['scheme']}://{entry['host']}{entry['path']}", entry["time"]
 
 

@@ -20,6 +20,7 @@ from focused.crawl.revisits.change_detection import (
 )
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Page
+from tests.support.page_versions import add_page
 
 URL = "https://example.org/a"
 ARTICLE = (
@@ -39,7 +40,7 @@ def compare(
     old: tuple[str, ...], new: tuple[str, ...], host: HostBoilerplate | None = None
 ) -> ContentChange:
     host = host or HostBoilerplate()
-    return detect_change(host.add_page(URL, version(*old)), version(*new), host)
+    return detect_change(add_page(host, URL, version(*old)), version(*new), host)
 
 
 def test_the_same_text_is_identical() -> None:
@@ -89,7 +90,7 @@ def test_words_and_numbers_are_content(old: str, new: str) -> None:
 
 def test_another_title_is_a_change() -> None:
     host = HostBoilerplate()
-    before = host.add_page(URL, version(*ARTICLE))
+    before = add_page(host, URL, version(*ARTICLE))
     assert detect_change(before, version(*ARTICLE, title="Dolphins"), host).kind == "changed"
 
 
@@ -124,7 +125,7 @@ def host_with(*blocks: str, pages: int = 3, host: HostBoilerplate | None = None)
     host = host or HostBoilerplate()
     for number in range(pages):
         own = f"page {words(12, start=50 * number + 300)} of its own"
-        host.add_page(f"https://example.org/{number}", version(own, *blocks, title=f"t{number}x"))
+        add_page(host, f"https://example.org/{number}", version(own, *blocks, title=f"t{number}x"))
     return host
 
 
@@ -147,13 +148,13 @@ def test_a_block_of_two_pages_is_content() -> None:
 def test_visits_of_one_page_make_no_boilerplate() -> None:
     host = HostBoilerplate()
     for _ in range(10):
-        host.add_page(URL, version(*ARTICLE))
+        add_page(host, URL, version(*ARTICLE))
     assert not host.known
 
 
 def test_a_signature_from_before_the_boilerplate_was_known_stays_comparable() -> None:
     host = HostBoilerplate()
-    before = host.add_page(URL, version(*ARTICLE, NEWS))
+    before = add_page(host, URL, version(*ARTICLE, NEWS))
     host_with(NEWS, host=host)
     assert detect_change(before, version(*ARTICLE, NEWS), host).kind is ChangeDegree.IDENTICAL
     with_date = version(*ARTICLE, NEWS, "5 May 2024")
@@ -167,7 +168,7 @@ def test_a_template_that_changes_on_unrelated_pages_at_once_is_cosmetic(blocks: 
     old = [f"{NEWS} {chr(97 + i)}" for i in range(blocks)]
     new = [f"{OTHER_NEWS} {chr(97 + i)}" for i in range(blocks)]
     host = HostBoilerplate()
-    before = host.add_page(URL, version(*ARTICLE, *old))
+    before = add_page(host, URL, version(*ARTICLE, *old))
     host_with(*old, host=host)
     host_with(*new, host=host)
     assert detect_change(before, version(*ARTICLE, *new), host).kind is ChangeDegree.COSMETIC
@@ -185,7 +186,7 @@ def test_a_status_that_many_pages_share_is_content() -> None:
 
 def test_a_new_menu_item_on_all_pages_is_cosmetic() -> None:
     host = HostBoilerplate()
-    before = host.add_page(URL, version(*ARTICLE, "Home", "Shop"))
+    before = add_page(host, URL, version(*ARTICLE, "Home", "Shop"))
     host_with("Home", "Shop", host=host)
     host_with("Home", "Contact", host=host, pages=4)
     now = version(*ARTICLE, "Home", "Contact")
@@ -207,7 +208,7 @@ def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
             if url in stored:
                 change = detect_change(stored[url], now, host)
                 calls += change.kind is ChangeDegree.CHANGED
-            stored[url] = host.add_page(url, now, change)
+            stored[url] = add_page(host, url, now, change)
         changed.append(calls)
     assert changed[-2:] == [0, 0]
 
@@ -218,7 +219,7 @@ def test_an_unknown_counter_is_learned_from_the_host() -> None:
     for visit in range(8):
         old, new = (*ARTICLE, f"Impressions: {visit}"), (*ARTICLE, f"Impressions: {visit + 7}")
         change = compare(old, new, host)
-        host.add_page(f"https://example.org/{visit}", version(*new, title=f"t{visit}"), change)
+        add_page(host, f"https://example.org/{visit}", version(*new, title=f"t{visit}"), change)
         kinds.append(change.kind)
     assert kinds[0] is ChangeDegree.CHANGED
     assert kinds[-1] is ChangeDegree.COSMETIC
@@ -228,13 +229,13 @@ def test_signatures_and_boilerplate_have_bounded_size() -> None:
     host = HostBoilerplate()
     for number in range(60):
         shared = [words(4, start=1_000 * i + number // 4) for i in range(150)]
-        host.add_page(f"https://example.org/{number}", version(*shared))
+        add_page(host, f"https://example.org/{number}", version(*shared))
     assert len(host.known) <= MAX_BOILERPLATE_BLOCKS
     assert len(host.candidates) <= MAX_CANDIDATE_BLOCKS
     packed = msgspec.msgpack.encode(host)
     assert len(packed) <= 30_000
     assert msgspec.msgpack.decode(packed, type=HostBoilerplate).known == host.known
-    signature = host.add_page(URL, version(words(20_000)))
+    signature = add_page(host, URL, version(words(20_000)))
     assert len(msgspec.msgpack.encode(signature)) <= 90
 
 
