@@ -15,7 +15,7 @@ from string import ascii_lowercase
 
 import xxhash
 
-from focused.spam.spam_families import (
+from focused.spam.spam_training import (
     TRAINING_FAMILIES,
     SpamFamily,
     frequent_words,

@@ -28,7 +28,7 @@ from functools import partial
 import xxhash
 from spam_sites import COMMENTED_SHARE, COMMENTS, fill_templates, replace_words
 
-from focused.spam.spam_families import generate_text, repeat_keywords, stitch_sentences
+from focused.spam.spam_training import generate_text, repeat_keywords, stitch_sentences
 from focused.text.hash_sampling import hash_fraction
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Link, Outcome, Page

@@ -18,8 +18,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
-from focused.crawl.parsing_handler import (
+from focused.crawl.page_parser import (
+    EarlyResult,
+    PageParser,
+    ParsedPage,
     ParsingHandler,
     decode_reply,
     encode_request,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from focused.spam.site_novelty import MIN_PAGES
-from focused.spam.spam_families import generate_text
+from focused.spam.spam_training import generate_text
 from focused.web.page import Outcome
 from focused.web.urls import host_of
 from tests.support.prose import prose_pages

@@ -18,8 +18,7 @@ from rich.console import Console
 
 from focused.archive.parquet import write_parquet_files
 from focused.console.server import ConsoleServer
-from focused.crawl.page_parser import ParsedPage
-from focused.crawl.parsing_handler import ParsingHandler, decode_reply, encode_request
+from focused.crawl.page_parser import ParsedPage, ParsingHandler, decode_reply, encode_request
 from focused.errors import ConfigurationError
 from focused.installed_features import installed_features
 from focused.local_app import TOKEN_HEADER

@@ -13,8 +13,13 @@ import pytest
 from msgspec import msgpack
 
 from focused.archive.warc_files import WarcFiles
-from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.crawl.parsing_handler import ParsingHandler, decode_reply, encode_request
+from focused.crawl.page_parser import (
+    PageParser,
+    ParsedPage,
+    ParsingHandler,
+    decode_reply,
+    encode_request,
+)
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from focused.spam.spam_families import repeat_keywords
-from focused.spam.spam_training import fit_spam_classifier
+from focused.spam.spam_training import fit_spam_classifier, repeat_keywords
 from focused.web.page import FailureKind
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.prose import prose_pages

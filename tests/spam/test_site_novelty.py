@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from focused.spam.site_novelty import MIN_PAGES, MIN_WORDS, SiteNovelty
-from focused.spam.spam_families import generate_text, shuffle_words, stitch_sentences
+from focused.spam.spam_training import generate_text, shuffle_words, stitch_sentences
 from focused.storage.state_store import StateStore
 from focused.text.word_hashes import hash_texts
 from tests.support.prose import prose_pages

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 
 from focused.spam.content_signals import SIGNALS, PopularWords, body_text, content_signals
 from focused.spam.spam_classifier import MAX_EVIDENCE, SpamClassifier
-from focused.spam.spam_families import TRAINING_FAMILIES, generate_text
-from focused.spam.spam_training import MIN_SAMPLES, fit_spam_classifier
+from focused.spam.spam_training import (
+    MIN_SAMPLES,
+    TRAINING_FAMILIES,
+    fit_spam_classifier,
+    generate_text,
+)
 from focused.web.page import Link, Page
 from tests.support.prose import prose_pages
 

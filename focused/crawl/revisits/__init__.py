@@ -7,8 +7,8 @@
 3. ``revisits``: the request is conditional (``validators``). The response is compared with the
    stored version (``versions``, ``change_detection``); it may mean that the page moved or is gone
    (``page_fate``, ``soft_404``). Visit, state and next due time are stored (``page_records``).
-4. ``change_signals``: sitemaps and feeds make pages due earlier or later, as far as they can be
-   believed (``announcements``).
+4. ``announcements``: sitemaps and feeds make pages due earlier or later, as far as they can be
+   believed.
 
 Each visit finds a page changed, unchanged, or tells nothing; only the first two teach the schedule.
 """

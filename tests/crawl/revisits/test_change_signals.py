@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.revisits.change_signals import (
+from focused.crawl.revisits.announcements import (
     ChangeSignal,
     SignalSource,
     read_change_signals,

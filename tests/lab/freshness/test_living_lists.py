@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.crawl.revisits.change_signals import read_change_signals
+from focused.crawl.revisits.announcements import read_change_signals
 from focused.durations import DAY_S
 from focused.recorded_web.change_history import Change, ChangeKind, PageChanges, SiteChanges
 from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
