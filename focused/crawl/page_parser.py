@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -72,8 +72,6 @@ class PageConverter(Protocol):
         """Return the response with HTML as its body; Failed if that is impossible."""
 
 
-NO_ANALYSERS: Mapping[str, PageAnalyser] = {}
-NO_RATERS: Mapping[str, PageRater] = {}
 NO_FINDINGS: Mapping[str, Any] = {}
 
 
@@ -120,89 +118,63 @@ _NEVER_PAGES = (
 """Types that are no pages, unless a converter takes them."""
 
 
+@dataclass(frozen=True, eq=False)
 class PageParser:
-    """Parses pages for one topic; picklable when its parse function and classifier are."""
+    """Parses pages for one topic; picklable when its parse function and classifier are.
 
-    def __init__(
-        self,
-        scope: Scope,
-        classifier: TopicClassifier,
-        classifier_name: str,
-        parse: ParseFunction,
-        clock: Clock = zero_clock,
-        *,
-        uses_static_features: bool = False,
-        record_builder: WarcRecordBuilder | None = None,
-        analysers: Mapping[str, PageAnalyser] = NO_ANALYSERS,
-        raters: Mapping[str, PageRater] = NO_RATERS,
-        converters: Sequence[PageConverter] = (),
-    ) -> None:
-        """Create a parser; ``classifier_name`` identifies the classifier within the crawl.
+    ``classifier_name`` identifies the classifier within the crawl. ``record_builder`` None writes
+    no WARC records; ``analysers`` and ``raters`` fill :attr:`ParsedPage.findings`.
+    """
 
-        ``record_builder`` None writes no WARC records; ``analysers`` and ``raters`` fill
-        :attr:`ParsedPage.findings`.
-        """
-        self._converters = converters
-        self._clock = clock
-        self._scope = scope
-        self.classifier = classifier
-        self._classify_hashed = (
-            classifier.classify_hashed if isinstance(classifier, HashedPageClassifier) else None
-        )
-        self._classifier_name = classifier_name
-        self._parse = parse
-        self.record_builder = record_builder
-        self.analysers = analysers
-        self._raters = raters
-        self._uses_static_features = uses_static_features
-        self._near = scope.near_duplicates
-        self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
-        self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
+    scope: Scope
+    classifier: TopicClassifier
+    classifier_name: str
+    parse: ParseFunction
+    clock: Clock = zero_clock
+    _: KW_ONLY
+    uses_static_features: bool = False
+    record_builder: WarcRecordBuilder | None = None
+    analysers: Mapping[str, PageAnalyser] = field(default_factory=dict)
+    raters: Mapping[str, PageRater] = field(default_factory=dict)
+    converters: Sequence[PageConverter] = ()
+
+    @cached_property
+    def _steps(self) -> Sequence[tuple[Stage, Callable[[_PartialPage], object]]]:
+        return (
             (Stage.PARSING, self._parse_page),
             (Stage.CLASSIFYING, self._classify_page),
-            *([(Stage.CLASSIFYING, self._rate_page)] if raters else ()),
+            *([(Stage.CLASSIFYING, self._rate_page)] if self.raters else ()),
             (Stage.DEDUPLICATING, self._fingerprint_page),
-            *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
-            *([(Stage.PARSING, self._analyse)] if analysers else ()),
+            *([(Stage.ARCHIVING, self._record)] if self.record_builder else ()),
+            *([(Stage.PARSING, self._analyse)] if self.analysers else ()),
         )
+
+    @cached_property
+    def _hashed_classifier(self) -> HashedPageClassifier | None:
+        found = self.classifier
+        return found if isinstance(found, HashedPageClassifier) else None
+
+    @cached_property
+    def _dropped(self) -> QueryParameterFilter:
+        return QueryParameterFilter(self.scope.drop_parameters, self.scope.keep_parameters)
 
     def without_classifier(self) -> PageParser:
         """Return a parser that leaves pages :data:`UNCLASSIFIED`."""
-        return PageParser(
-            self._scope,
-            _NullClassifier(),
-            UNCLASSIFIED,
-            self._parse,
-            self._clock,
-            record_builder=self.record_builder,
-            analysers=self.analysers,
-            converters=self._converters,
-        )
-
-    def without_records(self) -> PageParser:
-        """Return a parser for pages of several crawls, whose WARC records follow when they settle.
-
-        See :attr:`ParsedPage.record`.
-        """
-        return PageParser(
-            self._scope,
-            self.classifier,
-            self._classifier_name,
-            self._parse,
-            self._clock,
-            uses_static_features=self._uses_static_features,
-            analysers=self.analysers,
-            raters=self._raters,
-            converters=self._converters,
+        return replace(
+            self,
+            classifier=_NullClassifier(),
+            classifier_name=UNCLASSIFIED,
+            uses_static_features=False,
+            raters={},
         )
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
         """Parse and classify a response; return Failed when it holds no page."""
         unfinished = _PartialPage(fetched)
         for stage, step in self._steps:
-            began = self._clock()
+            began = self.clock()
             step(unfinished)
-            unfinished.add(stage, self._clock() - began)
+            unfinished.add(stage, self.clock() - began)
             if unfinished.failed is not None:
                 return unfinished.failed
         return self._parsed_page(unfinished)
@@ -214,10 +186,10 @@ class PageParser:
         """
         every = [_PartialPage(fetched) for fetched in answers]
         for stage, step in self._steps:
-            began = self._clock()
+            began = self.clock()
             for unfinished in every:
                 unfinished.take(step)
-            took = (self._clock() - began) / max(1, len(every))
+            took = (self.clock() - began) / max(1, len(every))
             for unfinished in every:
                 unfinished.add(stage, took)
         return [
@@ -227,7 +199,7 @@ class PageParser:
 
     def ratings(self, page: Page) -> Mapping[str, Any]:
         """Return what features find in a page by the classifier, by name."""
-        return {name: rate(page, self.classifier) for name, rate in self._raters.items()}
+        return {name: rate(page, self.classifier) for name, rate in self.raters.items()}
 
     def with_static_features(self, parsed: ParsedPage) -> ParsedPage:
         """Return a page with the static features of all its links, if the scorer uses them.
@@ -235,24 +207,24 @@ class PageParser:
         For parser processes. The crawl's own process computes the features of only those links
         that it scores: it knows which are settled, and which wait with full evidence.
         """
-        if not self._uses_static_features:
+        if not self.uses_static_features:
             return parsed
-        began = self._clock()
+        began = self.clock()
         static_features = compute_static_features(self.classifier, parsed.page.links)
-        seconds = {**parsed.seconds, Stage.SCORING: self._clock() - began}
+        seconds = {**parsed.seconds, Stage.SCORING: self.clock() - began}
         return replace(parsed, static_features=static_features, seconds=seconds)
 
     def _parse_page(self, unfinished: _PartialPage) -> None:
         fetched = unfinished.fetched
         html: Fetched | Failed = fetched.as_shown()
         format_name = ""
-        if html is fetched and (converter := converter_of(fetched, self._converters)):
+        if html is fetched and (converter := converter_of(fetched, self.converters)):
             format_name = converter.format_of(fetched) or ""
             html = converter.to_html(fetched)
         if isinstance(html, Failed):
             unfinished.failed = html
             return
-        page = self._parse(html)
+        page = self.parse(html)
         if isinstance(page, Failed):
             unfinished.failed = page
             return
@@ -262,18 +234,20 @@ class PageParser:
         unfinished.page = self._dropped.apply_to_page(page)
 
     def _classify_page(self, unfinished: _PartialPage) -> None:
-        if self._classify_hashed is None:
+        if self._hashed_classifier is None:
             unfinished.classification = self.classifier.classify(unfinished.page)
         else:
             unfinished.words = hash_page(unfinished.page)
-            unfinished.classification = self._classify_hashed(unfinished.words)
+            unfinished.classification = self._hashed_classifier.classify_hashed(unfinished.words)
 
     def _rate_page(self, unfinished: _PartialPage) -> None:
         unfinished.findings = self.ratings(unfinished.page)
 
     def _fingerprint_page(self, unfinished: _PartialPage) -> None:
         unfinished.content = content_fingerprint(unfinished.page)
-        unfinished.shingles = shingles(unfinished.page.text)[:MAX_SHINGLES] if self._near else None
+        unfinished.shingles = (
+            shingles(unfinished.page.text)[:MAX_SHINGLES] if self.scope.near_duplicates else None
+        )
 
     def _record(self, unfinished: _PartialPage) -> None:
         if self.record_builder is not None:
@@ -290,7 +264,7 @@ class PageParser:
         return ParsedPage(
             unfinished.page,
             unfinished.classification,
-            self._classifier_name,
+            self.classifier_name,
             unfinished.content,
             unfinished.shingles,
             unfinished.words,
