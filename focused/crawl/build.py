@@ -17,7 +17,7 @@ from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests
 from focused.crawl.listeners import FrontierUpdater, Listeners, QueueReprioritiser
-from focused.crawl.loop import Crawl, Learning
+from focused.crawl.loop import Crawl
 from focused.crawl.online_training import ModelHistory, OnlineTraining, ShareExample
 from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy
@@ -97,7 +97,8 @@ def build_crawl(
     listeners = connect_listeners(core, training, features)
     return Crawl(
         core,
-        Learning(training, ModelHistory(classifier, training, tables)),
+        training,
+        ModelHistory(classifier, training, tables),
         StopConditions(topic, state, robots, traps.stats, features.pacer),
         listeners,
         {PAGE: PageRequests(core, listeners), ROBOTS: RobotsRequests(robots), **features.handlers},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from focused.classifier.topic_classifier import TopicClassifier
@@ -18,7 +18,7 @@ from focused.crawl.features import CrawlCore, FeatureParts
 from focused.crawl.leases import Lease
 from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.online_training import ModelHistory, OnlineTraining
-from focused.crawl.page_parser import EarlyResult, PageParser
+from focused.crawl.page_parser import EarlyResult
 from focused.crawl.policy import load_link_order
 from focused.crawl.purposes import RequestHandler
 from focused.crawl.steps import (
@@ -34,7 +34,6 @@ from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.interface import NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
-from focused.topic import Budget
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file
 from focused.web.urls import host_of, normalize_url
@@ -50,14 +49,6 @@ T = TypeVar("T")
 _MAX_EXCLUSIONS_PER_CALL = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Learning:
-    """What changes the predictions while the crawl runs."""
-
-    training: OnlineTraining
-    models: ModelHistory
-
-
 class Crawl:
     """One crawl of one topic: single owner, no threads, no clock.
 
@@ -67,7 +58,8 @@ class Crawl:
     def __init__(
         self,
         core: CrawlCore,
-        learning: Learning,
+        training: OnlineTraining,
+        models: ModelHistory,
         stop_conditions: StopConditions,
         listeners: Listeners,
         handlers: Mapping[str, RequestHandler],
@@ -81,30 +73,31 @@ class Crawl:
         self.archive = state.archive
         self.robots = hosts.robots
         self.direct_requests = hosts.direct_requests
+        self.host_policy = hosts.policy
+        self.enqueuer = core.enqueuer
+        self.parser = core.responses.parser
+        self.training = training
+        self.stop_conditions = stop_conditions
         self._state = state
         self._leases = state.leases
-        self._host_policy = hosts.policy
-        self._enqueuer = core.enqueuer
         self._responses = core.responses
-        self._training = learning.training
-        self._models = learning.models
+        self._models = models
         self._handlers = handlers
         self._features = features
         self._pacer = features.pacer
-        self._stop_conditions = stop_conditions
         self._listeners = listeners
         self._being_parsed: set[int] = set()
-        self._host_policy.resume(self.frontier.interrupted)
+        self.host_policy.resume(self.frontier.interrupted)
 
     @property
     def traps(self) -> TrapFilter:
         """The trap filter, with its statistics."""
-        return self._enqueuer.link_filter.traps
+        return self.enqueuer.link_filter.traps
 
     @property
     def mirrors(self) -> Mapping[str, str]:
         """The preferred URL prefix of each mirror."""
-        return self._enqueuer.link_filter.mirrors.pairs
+        return self.enqueuer.link_filter.mirrors.pairs
 
     def feature(self, part: type[T]) -> T | None:
         """Return the part of that class that a feature offers to drivers, None if it is off."""
@@ -154,38 +147,14 @@ class Crawl:
 
         ``key`` distinguishes requests of one URL; ``found`` is the link as scored on ``parent``.
         """
-        is_new = self._enqueuer.offer(url, score, now, key, parent, found, payload)
+        is_new = self.enqueuer.offer(url, score, now, key, parent, found, payload)
         if payload is not None:
-            self._host_policy.link_came(host_of(url), now)
+            self.host_policy.link_came(host_of(url), now)
         return is_new
 
     def restart_delays(self, now: float) -> None:
         """Let every host wait its delay, as if it had been requested now."""
-        self._host_policy.resume([(host, now) for host in self.frontier.hosts])
-
-    def limit_pages(self, pages: int) -> None:
-        """Replace the topic's budget of pages, those fetched so far included."""
-        self._stop_conditions.limit_pages(pages)
-
-    @property
-    def budget(self) -> Budget:
-        """The budget that ends the crawl; at the start the topic's."""
-        return self._stop_conditions.budget
-
-    def change_budget(self, *, pages: int | None, hours: float | None, bytes_: int | None) -> None:
-        """Replace the budget until the process ends; None means no limit."""
-        self._stop_conditions.budget = replace(
-            self._stop_conditions.budget, pages=pages, hours=hours, bytes=bytes_
-        )
-
-    @property
-    def delay_s(self) -> float:
-        """The delay between two requests to a host; at the start the topic's."""
-        return self._host_policy.delay_s
-
-    def change_delay(self, delay_s: float) -> None:
-        """Replace the delay until the process ends, from each host's next response on."""
-        self._host_policy.change_delay(delay_s)
+        self.host_policy.resume([(host, now) for host in self.frontier.hosts])
 
     def editor(self, now: float) -> FrontierEditor:
         """Return an editor of this crawl's queued links; links in flight stay as they are."""
@@ -195,40 +164,16 @@ class Crawl:
             self.frontier,
             load_link_order(self._state.store.tables),
             self.topic.scope,
-            self._host_policy.dead_hosts,
+            self.host_policy.dead_hosts,
             lambda: self._state.commit(now),
             now,
         )
 
-    @property
-    def worth_waiting_for(self) -> float:
-        """The difference of priorities for which a link waits; infinite without patience."""
-        return self._training.worth_waiting_for
-
-    def limit_priority(self, floor: float) -> None:
-        """Fetch nothing from hosts whose priority, exploration bonus included, is below."""
-        self._training.floor = floor
-
-    def best_priorities(self, limit: int, now: float) -> Sequence[float]:
-        """Return the priorities of the best links that may be fetched soon, best first.
-
-        At most ``limit``; the exploration bonus of their hosts is included.
-        """
-        return self._training.best_priorities(limit, now)
-
-    def share_addresses(self, partitions: Mapping[str, int]) -> None:
-        """Set how many partitions have hosts at an address, where it is not this one alone."""
-        self.frontier.hosts.share_addresses(partitions)
-
     def receive(self, links: Sequence[QueuedLink], now: float) -> int:
         """Queue links that other partitions found, and commit; return how many were accepted."""
-        accepted = self._enqueuer.receive(links, now)
+        accepted = self.enqueuer.receive(links, now)
         self._state.commit(now)
         return accepted
-
-    def refusal_reason(self, url: str, parent: SettledFetch | None) -> str | None:
-        """Return why :meth:`enqueue_url` would refuse a URL, or None; count the refusal."""
-        return self._enqueuer.refusal_reason(url, parent)
 
     def refuse_suspended(
         self, concerns: Callable[[str], bool], now: float
@@ -239,7 +184,7 @@ class Crawl:
         """
         refused = [
             RefusedRequest(link, failure)
-            for name, failure in self._host_policy.take_newly_suspended().items()
+            for name, failure in self.host_policy.take_newly_suspended().items()
             for link in self.frontier.waiting(self.frontier.hosts.get(name))
             if link.payload is not None and concerns(link.payload)
         ]
@@ -264,58 +209,38 @@ class Crawl:
         return step
 
     def _next(self, now: float) -> Step:
-        limit = self._stop_conditions.limit(now)
+        limit = self.stop_conditions.limit(now)
         if limit is not None:
-            return self._stop_conditions.end(limit)
+            return self.stop_conditions.end(limit)
         redirected = self.robots.take_due(now)
         if redirected is not None:
             return self._leases.open(redirected)
-        may_fetch_at = self._pacer.prepare(now, self._stop_conditions.is_harvest_over)
+        may_fetch_at = self._pacer.prepare(now, self.stop_conditions.is_harvest_over)
         if may_fetch_at > now:
             return Wait(may_fetch_at)
         for _ in range(_MAX_EXCLUSIONS_PER_CALL):
-            offer = self._training.offer(now)
+            offer = self.training.offer(now)
             if offer is None:
-                return self._stop_conditions.when_no_link_left(now)
+                return self.stop_conditions.when_no_link_left(now)
             if isinstance(offer, NotYet):
-                return self._stop_conditions.wait(offer.until, now)
+                return self.stop_conditions.wait(offer.until, now)
             step = self._fetch(offer, now)
             if step is not None:
                 return step
         return Wait(now)
-
-    def page_parser(self) -> PageParser:
-        """Return this crawl's page parser with its current classifier."""
-        return self._responses.parser.page_parser()
 
     def may_parse(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the response is to be parsed as a page."""
         lease = self._leases.of(lease_id)
         if lease is None or lease.purpose == ROBOTS or not isinstance(outcome, Fetched):
             return False
-        return self._responses.parser.refusal(lease.offer.link, outcome) is None
-
-    def needs_process(self, fetched: Fetched) -> bool:
-        """Whether parsing a page may take long enough to need a process that can be killed."""
-        return self._responses.parser.needs_process(fetched)
-
-    def refuses_type(self, media_type: str) -> bool:
-        """Whether a response of this media type is no page, whatever its body."""
-        return self._responses.parser.refuses_type(media_type)
+        return self.parser.refusal(lease.offer.link, outcome) is None
 
     def is_long_robots_file(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the response is a robots.txt to parse in a parser process."""
         lease = self._leases.of(lease_id)
         is_for_robots = lease is not None and lease.purpose == ROBOTS
         return is_for_robots and is_long_robots_file(outcome)
-
-    def charge_parsing(self, url: str, cpu_s: float) -> None:
-        """Add CPU time that a response took in a parser process to its host's next pause."""
-        self._host_policy.charge_parsing(host_of(url), cpu_s)
-
-    def is_page(self, fetched: Fetched) -> bool:
-        """Whether a response to a request outside the frontier can be parsed as a page."""
-        return self._responses.parser.refusal(None, fetched) is None
 
     def page_in_flight(self, lease_id: int) -> QueuedLink | None:
         """Return the link whose page a lease fetches, None for other leases."""
@@ -339,7 +264,7 @@ class Crawl:
     ) -> SettledFetch | None:
         """Process the outcome of a fetch; return None unless it was for a page.
 
-        ``parsed`` is the result of the parser of :meth:`page_parser`, or a robots.txt that was
+        ``parsed`` is a result of :attr:`parser`, or a robots.txt that was
         parsed already; None parses here.
         """
         lease = self._leases.close(lease_id)
@@ -387,7 +312,7 @@ class Crawl:
 
     def touch_host(self, url: str, outcome: Outcome, now: float) -> None:
         """Restart the delay of the URL's host, for a response that settles no link."""
-        self._host_policy.touch(self.frontier.hosts.get(host_of(url)), now, outcome)
+        self.host_policy.touch(self.frontier.hosts.get(host_of(url)), now, outcome)
 
     def stop(self, now: float) -> None:
         """Put back open leases, commit, and flush to the disk."""
@@ -413,7 +338,7 @@ class Crawl:
 
     def is_finished(self, now: float) -> bool:
         """Whether no fetch is in flight and no link or no budget is left."""
-        return self._stop_conditions.is_finished(now)
+        return self.stop_conditions.is_finished(now)
 
     def active_s(self, now: float) -> float:
         """Return the running time of all sessions, in seconds."""

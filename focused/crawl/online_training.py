@@ -78,8 +78,6 @@ class OnlineTraining:
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
         self._swap_listener = scorer if isinstance(scorer, ClassifierSwapListener) else None
-        self.worth_waiting_for = policy.wait_threshold(patience_s)
-        """The difference of priorities for which a link waits; infinite without patience."""
         self.floor = NO_FLOOR
         """No host with a priority below is offered."""
         self._ordering = policy.ordering

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -176,8 +176,10 @@ def _change_budget(crawl: Crawl, command: ChangeBudget) -> SteeringResult:
         value = getattr(command, name)
         if value is not None and not 0 < value < float("inf"):
             raise ConfigurationError(f"{name}: {value} is not above 0")
-    before = crawl.budget
-    crawl.change_budget(pages=command.pages, hours=command.hours, bytes_=command.bytes)
+    before = crawl.stop_conditions.budget
+    crawl.stop_conditions.budget = replace(
+        before, pages=command.pages, hours=command.hours, bytes=command.bytes
+    )
     limits = (
         f"{value:,} {name}"
         for name in ("pages", "hours", "bytes")
@@ -195,8 +197,8 @@ def _change_delay(crawl: Crawl, command: ChangeDelay) -> SteeringResult:
         raise ConfigurationError(
             f"delay_s: {command.delay_s:g} is below {least_s:g}; a topic file may set less"
         )
-    before_s = crawl.delay_s
-    crawl.change_delay(command.delay_s)
+    before_s = crawl.host_policy.delay_s
+    crawl.host_policy.change_delay(command.delay_s)
     return SteeringResult(
         f"the delay is {command.delay_s:g} s from each host's next response on",
         ChangeDelay(before_s),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from focused.crawl.crawl_stats import Counters
@@ -76,6 +75,7 @@ class StopConditions:
     ) -> None:
         """With a continuous ``pacer`` the topic's budget is that of the harvest."""
         self.budget = topic.budget
+        """The topic's, or one that replaced it until the process ends; None means no limit."""
         self._revisit_hours = topic.revisit.hours
         self._pacer = pacer
         self._frontier = state.frontier
@@ -84,10 +84,6 @@ class StopConditions:
         self._running = state.timer
         self._robots = robots
         self._traps = traps
-
-    def limit_pages(self, pages: int) -> None:
-        """Replace the topic's budget of pages."""
-        self.budget = replace(self.budget, pages=pages)
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""

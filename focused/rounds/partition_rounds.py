@@ -296,7 +296,7 @@ class PartitionRounds:
         elif isinstance(message, Run) and message.round == self._round:
             self._run(message)
         elif isinstance(message, Hold) and message.round == self._round:
-            self.crawl.limit_priority(message.floor)
+            self.crawl.training.floor = message.floor
         elif isinstance(message, Finish) and message.round == self._round:
             self._deadline = -math.inf
             self._is_ending = True
@@ -369,7 +369,7 @@ class PartitionRounds:
         self._partition.deliver(inbox.links, now, up_to=inbox.up_to)
         crawl = self.crawl
         if self._is_limited:
-            crawl.limit_pages(_UNLIMITED)  # what is left to do does not depend on the grant
+            self._limit_pages(_UNLIMITED)  # what is left to do does not depend on the grant
         addresses = {host.address for host in crawl.frontier.hosts if host.address}
         new = tuple(sorted(addresses - self._known_addresses))
         self._known_addresses |= addresses
@@ -383,7 +383,7 @@ class PartitionRounds:
                 crawl.counters.to_state(),
                 crawl.in_flight_pages,
                 len(crawl.frontier),
-                tuple(crawl.best_priorities(self._wanted, now)),
+                tuple(crawl.training.best_priorities(self._wanted, now)),
                 new,
                 self._is_over(now) and not inbox.problem,
             )
@@ -397,11 +397,16 @@ class PartitionRounds:
         self._idle = False
         if message.pages is not None:
             self._is_limited = True
-            self.crawl.limit_pages(message.pages)
-        self.crawl.limit_priority(message.floor)
-        self.crawl.share_addresses(message.shared)
+            self._limit_pages(message.pages)
+        self.crawl.training.floor = message.floor
+        self.crawl.frontier.hosts.share_addresses(message.shared)
         if self._partition.examples is not None:
             self._partition.examples.probability = message.sharing
+
+    def _limit_pages(self, pages: int) -> None:
+        """Replace the budget of pages, those fetched so far included."""
+        conditions = self.crawl.stop_conditions
+        conditions.budget = replace(conditions.budget, pages=pages)
 
     def _write(self, now: float) -> None:
         """Write the file of the round in the other thread."""
@@ -449,7 +454,7 @@ class PartitionRounds:
         at = self._clock()
         if at - self._progress_at >= every_s:
             self._progress_at = at
-            best = next(iter(self.crawl.best_priorities(1, now)), None)
+            best = next(iter(self.crawl.training.best_priorities(1, now)), None)
             fetched = self.crawl.counters.fetched
             self._send(Progress(self._round, fetched, self._idle, best))
 

@@ -109,7 +109,7 @@ def assemble(
         return (
             crawl is not None
             and slot.has_leased(request)
-            and crawl.refuses_type(media_type_of({"content-type": content_type}))
+            and crawl.parser.refuses_type(media_type_of({"content-type": content_type}))
         )
 
     handler = SharedHandler(

@@ -137,7 +137,7 @@ class CommandExecutor:
         status["in_flight"] = crawl.in_flight
         status["waiting"] = self._status.waiting.line
         status["active_s"] = crawl.active_s(now)
-        budget = crawl.budget
+        budget = crawl.stop_conditions.budget
         status["budget"] = {"pages": budget.pages, "hours": budget.hours, "bytes": budget.bytes}
-        status["delay_s"] = crawl.delay_s
+        status["delay_s"] = crawl.host_policy.delay_s
         return status

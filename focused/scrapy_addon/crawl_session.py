@@ -87,7 +87,7 @@ class CrawlSession:
         crawl = self.slot.crawl
         self.slot.run.sync()
         self._statistics.publish()
-        writer = crawl.page_parser().record_builder
+        writer = crawl.parser.page_parser().record_builder
         if self._record_builder is not None and writer != self._record_builder:
             # A new WARC file: parser processes must name its warcinfo record.
             self._parsers.classifier_swapped()

@@ -17,6 +17,7 @@ from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.run_status import RunStatus
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file, product_token
+from focused.web.urls import host_of
 
 if TYPE_CHECKING:
     from focused.parser_process import ParsingLimits
@@ -204,11 +205,11 @@ class PageParsers:
         return self._pool
 
     def _page_parser(self) -> PageParser:
-        return self._slot.crawl.page_parser()
+        return self._slot.crawl.parser.page_parser()
 
     def _charge(self, url: str, cpu_s: float) -> None:
         if self._slot.is_open:
-            self._slot.crawl.charge_parsing(url, cpu_s)
+            self._slot.crawl.host_policy.charge_parsing(host_of(url), cpu_s)
 
 
 class ParseEarly(Protocol):
@@ -257,7 +258,7 @@ class PageProcessor:
             return None
         if not crawl.may_parse(lease, outcome):
             return None
-        is_long = crawl.needs_process(outcome)
+        is_long = crawl.parser.needs_process(outcome)
         if is_long:
             crawl.begin_parsing(lease)
         return await self._parsers.parse(outcome, is_long=is_long)
@@ -273,11 +274,11 @@ class PageProcessor:
         if not self._slot.is_open or not isinstance(outcome, Fetched):
             return None
         crawl = self._slot.crawl
-        if not crawl.is_page(outcome):
+        if crawl.parser.refusal(None, outcome) is not None:
             return None
-        parsed = await self._parsers.parse(outcome, is_long=crawl.needs_process(outcome))
+        parsed = await self._parsers.parse(outcome, is_long=crawl.parser.needs_process(outcome))
         if parsed is None and self._slot.is_open:
-            parsed = self._slot.crawl.page_parser().read(outcome)
+            parsed = self._slot.crawl.parser.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
 
     async def parse_and_settle(self, lease: int, outcome: Outcome) -> SettledFetch | None:

@@ -267,7 +267,7 @@ class SpiderRequests:
         state = state_of(request)
         parent = state.found_on
         crawl = self._slot.crawl
-        refusal = crawl.refusal_reason(url, parent)
+        refusal = crawl.enqueuer.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")
         return crawl.enqueue_url(

@@ -167,7 +167,7 @@ def test_the_console_has_its_tab(crawl: Simulation) -> None:
 
 def test_its_analyser_runs_in_parser_processes(tmp_path: Path, licences: type) -> None:
     simulation = Simulation(subject(tmp_path, licences(find=True)), WEB)
-    handler = ParsingHandler(simulation.crawl.page_parser())
+    handler = ParsingHandler(simulation.crawl.parser.page_parser())
     reply = decode_reply(handler(encode_request(WEB[HOME + "free"])))  # type: ignore[arg-type]
     assert isinstance(reply, ParsedPage)
     assert reply.findings["licences"] == "by-sa"
@@ -176,7 +176,7 @@ def test_its_analyser_runs_in_parser_processes(tmp_path: Path, licences: type) -
 
 def test_where_it_is_off_nothing_of_it_is_in_the_crawl(tmp_path: Path, licences: type) -> None:
     done = Simulation(subject(tmp_path, licences()), WEB).run()
-    assert "licences" not in done.crawl.page_parser().analysers
+    assert "licences" not in done.crawl.parser.page_parser().analysers
     assert "licences" not in done.store.tables.names
     assert "page_columns" not in done.store.tables.names
     done.close()

@@ -95,14 +95,14 @@ def test_without_rendering_no_page_is_selected(crawl: Open) -> None:
     simulation = crawl("report", WEB, A + "shell")
     lease = lease_of(simulation, A + "shell")
     answer = raw(A + "shell", SHELL)
-    parsed = simulation.crawl.page_parser().read(answer)
+    parsed = simulation.crawl.parser.page_parser().read(answer)
     assert select_to_render(simulation.crawl, lease, answer, parsed, simulation.now) is None
 
 
 def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl: Open) -> None:
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
-    parsed = simulation.crawl.page_parser().read(answer)
+    parsed = simulation.crawl.parser.page_parser().read(answer)
     candidate = select_to_render(simulation.crawl, lease, answer, parsed, simulation.now)
     assert candidate is not None
     requests = simulation.crawl.direct_requests
@@ -123,7 +123,7 @@ def test_a_gain_is_used_and_remembered(crawl: Open) -> None:
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     crawled = simulation.crawl
-    parsed = crawled.page_parser().read(answer)
+    parsed = crawled.parser.page_parser().read(answer)
     candidate = select_to_render(crawled, lease, answer, parsed, simulation.now)
     assert candidate is not None
     result = RenderResult(CONTENT, requests=3, request_bytes=700, seconds=1.5)
@@ -148,7 +148,7 @@ def test_a_failure_keeps_the_raw_page_and_is_counted(crawl: Open, failure: Rende
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     crawled = simulation.crawl
-    parsed = crawled.page_parser().read(answer)
+    parsed = crawled.parser.page_parser().read(answer)
     candidate = select_to_render(crawled, lease, answer, parsed, simulation.now)
     assert candidate is not None
     assert not pages_of(crawled).learn(candidate, RenderResult(failure=failure), None)

@@ -204,7 +204,7 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
         rank_score=waits.priority + rises,
         before=waits,
     )
-    begun.crawl._enqueuer.queue(home.link, {A + "trade": again}, waits.depth, begun.now)
+    begun.crawl.enqueuer.queue(home.link, {A + "trade": again}, waits.depth, begun.now)
     left = frontier.lookup_links([("a.test", key)]).waiting[key]
     assert (left != waits) is is_written
 
@@ -217,7 +217,7 @@ def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant
     (home,) = begun.settled
     waits = waiting_with(begun, link_key(A + "trade"), in_links=in_links, parent=parent)
     visit = PageContext(home.page, home.classification)
-    found = begun.crawl._enqueuer.score(visit, waits.depth)
+    found = begun.crawl.enqueuer.score(visit, waits.depth)
     assert list(found) == list(home.scored)
     link = found[A + "trade"]
     assert ((link.features, link.score) != (waits.features, waits.score)) is is_scored

@@ -80,7 +80,7 @@ def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path: Pat
     done = Simulation(topic(tmp_path, A), site(page(A, title="whales")))
     done.step()
     fetch = done.crawl.next(done.now + 10)
-    ahead = done.crawl.page_parser().read(page(A, title="whales"))
+    ahead = done.crawl.parser.page_parser().read(page(A, title="whales"))
     assert isinstance(ahead, ParsedPage) and ahead.classification.on_topic
     done.crawl.swap_model(Never(), "another", done.now)
     settled = done.crawl.settle(fetch.lease, page(A, title="whales"), done.now + 11, ahead)

@@ -116,5 +116,5 @@ def test_a_page_that_is_requested_again_does_not_make_its_host_seem_unproductive
         own(simulation, A, payload=str(number)).run()
     assert len(simulation.settled) == 30
     assert simulation.crawl.frontier.hosts.get("a.test").unproductive == pytest.approx(0.1)
-    assert simulation.crawl.refusal_reason(f"{A}other", simulation.settled[-1]) is None
+    assert simulation.crawl.enqueuer.refusal_reason(f"{A}other", simulation.settled[-1]) is None
     simulation.close()

@@ -165,7 +165,7 @@ class Simulation:
     def _read_ahead(self, fetch: Fetch, outcome: Outcome) -> ParsedPage | Failed | None:
         if not isinstance(outcome, Fetched) or not self.crawl.may_parse(fetch.lease, outcome):
             return None
-        return self.crawl.page_parser().read(outcome)
+        return self.crawl.parser.page_parser().read(outcome)
 
     def run(self, most_steps: int = 2_000, pages: int | None = None) -> Simulation:
         """Crank until the crawl is done, or until so many pages came."""
