@@ -57,12 +57,7 @@ def _connect_revisits(core: CrawlCore) -> FeatureParts:
     from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue
     from focused.crawl.revisits.pacing import DownloadBudget, RevisitPacer
     from focused.crawl.revisits.page_records import PageRecords
-    from focused.crawl.revisits.requests import RevisitRequests
-    from focused.crawl.revisits.revisits import (
-        ChangeDetector,
-        CollectionUpdater,
-        RevisitProcessor,
-    )
+    from focused.crawl.revisits.revisits import CollectionUpdater, RevisitProcessor
     from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
     from focused.durations import DAY_S, HOUR_S
     from focused.revisit.disk_schedule import TableDueQueue, TableRecords
@@ -100,15 +95,20 @@ def _connect_revisits(core: CrawlCore) -> FeatureParts:
     collection = Collection(settings, tables, records, make_schedule, archive, queue)
     versions = VersionChecker(tables)
     announcements = Announcements(tables, collection, versions, responses.queue_feed)
-    detector = ChangeDetector(collection, versions, responses)
     processor = RevisitProcessor(
-        collection, detector, announcements, responses, archive, state.counters
+        core.hosts,
+        state.frontier,
+        collection,
+        versions,
+        announcements,
+        responses,
+        archive,
+        state.counters,
     )
     pacer = RevisitPacer(collection, DownloadBudget(settings, tables))
     state.before_commit.extend([pacer.save, policy_records.save])
-    requests = RevisitRequests(detector, processor, core.hosts, state.frontier)
     updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
-    return FeatureParts(handlers={REVISIT: requests}, first_listeners=[updater], pacer=pacer)
+    return FeatureParts(handlers={REVISIT: processor}, first_listeners=[updater], pacer=pacer)
 
 
 def _connect_search_forms(core: CrawlCore) -> FeatureParts:

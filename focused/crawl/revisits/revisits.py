@@ -1,9 +1,9 @@
 """Revisits of a continuous crawl: what a response means for the page, and what is stored of it.
 
-A revisit goes through two classes. :class:`ChangeDetector` makes the request conditional and
-compares the response with the stored version. :class:`RevisitProcessor` stores the visit and the
-new version, schedules the next visit and queues new links. When a page is fetched for the first
-time, :class:`CollectionUpdater` adds it to the collection.
+:class:`RevisitProcessor` makes the conditional request, stores the visit and the new version,
+schedules the next visit and queues new links; :class:`ChangeDetector` compares the response with
+the stored version. When a page is fetched for the first time, :class:`CollectionUpdater` adds it to
+the collection.
 
 The order matters as for new pages: the probability that the page changed is computed before the
 response is compared; the visit is stored before the page's new links enter the frontier.
@@ -12,7 +12,6 @@ response is compared; the visit is stored before the page's new links enter the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -22,18 +21,25 @@ from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import FirstVersion, VisitResult, VisitRow
 from focused.crawl.classified_page import ClassifiedPage
 from focused.crawl.crawl_stats import Counters
+from focused.crawl.leases import Lease
 from focused.crawl.listeners import SettledEvent
-from focused.crawl.page_parser import ParsedPage
+from focused.crawl.page_parser import EarlyResult, ParsedPage
+from focused.crawl.purposes import HostAccess
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
-from focused.crawl.revisits.collection import Collection, first_record, is_visited_again
+from focused.crawl.revisits.collection import REVISIT, Collection, first_record, is_visited_again
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate
 from focused.crawl.revisits.page_records import KnownPage
-from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison, changed_at
+from focused.crawl.revisits.soft_404 import redirects_to_missing_page
+from focused.crawl.revisits.validators import modification_time
+from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Frontier, Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
+from focused.web.robots.robots_rules import RobotsFile
 
 _NEW_VERSION = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, VisitResult.UNKNOWN})
 _SAME_VERSION = frozenset({VisitResult.IDENTICAL, VisitResult.COSMETIC})
@@ -116,7 +122,7 @@ class DetectedChange:
 
 
 class ChangeDetector:
-    """Makes revisits conditional, and detects by the outcome whether the page changed."""
+    """Detects by the outcome of a revisit whether the page changed."""
 
     def __init__(
         self, collection: Collection, versions: VersionChecker, responses: ResponseProcessor
@@ -124,18 +130,6 @@ class ChangeDetector:
         self._collection = collection
         self._versions = versions
         self._responses = responses
-
-    def conditional_headers(self, url: str, now: float) -> Mapping[str, str]:
-        """Return the headers that make the request for a page conditional."""
-        record = self._collection.records.load_url(url).record
-        return self._versions.conditional_headers(url, record, now)
-
-    def missing_url_to_request(self, url: str, now: float) -> str | None:
-        """Return a URL that cannot exist, to request before the revisit of ``url``, or None.
-
-        The host's answer is compared with its pages: soft 404s look the same.
-        """
-        return self._versions.missing_url_to_request(url, now)
 
     def record_missing_page(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
@@ -185,7 +179,8 @@ class ChangeDetector:
         change = None if comparison is None else comparison.change
         is_soft_404 = comparison is not None and comparison.is_soft_404
         if isinstance(outcome, Redirected):
-            is_soft_404 = self._versions.redirects_to_missing_page(outcome)
+            missing = self._versions.missing_pages.get(outcome.url)
+            is_soft_404 = redirects_to_missing_page(outcome, missing)
         fate = decide_fate(outcome, change, record.absence, now, is_soft_404=is_soft_404)
         record.absence = fate.absence
         result = fate.kind
@@ -193,39 +188,82 @@ class ChangeDetector:
             result = VisitResult.NOT_MODIFIED if change is None else VisitResult(change.kind)
         modified_at = redirect = None
         if isinstance(outcome, Fetched):
-            modified_at = changed_at(outcome, known.history.seen_at)
+            modified_at = modification_time(
+                outcome.headers, known.history.seen_at, outcome.received_at
+            )
         elif isinstance(outcome, Redirected) and not is_soft_404:
             redirect = outcome
         return DetectedChange(result, fate.change, classified, modified_at, redirect)
 
-    def end_request(self, url: str) -> None:
-        """Forget the condition of a request that ended."""
-        self._versions.forget_request(url)
-
 
 class RevisitProcessor:
-    """Settles revisits: stores visits and new versions, schedules, queues links.
+    """Fetches pages of the collection again; see :class:`focused.crawl.purposes.RequestHandler`.
 
-    The caller commits.
+    Stores visits and new versions, schedules, queues links; the caller commits.
     """
 
     def __init__(
         self,
+        hosts: HostAccess,
+        frontier: Frontier,
         collection: Collection,
-        detector: ChangeDetector,
+        versions: VersionChecker,
         announcements: Announcements,
         responses: ResponseProcessor,
         archive: Archive,
         counters: Counters,
     ) -> None:
+        self._hosts = hosts
+        self._frontier = frontier
         self._collection = collection
-        self._detector = detector
+        self._versions = versions
+        self._detector = ChangeDetector(collection, versions, responses)
         self._announcements = announcements
         self._responses = responses
         self._archive = archive
         self._counters = counters
 
-    def settle_missing_page(
+    def prepare(self, offer: Offer, now: float) -> Lease | None:
+        """Lease the page, or a page that cannot exist; None if robots.txt forbids it by now.
+
+        The host's answer to a URL that cannot exist is compared with its pages: soft 404s look the
+        same.
+        """
+        url, host, policy = offer.link.url, offer.host, self._hosts.policy
+        first = self._hosts.robots_first(offer, now)
+        if first is not None:
+            return first
+        if not policy.robots_allows(host, url):
+            self._settle_page(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
+            self._end(offer, host.pace, now)
+            return None
+        missing = self._versions.missing_pages.url_to_request(url, now)
+        if missing is not None and policy.robots_allows(host, missing):
+            return Lease(offer, REVISIT, missing)
+        record = self._collection.records.load_url(url).record
+        headers = self._versions.conditional_headers(url, record, now)
+        return Lease(offer, REVISIT, url, headers=headers, is_page=True)
+
+    def settle(
+        self, lease: Lease, outcome: Outcome, now: float, parsed: EarlyResult
+    ) -> SettledFetch | None:
+        """Process the outcome; after a page that cannot exist the offered link stays queued."""
+        assert not isinstance(parsed, RobotsFile)
+        offer = lease.offer
+        if not lease.is_page:
+            self._settle_missing_page(offer.link, outcome, now, parsed)
+            pace = self._hosts.pace_after(offer, lease.url, outcome, now)
+            self._frontier.put_back(offer, pace, now)
+            return None
+        settled = self._settle_page(offer.link, outcome, now, parsed)
+        self._end(offer, self._hosts.pace_after(offer, lease.url, outcome, now), now)
+        return settled
+
+    def _end(self, offer: Offer, pace: HostPace, now: float) -> None:
+        self._frontier.settle(offer, pace, now)
+        self._frontier.forget(offer.host.name, offer.link.key)
+
+    def _settle_missing_page(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> None:
         """Process the answer to the request for a URL that cannot exist; it is not archived."""
@@ -234,7 +272,7 @@ class RevisitProcessor:
             self._counters.bytes += len(outcome.body)
         self._detector.record_missing_page(link, outcome, now, parsed)
 
-    def settle(
+    def _settle_page(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> SettledFetch:
         """Process the outcome of a revisit; the result has a page if a new version came."""
@@ -243,7 +281,7 @@ class RevisitProcessor:
         if isinstance(outcome, Fetched):
             self._counters.bytes += len(outcome.body)
         detected = self._detector.detect(link, known, outcome, now, parsed)
-        self._detector.end_request(link.url)
+        self._versions.forget_request(link.url)
         if detected.redirect is not None:
             self._responses.follow_redirect(link, detected.redirect, now)
         self._counters.count_kind("revisits", detected.result)

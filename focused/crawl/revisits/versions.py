@@ -28,7 +28,6 @@ from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.soft_404 import (
     MissingPages,
     looks_like_soft_404,
-    redirects_to_missing_page,
 )
 from focused.crawl.revisits.validators import (
     NO_VALIDATORS,
@@ -38,7 +37,6 @@ from focused.crawl.revisits.validators import (
     ValidatorTrust,
     clock_offset_s,
     conditional_headers,
-    modification_time,
     parse_validators,
 )
 from focused.storage.rows import pack
@@ -46,7 +44,7 @@ from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
 from focused.web.html.text_blocks import text_blocks
-from focused.web.page import Fetched, NotModified, Outcome, Page, Redirected
+from focused.web.page import Fetched, NotModified, Outcome, Page
 from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
@@ -129,7 +127,7 @@ class VersionChecker:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._boilerplates = BoilerplateStore(tables)
-        self._missing_pages = MissingPages(tables)
+        self.missing_pages = MissingPages(tables)
         self._conditions: dict[str, ConditionKind] = {}
         """The conditions of the requests in flight, by URL."""
 
@@ -185,7 +183,7 @@ class VersionChecker:
             version,
             change,
             title_before,
-            self._missing_pages.get(url),
+            self.missing_pages.get(url),
             boilerplate,
         )
         if change is None or (change.kind is not ChangeDegree.IDENTICAL and not is_soft_404):
@@ -197,10 +195,6 @@ class VersionChecker:
         self._record_validators(outcome, record, None)
         return self._conditions.get(outcome.url) is not ConditionKind.PROBE
 
-    def missing_url_to_request(self, url: str, now: float) -> str | None:
-        """Return a URL that cannot exist, to request before the revisit of ``url``, or None."""
-        return self._missing_pages.url_to_request(url, now)
-
     def record_missing_page(
         self, outcome: Outcome, page: Page | None, blocks: Sequence[str] | None, now: float
     ) -> None:
@@ -210,11 +204,7 @@ class VersionChecker:
             version = _read_version(outcome, page, blocks)
             title = page.title
             signature = sign_version(version, self._boilerplates.get(host_of(outcome.url)))
-        self._missing_pages.record(outcome, now, title, signature)
-
-    def redirects_to_missing_page(self, outcome: Redirected) -> bool:
-        """Whether a redirect means that the page is missing."""
-        return redirects_to_missing_page(outcome, self._missing_pages.get(outcome.url))
+        self.missing_pages.record(outcome, now, title, signature)
 
     def clock_offset_s(self, url: str) -> float:
         """Return how far the clock of the URL's host is ahead of ours."""
@@ -252,11 +242,6 @@ class VersionChecker:
 
     def _put_trust(self, url: str, trust: ValidatorTrust) -> None:
         self._tables.put("validator_trust", host_of(url).encode(), pack(trust))
-
-
-def changed_at(fetched: Fetched, previous_at: float) -> float | None:
-    """Return when a changed page was last modified, by its host; None if it does not tell."""
-    return modification_time(fetched.headers, previous_at, fetched.received_at)
 
 
 def _validators_of(outcome: Fetched | NotModified) -> Validators:
