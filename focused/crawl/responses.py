@@ -92,14 +92,13 @@ class ResponseProcessor:
         if isinstance(outcome, Failed):
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
-        classified = self._classify_or_fail(link, outcome, now, parsed, is_known=False)
+        classified = self.classify(link, outcome, now, parsed, is_known=False)
         if isinstance(classified, Failed):
             return self._failed(link, classified, now)
         with self._stages(Stage.ARCHIVING):
             self._keep(link, outcome, classified, now)
-        if self._follow_links:
-            with self._stages(Stage.ENQUEUEING):
-                self._enqueue_links(queued, classified, now)
+        with self._stages(Stage.ENQUEUEING):
+            self.enqueue_links(queued, classified, now)
         return SettledFetch(
             link,
             "feed" if classified.feed else "fetched",
@@ -135,12 +134,6 @@ class ResponseProcessor:
         except Exception as error:
             return _internal_error(fetched, error)
 
-    def classify_version(
-        self, link: QueuedLink, fetched: Fetched, now: float, parsed: ParsedPage | Failed | None
-    ) -> ClassifiedPage | Failed:
-        """Parse and classify a page that was fetched before; writes nothing."""
-        return self._classify_or_fail(link, fetched, now, parsed, is_known=True)
-
     def keep_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
         """Store a new version of a page in place of the earlier one; return its row."""
         if classified.content is not None and not classified.is_noindex:
@@ -157,34 +150,11 @@ class ResponseProcessor:
         """Return the scores of a page's links that were not found before."""
         return self._enqueuer.new_link_scores(classified.scored)
 
-    def enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
-        """Queue the links of a new version, if the crawl follows links."""
-        if self._follow_links:
-            self._enqueue_links(link, classified, now)
-
     def queue_feed(self, url: str, now: float) -> bool:
         """Queue the feed of a page, if the crawl follows links; True when it is new."""
         return self._follow_links and self._enqueuer.offer_feed(url, now)
 
-    def follow_redirect(self, link: QueuedLink, outcome: Redirected, now: float) -> str | None:
-        """Queue the target of a redirect; return why it is not queued, or None."""
-        return self._follow(link, self._dropped.apply_to_target(outcome.target, link.url), now)
-
-    def _classify_or_fail(
-        self,
-        link: QueuedLink,
-        fetched: Fetched,
-        now: float,
-        parsed: ParsedPage | Failed | None,
-        *,
-        is_known: bool,
-    ) -> ClassifiedPage | Failed:
-        try:
-            return self._classify(link, fetched, now, parsed, is_known=is_known)
-        except Exception as error:
-            return _internal_error(fetched, error)
-
-    def _classify(
+    def classify(
         self,
         link: QueuedLink,
         fetched: Fetched,
@@ -197,27 +167,36 @@ class ResponseProcessor:
 
         A page that ``is_known`` is compared with no other.
         """
-        page_result = self.parser.read(link, fetched, parsed)
-        if isinstance(page_result, Failed):
-            return page_result
-        page, feed = page_result.page, is_seed_feed(link, fetched)
+        try:
+            found = self.parser.read(link, fetched, parsed)
+            if isinstance(found, Failed):
+                return found
+            feed = is_seed_feed(link, fetched)
+            return self._classified(link, found, now, feed=feed, is_known=is_known)
+        except Exception as error:
+            return _internal_error(fetched, error)
+
+    def _classified(
+        self, link: QueuedLink, found: ParsedPage, now: float, *, feed: bool, is_known: bool
+    ) -> ClassifiedPage:
+        page = found.page
         if link.parent is None:  # a spider's own request, or a seed that was added later
             self.trust_sites((link.url,))
-        classification = page_result.classification if feed else self._review(page_result)
+        classification = found.classification if feed else self._review(found)
         asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
         is_noindex = asked_to and not feed
         with self._stages(Stage.DEDUPLICATING):
             content = None
             if is_known:
-                content = DuplicateMatch(page_result.content)
+                content = DuplicateMatch(found.content)
             elif not feed:
-                content = self.duplicates.find_duplicate(page_result, is_kept=not is_noindex)
+                content = self.duplicates.find_duplicate(found, is_kept=not is_noindex)
         if content is not None and content.of is not None and classification.on_topic:
             content = self._decide_original(page.url, content)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = PageContext(
-            page, classification, link.depth, link.score, link.features, page_result.static_features
+            page, classification, link.depth, link.score, link.features, found.static_features
         )
         new = content is None or content.of is None
         with self._stages(Stage.SCORING):
@@ -230,10 +209,10 @@ class ResponseProcessor:
             depth,
             is_noindex,
             scored,
-            page_result.words,
-            page_result.record,
-            page_result.findings,
-            looks_relevant=page_result.classification.on_topic,
+            found.words,
+            found.record,
+            found.findings,
+            looks_relevant=found.classification.on_topic,
         )
 
     def _review(self, parsed: ParsedPage) -> Classification:
@@ -266,7 +245,10 @@ class ResponseProcessor:
         self._count_page(classified, training)
         self.rows.fetched(link, fetched, classified, now, training=training)
 
-    def _enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
+    def enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
+        """Queue the links of a page, if the crawl follows links."""
+        if not self._follow_links:
+            return
         page = classified.page
         if classified.duplicate_of is None:
             hops = link.hops + 1 if classified.feed else 0
@@ -275,7 +257,7 @@ class ResponseProcessor:
         # like redirects, because pages that refresh to ever new pages are a trap.
         stays = page.nofollow and self._topic.politeness.nofollow
         if page.refresh is not None and not stays and link.hops < MAX_PAGE_REDIRECTS:
-            self._follow(link, self._dropped.apply_to_target(page.refresh, link.url), now)
+            self.follow(link, page.refresh, now)
 
     def _count_page(self, classified: ClassifiedPage, training: bool) -> None:
         counters = self._counters
@@ -304,14 +286,15 @@ class ResponseProcessor:
         target = self._dropped.apply_to_target(outcome.target, link.url)
         in_warc = self._may_be_archived(outcome, now)
         self.rows.redirected(link, outcome, target, now, in_warc=in_warc)
-        refusal = self._follow(queued, target, now)
+        refusal = self.follow(queued, outcome.target, now)
         return SettledFetch(link, "redirected", redirect_refusal=refusal or "")
 
-    def _follow(self, link: QueuedLink, target: str, now: float) -> str | None:
+    def follow(self, link: QueuedLink, target: str, now: float) -> str | None:
         """Queue the target of a redirect with the link's features.
 
         Return why it is not queued, or None.
         """
+        target = self._dropped.apply_to_target(target, link.url)
         key = link_key(target)
         if link.payload is not None:
             # A spider's own request keeps its callback across redirects.

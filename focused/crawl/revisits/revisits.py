@@ -161,7 +161,7 @@ class ChangeDetector:
                 self._collection.visit_site_soon(known.row.host)
                 return DetectedChange(VisitResult.FAILED)
         elif isinstance(outcome, Fetched):
-            read = self._responses.classify_version(link, outcome, now, parsed)
+            read = self._responses.classify(link, outcome, now, parsed, is_known=True)
             if isinstance(read, Failed):
                 outcome = read
             else:
@@ -283,7 +283,7 @@ class RevisitProcessor:
         detected = self._detector.detect(link, known, outcome, now, parsed)
         self._versions.forget_request(link.url)
         if detected.redirect is not None:
-            self._responses.follow_redirect(link, detected.redirect, now)
+            self._responses.follow(link, detected.redirect.target, now)
         self._counters.count_kind("revisits", detected.result)
         visit = VisitRow(
             page=known.row.seq,
