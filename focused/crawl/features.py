@@ -35,7 +35,7 @@ from focused.crawl.page_parser import PageAnalyser, PageConverter, PageRater
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, RequestHandler
 from focused.crawl.responses import ResponseProcessor
-from focused.crawl.stop_conditions import CrawlPacer, UnpacedCrawl
+from focused.crawl.stop_conditions import CrawlPacer
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.errors import ConfigurationError
 from focused.installed_features import installed_features
@@ -109,7 +109,7 @@ class FeatureParts:
     handlers: Mapping[str, RequestHandler] = field(default_factory=dict)
     first_listeners: Sequence[SettledPageListener] = ()
     listeners: Sequence[SettledPageListener] = ()
-    pacer: CrawlPacer = field(default_factory=UnpacedCrawl)
+    pacer: CrawlPacer = field(default_factory=CrawlPacer)
     statistics: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     offered: Sequence[object] = ()
 
@@ -139,14 +139,14 @@ def join_parts(parts: Mapping[str, FeatureParts]) -> FeatureParts:
             if purpose in handlers:
                 raise ConfigurationError(f"two features, one is {name}, handle {purpose!r}")
             handlers[purpose] = handler
-    pacers = [each.pacer for each in parts.values() if type(each.pacer) is not UnpacedCrawl]
+    pacers = [each.pacer for each in parts.values() if type(each.pacer) is not CrawlPacer]
     if len(pacers) > 1:
         raise ConfigurationError(f"of {', '.join(parts)} more than one paces the crawl")
     return FeatureParts(
         handlers=handlers,
         first_listeners=[one for each in parts.values() for one in each.first_listeners],
         listeners=[one for each in parts.values() for one in each.listeners],
-        pacer=pacers[0] if pacers else UnpacedCrawl(),
+        pacer=pacers[0] if pacers else CrawlPacer(),
         statistics={key: one for each in parts.values() for key, one in each.statistics.items()},
         offered=[one for each in parts.values() for one in each.offered],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
@@ -18,48 +18,33 @@ if TYPE_CHECKING:
     from focused.crawl.crawl_state import CrawlState
 
 
-class CrawlPacer(Protocol):
-    """Decides when a crawl may download, beyond the delays of its hosts."""
+class CrawlPacer:
+    """Decides when a crawl may download, beyond the delays of its hosts.
 
-    @property
-    def is_continuous(self) -> bool:
-        """Whether the crawl goes on when its harvest is over."""
+    This one lets it download as fast as its hosts allow, and end.
+    """
+
+    is_continuous = False
+    """Whether the crawl goes on when its harvest is over."""
 
     @property
     def released(self) -> int:
         """The number of links that the pacer queued, in the frontier or in flight."""
+        return 0
 
     def prepare(self, now: float, is_harvest_over: Callable[[float], bool]) -> float:
         """Queue links that are due; return when the next download may begin, at least ``now``."""
+        return now
 
     def next_release_at(self, now: float) -> float | None:
         """Return when the next link may be queued, None for never."""
+        return None
 
     def count_download(self, now: float) -> None:
         """Count a request of the crawl's links."""
 
     def count_bytes(self, count: int, now: float) -> None:
         """Count the bytes of a response."""
-
-
-class UnpacedCrawl:
-    """The pacer of a crawl that downloads as fast as its hosts allow, and ends."""
-
-    is_continuous = False
-    released = 0
-
-    def prepare(self, now: float, is_harvest_over: Callable[[float], bool]) -> float:
-        """Return ``now``."""
-        return now
-
-    def next_release_at(self, now: float) -> None:
-        """Return None."""
-
-    def count_download(self, now: float) -> None:
-        """Count nothing."""
-
-    def count_bytes(self, count: int, now: float) -> None:
-        """Count nothing."""
 
 
 class StopConditions:

@@ -14,7 +14,7 @@ import focused.features
 from focused.crawl.features import FeatureParts, join_parts
 from focused.crawl.leases import Lease
 from focused.crawl.page_parser import EarlyResult
-from focused.crawl.stop_conditions import UnpacedCrawl
+from focused.crawl.stop_conditions import CrawlPacer
 from focused.errors import ConfigurationError
 from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -162,7 +162,7 @@ def test_two_features_with_one_purpose_are_refused() -> None:
         join_parts({"look-again": parts, "twin": parts})
 
 
-class Pacer(UnpacedCrawl):
+class Pacer(CrawlPacer):
     """Another pacer."""
 
 

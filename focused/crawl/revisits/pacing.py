@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from focused.crawl.revisits.collection import Collection
+from focused.crawl.stop_conditions import CrawlPacer
 from focused.durations import DAY_S, HOUR_S
 from focused.storage.tables import Tables
 from focused.topic import Revisit
@@ -131,7 +132,7 @@ def _saved(bucket: TokenBucket) -> tuple[float, float | None]:
     return bucket.tokens, bucket.since
 
 
-class RevisitPacer:
+class RevisitPacer(CrawlPacer):
     """Decides when a continuous crawl may download, and queues due pages; the caller commits."""
 
     is_continuous = True
