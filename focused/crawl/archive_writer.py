@@ -57,25 +57,13 @@ class ArchiveWriter:
         training: bool,
     ) -> None:
         """Write a page's or feed's row, its links and its WARC records."""
-        page, classification = classified.page, classified.classification
         row = self._row(
             link,
             now,
-            outcome=classified.outcome,
-            status=fetched.status,
-            title="" if classified.is_noindex else page.title[:_MAX_TITLE_CHARS],
-            relevance=None if classified.feed else classification.relevance,
-            on_topic=classified.counts,
-            spam=None if classified.feed else classification.spam,
-            language=page.language,
-            content_type=media_type_of(fetched.headers),
-            bytes=len(fetched.body),
             duplicate_of=classified.duplicate_of,
             duplicate_kind=None if classified.content is None else classified.content.kind,
-            points_to=None if page.canonical == link.url else page.canonical,
             training=training,
-            elapsed_s=fetched.elapsed_s,
-            rendered=fetched.rendered is not None,
+            **_page_fields(link.url, fetched, classified),
         )
         links = self._link_rows(classified)
         self._archive.append(row, links, classified.kept_record)
@@ -108,24 +96,8 @@ class ArchiveWriter:
 
     def new_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
         """Replace the row of a page, its links, and write the WARC records of the new version."""
-        page, classification = classified.page, classified.classification
-        is_hidden = classified.is_noindex
-        row = structs.replace(
-            row,
-            outcome=classified.outcome,
-            status=fetched.status,
-            title="" if is_hidden else page.title[:_MAX_TITLE_CHARS],
-            relevance=None if classified.feed else classification.relevance,
-            on_topic=classified.counts,
-            spam=None if classified.feed else classification.spam,
-            language=page.language,
-            content_type=media_type_of(fetched.headers),
-            bytes=len(fetched.body),
-            points_to=None if page.canonical == row.url else page.canonical,
-            elapsed_s=fetched.elapsed_s,
-            model=self._classifier.name,
-            rendered=fetched.rendered is not None,
-        )
+        fields = _page_fields(row.url, fetched, classified)
+        row = structs.replace(row, model=self._classifier.name, **fields)
         links = self._link_rows(classified)
         self._write_columns(row, classified)
         return self._archive.replace(row, links, classified.kept_record)
@@ -188,3 +160,22 @@ class ArchiveWriter:
             model=self._classifier.name,
             **fields,
         )
+
+
+def _page_fields(url: str, fetched: Fetched, classified: ClassifiedPage) -> dict[str, Any]:
+    """Return the columns of a page or feed that each of its versions has."""
+    page, classification = classified.page, classified.classification
+    return {
+        "outcome": classified.outcome,
+        "status": fetched.status,
+        "title": "" if classified.is_noindex else page.title[:_MAX_TITLE_CHARS],
+        "relevance": None if classified.feed else classification.relevance,
+        "on_topic": classified.counts,
+        "spam": None if classified.feed else classification.spam,
+        "language": page.language,
+        "content_type": media_type_of(fetched.headers),
+        "bytes": len(fetched.body),
+        "points_to": None if page.canonical == url else page.canonical,
+        "elapsed_s": fetched.elapsed_s,
+        "rendered": fetched.rendered is not None,
+    }
