@@ -15,7 +15,7 @@ from focused.crawl.page_parser import ParsedPage
 from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
 from focused.spam.site_novelty import SiteNovelty
 from focused.spam.site_trust import MIN_SUSPICION, SiteTrust
-from focused.spam.spam_classifier import SpamClassifier, SpamEvidence
+from focused.spam.spam_classifier import SpamClassifier
 from focused.text.documents import hash_page
 from focused.web.host_names import site_key
 from focused.web.html.script_redirects import script_redirect
@@ -29,15 +29,15 @@ SPAM_THRESHOLD = 0.5
 MIN_DOORWAY_WORDS = 100
 
 
-def spam_classifier_of(classifier: TopicClassifier) -> SpamEvidence | None:
-    """Return the spam classifier that belongs to a topic classifier, or None."""
+def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
+    """Return the spam classifier that belongs to a topic classifier, or None.
+
+    An object of another class needs its ``evidence``, means and ``spam_sites``.
+    """
     if isinstance(classifier, SwappableClassifier):
         classifier = classifier.current
-    found = getattr(classifier, "spam", None)
-    # The class first: isinstance() with a protocol takes tens of microseconds, for each page.
-    if found is None or isinstance(found, SpamClassifier):
-        return found
-    return found if isinstance(found, SpamEvidence) else None
+    found: SpamClassifier | None = getattr(classifier, "spam", None)
+    return found if hasattr(found, "evidence") else None
 
 
 def rate_text(page: Page, classifier: TopicClassifier) -> float | None:
@@ -82,7 +82,7 @@ class SpamFilter:
         self._counters = counters
         self._avoids = avoids
         self._close_site = close_site
-        self._model: SpamEvidence | None = None
+        self._model: SpamClassifier | None = None
         self._closed: list[str] = []
         self._allowed = {site_key(f"http://{host}/") for host in allow_hosts}
 
@@ -153,7 +153,7 @@ class SpamFilter:
         if self._close_site(host_of(url), SPAM_SITE):
             self._closed.append(url)
 
-    def _current_model(self) -> SpamEvidence | None:
+    def _current_model(self) -> SpamClassifier | None:
         """Return the model in use; the classifier may be swapped."""
         model = spam_classifier_of(self._classifier)
         if model is not None and model is not self._model:

@@ -20,7 +20,7 @@ import struct
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from focused.spam.spam_classifier import SpamEvidence
+from focused.spam.spam_classifier import SpamClassifier
 from focused.storage.tables import Tables
 from focused.web.host_names import site_key, site_key_of_host
 
@@ -208,7 +208,7 @@ class SiteTrust:
         return self._is_trusted(site_key(url))
 
     def spam_probability(
-        self, url: str, evidence: float | None, classifier: SpamEvidence | None
+        self, url: str, evidence: float | None, classifier: SpamClassifier | None
     ) -> float:
         """Return the probability in [0, 1] that a page is spam; writes nothing."""
         of_site = self.site_probability(url)
@@ -256,7 +256,7 @@ class SiteTrust:
         url: str,
         evidence: float | None,
         linked_urls: Iterable[str],
-        classifier: SpamEvidence,
+        classifier: SpamClassifier,
     ) -> None:
         """Add a page's evidence to its site's, and its site to the sources of those it links to."""
         key = site_key(url)
@@ -341,7 +341,7 @@ class SiteTrust:
     def _is_trusted(self, key: bytes) -> bool:
         return key in self._trusted and key not in self._labelled_spam
 
-    def _scaled(self, evidence: float, classifier: SpamEvidence) -> float:
+    def _scaled(self, evidence: float, classifier: SpamClassifier) -> float:
         baseline = self._baseline
         good_mean = (_BASELINE_PAGES * classifier.good_mean + baseline.total) / (
             _BASELINE_PAGES + baseline.pages

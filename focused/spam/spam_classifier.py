@@ -8,7 +8,6 @@ knows how good pages of this subject and language read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +16,6 @@ from focused.spam.content_signals import SIGNALS, PopularWords, content_signals
 from focused.web.page import Page
 
 MAX_EVIDENCE = 4.0
-
-
-@runtime_checkable
-class SpamEvidence(Protocol):
-    """What a crawl needs of a spam classifier; see :class:`SpamClassifier`."""
-
-    @property
-    def good_mean(self) -> float:
-        """The mean evidence of held-out good pages."""
-
-    @property
-    def spam_mean(self) -> float:
-        """The mean evidence of held-out spam."""
-
-    @property
-    def spam_sites(self) -> tuple[str, ...]:
-        """Registered domains of pages that a person labelled spam."""
-
-    def evidence(self, page: Page) -> float | None:
-        """Return log-odds of spam; None if the text is too short to tell."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from focused.crawl.spam_filter import spam_classifier_of
 from focused.errors import ConfigurationError
 from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import PolicyInputs, find_policy
-from focused.spam.spam_classifier import SpamEvidence
+from focused.spam.spam_classifier import SpamClassifier
 from focused.topic import Budget, Topic
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Outcome, Page
 from focused_lab.analysis.comparison_runs import ExperimentSettings
@@ -150,7 +150,7 @@ class CachingClassifier:
 class _CachingSpamClassifier:
     """Rates each page of a web once, as :class:`CachingClassifier` classifies it."""
 
-    def __init__(self, classifier: SpamEvidence, meter: SharedCpuTime) -> None:
+    def __init__(self, classifier: SpamClassifier, meter: SharedCpuTime) -> None:
         self._classifier = classifier
         self._meter = meter
         self._evidence: dict[int, float | None] = {}
