@@ -28,7 +28,7 @@ from focused.rounds.link_messages import (
 )
 from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink
 from focused.rounds.routing import OwnerOf, RoutedLinks
-from focused.rounds.shared_contents import ContentRegistry, ContentStore
+from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic
@@ -165,7 +165,7 @@ def build_partition(
     owner_of: OwnerOf,
     *,
     shares_examples: bool,
-    contents: ContentStore | None = None,
+    contents: RoundContents | None = None,
     **options: Any,
 ) -> Partition:
     """Build the partition whose state is in ``store``, with its crawl.
@@ -194,7 +194,7 @@ def build_partition(
         store,
         route=route,
         share_example=None if examples is None else share,
-        shared_contents=None if contents is None else ContentRegistry(contents, number, owner_of),
+        shared_contents=contents,
         **options,
     )
     return Partition(number, crawl, store.tables, outbox, owner_of, examples)

@@ -18,8 +18,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import msgspec
-
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.loop import Crawl
 from focused.crawl.policy import Policy
@@ -29,7 +27,6 @@ from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.archive_parts import partition_name
 from focused.rounds.assignment import PartitionMap, SiteUnit
-from focused.rounds.contents import RoundContents
 from focused.rounds.learning import SharedLearning
 from focused.rounds.messages import (
     Begin,
@@ -58,6 +55,7 @@ from focused.rounds.round_files import (
     read_section,
     write_round_file,
 )
+from focused.rounds.shared_contents import RoundContents
 from focused.rounds.storage import SharedStorage, try_again
 from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
@@ -359,10 +357,7 @@ class PartitionRounds:
 
     def _deliver(self, inbox: _Inbox, now: float) -> None:
         for rows in inbox.claims:
-            try:
-                self._contents.deliver(rows)
-            except msgspec.MsgspecError as error:
-                logger.warning("claims of another partition are malformed: %s", error)
+            self._contents.deliver(rows)
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
@@ -503,7 +498,9 @@ def build_partition_rounds(
         )
         try_again(replica.begin)
         topic = replace(topic, output=replace(topic.output, parquet=False))
-    contents, scorer, learning = RoundContents(store.tables, start.partition), policy.scorer, None
+    owner_of = partition_map(start)
+    contents = RoundContents(store.tables, start.partition, owner_of)
+    scorer, learning = policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
         learning = SharedLearning(scorer, storage)
     partition = build_partition(
@@ -512,7 +509,7 @@ def build_partition_rounds(
         classifier,
         policy,
         store,
-        partition_map(start),
+        owner_of,
         shares_examples=learning is not None,
         contents=contents,
         warc_prefix=partition_name(start.partition),

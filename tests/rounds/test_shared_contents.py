@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
-from focused.rounds.contents import RoundContents
-from focused.rounds.shared_contents import ClaimAnswer, ContentRegistry
+from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint
@@ -34,9 +31,8 @@ class Owner:
 
     def __init__(self, folder: Path, number: int, others: list[Owner], *, near: bool = True):
         self.state = StateStore.open(folder, {"partition": str(number)})
-        self.contents = RoundContents(self.state.tables, number)
-        self.registry = ContentRegistry(self.contents, number, partition_of_host(3))
-        self.detector = DuplicateDetector(self.state.tables, near=near, shared=self.registry)
+        self.contents = RoundContents(self.state.tables, number, partition_of_host(3))
+        self.detector = DuplicateDetector(self.state.tables, near=near, shared=self.contents)
         self.others = others
 
     def meets(self, page: Page, *, on_topic: bool = True, is_kept: bool = True) -> DuplicateMatch:
@@ -158,7 +154,7 @@ def test_a_near_duplicate_is_no_original(owners):
     a.meets(of_text("a"))
     b.meets(of_text("b", changed(20)))
     assert c.meets(of_text("c", changed(30))).of == "http://a.test/"
-    assert not a.registry.is_original("http://b.test/")
+    assert not a.contents.is_original("http://b.test/")
 
 
 def test_most_pairs_above_the_threshold_are_found(owners):
@@ -209,8 +205,8 @@ def test_an_original_of_another_partition_is_known_by_its_url(owners):
     a, b, _ = owners
     a.meets(of_text("a"))
     b.meets(of_text("b", OTHER_TEXT))
-    assert b.registry.is_original("http://a.test/")
-    assert not b.registry.is_original("http://a.test/other")
+    assert b.contents.is_original("http://a.test/")
+    assert not b.contents.is_original("http://a.test/other")
 
 
 def test_a_duplicate_is_no_original(owners):
@@ -218,34 +214,13 @@ def test_a_duplicate_is_no_original(owners):
     a.meets(of_text("a"))
     b.meets(of_text("b"))
     c.meets(of_text("c", OTHER_TEXT))
-    assert not c.registry.is_original("http://b.test/")
+    assert not c.contents.is_original("http://b.test/")
 
 
 def test_a_partition_knows_its_own_pages_by_itself(owners):
     a, _, _ = owners
     a.meets(of_text("a"))
-    assert not a.registry.is_original("http://a.test/")
-
-
-# Malformed records
-
-
-@given(st.binary(max_size=60), st.lists(st.binary(max_size=8), max_size=4))
-def test_no_content_of_another_partition_makes_an_error(record, similar):
-    class Hostile:
-        def claim(self, claim):
-            return ClaimAnswer(record, similar)
-
-        def retract(self, url_key):
-            pass
-
-        def records(self, keys):
-            return [record for _ in keys]
-
-        def has_url(self, url_key):
-            return False
-
-    ContentRegistry(Hostile(), 0, partition_of_host(3)).claim(b"key", "http://a.test/", None)
+    assert not a.contents.is_original("http://a.test/")
 
 
 # In a crawl

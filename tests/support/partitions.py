@@ -10,9 +10,9 @@ from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
-from focused.rounds.contents import RoundContents
 from focused.rounds.partition import build_partition
 from focused.rounds.routing import OwnerOf
+from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
@@ -45,7 +45,7 @@ class DrivenPartition:
         subject = topic(folder / str(number))
         state = subject.output.folder / "state"
         self.store = StateStore.open(state, {"partition": str(number)})
-        self.contents = RoundContents(self.store.tables, number)
+        self.contents = RoundContents(self.store.tables, number, self._owner_of)
         self.partition = build_partition(
             number,
             subject,
