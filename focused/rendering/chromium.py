@@ -102,13 +102,6 @@ class ChromiumRenderer:
         self._failed_starts = 0
         self._may_start_at = 0.0
         self._is_closed = False
-        self.starts = 0
-        """How often a browser was started."""
-
-    @property
-    def process_id(self) -> int | None:
-        """The process id of the running browser, or None."""
-        return None if self._current is None else self._current.pid
 
     async def render(self, fetched: Fetched, fetch: FetchSubrequest) -> RenderResult:
         """See :class:`~focused.rendering.renderer.JavascriptRenderer`."""
@@ -158,7 +151,6 @@ class ChromiumRenderer:
             except BrowserUnavailableError:
                 self._failed_starts = _MAX_FAILED_STARTS
                 raise
-            self.starts += 1
             return current
 
     async def _start_patiently(self) -> OpenBrowser:

@@ -20,7 +20,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
 class MessageError(FocusedError):
-    """A message is malformed; it is counted and skipped."""
+    """A message is malformed; it is skipped."""
 
 
 class LinkMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):

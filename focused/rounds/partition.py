@@ -14,7 +14,7 @@ from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
 from focused.crawl.policy import Policy
 from focused.frontier.interface import Frontier
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
 from focused.rounds.link_messages import (
     ExampleMessage,
@@ -32,7 +32,6 @@ from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic
-from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
 
@@ -86,10 +85,6 @@ class Partition:
         latest: dict[str, int] = tables.get_meta(_SENDERS) or {}
         self._latest = {int(sender): number for sender, number in latest.items()}
         """Number of the last batch of each sender."""
-
-    def owns(self, url: str) -> bool:
-        """Whether a normalised URL belongs to this partition."""
-        return self._owner_of(host_of(url), link_key(url)) == self.number
 
     @property
     def is_empty(self) -> bool:
