@@ -51,13 +51,13 @@ from focused.rounds.round_files import (
     EXAMPLES,
     DamagedFileError,
     RoundFile,
+    StoredState,
     links_for,
     read_section,
     write_round_file,
 )
 from focused.rounds.shared_contents import RoundContents
 from focused.rounds.storage import SharedStorage, try_again
-from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 
