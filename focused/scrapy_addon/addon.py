@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.errors import FocusedError, escape_control_characters
+from focused.errors import FocusedError, print_notice
 from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
@@ -78,7 +77,7 @@ class FocusedAddon(SessionHolder):
         except FocusedError as error:
             _exit_with_error(error, self._crawler)
         except KeyboardInterrupt:
-            _print_line("stopped before the crawl started; the same command resumes")
+            print_notice("stopped before the crawl started; the same command resumes")
             raise SystemExit(130) from None
         warn_of_ignored(settings, topic)
         install(settings)
@@ -108,7 +107,7 @@ class FocusedAddon(SessionHolder):
                 models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
             else:
                 web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-                models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
+                models = load_crawl_models(topic, web=web, replay=replay, say=print_notice)
             topic = adapt_to_recorded_web(topic) if replayed else topic
             if place is not None:
                 open_crawl = place.opener(
@@ -213,10 +212,6 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
             logging.raiseExceptions = False
 
 
-def _print_line(line: str) -> None:
-    print(f"focused: {escape_control_characters(line)}", file=sys.stderr, flush=True)
-
-
 @contextmanager
 def _interruptible(settings: BaseSettings) -> Iterator[None]:
     """Let Ctrl-C interrupt a training, which blocks the reactor.
@@ -241,7 +236,7 @@ def _exit_with_error(error: FocusedError, crawler: Crawler) -> NoReturn:
 
     If another crawl runs in the process, raise the error instead.
     """
-    _print_line(str(error))
+    print_notice(str(error))
     if _another_crawl_runs(crawler):
         raise error
     raise SystemExit(2) from None

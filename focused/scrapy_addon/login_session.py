@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import warnings
 from base64 import b64encode
 from collections import Counter
@@ -27,7 +26,7 @@ from scrapy.http import Headers, Response, TextResponse
 from scrapy.http.cookies import CookieJar
 from scrapy.settings import BaseSettings
 
-from focused.errors import ConfigurationError, escape_control_characters, missing_extra
+from focused.errors import ConfigurationError, missing_extra, print_notice
 from focused.scrapy_addon.robots_request import is_robots_request
 from focused.topic import Topic
 from focused.topic.login import Login, is_secret_reference
@@ -190,7 +189,7 @@ class LoginSession:
 def report_error(message: str) -> None:
     """Log an error about a login and print it; it must hold no secret."""
     logger.error(message)
-    print(f"focused: {escape_control_characters(message)}", file=sys.stderr, flush=True)
+    print_notice(message)
 
 
 class LoginSessions:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
@@ -20,7 +19,7 @@ from scrapy.settings import BaseSettings
 
 from focused.crawl.javascript import JavascriptPages, RenderCandidate, select_to_render
 from focused.crawl.page_parser import ParsedPage
-from focused.errors import escape_control_characters
+from focused.errors import print_notice
 from focused.rendering.asset_cache import AssetCache
 from focused.rendering.chromium import (
     BrowserUnavailableError,
@@ -206,7 +205,7 @@ class BrowserRendering:
         self._was_missed = True
         message = f"pages are not rendered: {reason}"
         logger.warning(message)
-        print(f"focused: {escape_control_characters(message)}", file=sys.stderr, flush=True)
+        print_notice(message)
 
     async def _close(self) -> None:
         if self._renderer is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,8 +19,8 @@ from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import (
     ConfigurationError,
     StateError,
-    escape_control_characters,
     missing_extra,
+    print_notice,
 )
 from focused.files import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
@@ -102,7 +101,7 @@ def run_partitioned(
         models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
     else:
         web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-        models = load_crawl_models(topic, web=web, replay=replay, say=_say)
+        models = load_crawl_models(topic, web=web, replay=replay, say=print_notice)
     ordering = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
@@ -138,8 +137,8 @@ def run_partitioned(
                 learning=learning,
                 limits=limits,
                 worth_waiting_for=ordering.wait_threshold(topic.politeness.patience_s),
-                on_round=lambda report: _say(progress_line(topic, report)),
-                on_problem=_say,
+                on_round=lambda report: print_notice(progress_line(topic, report)),
+                on_problem=print_notice,
                 name=uuid.uuid4().hex if shared else None,
                 version=metadata.version("focused-crawler"),
             )
@@ -148,7 +147,7 @@ def run_partitioned(
         finally:
             executor.close()
         _write_statistics(storage, driver, reason)
-        _say(f"{driver.counters.fetched} pages, {reason}")
+        print_notice(f"{driver.counters.fetched} pages, {reason}")
         return 0
 
 
@@ -263,7 +262,7 @@ def _stopping(driver: RoundDriver) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         if driver.should_stop:
             raise SystemExit(128 + number)
-        _say("stopping; the same command resumes")
+        print_notice("stopping; the same command resumes")
         driver.should_stop = True
 
     before: dict[signal.Signals, Any] = {
@@ -274,7 +273,3 @@ def _stopping(driver: RoundDriver) -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _say(line: str) -> None:
-    print(f"focused: {escape_control_characters(line)}", file=sys.stderr, flush=True)
