@@ -26,7 +26,7 @@ from focused.rounds.link_messages import (
     encode_example,
     link_of,
 )
-from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink
+from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink, decode_link
 from focused.rounds.routing import OwnerOf, RoutedLinks
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
@@ -35,8 +35,6 @@ from focused.topic import Topic
 
 logger = logging.getLogger(__name__)
 
-LINKS_SENT = "links_sent"
-"""Key of the number of links that a partition sent so far."""
 _DELIVERED = "delivered_round"
 _SENDERS = "senders_batches"
 
@@ -45,13 +43,14 @@ _SENDERS = "senders_batches"
 class Outgoing:
     """What a partition sends: ``batches`` with their receivers, and training ``examples``.
 
-    ``links`` and ``numbers`` identify both in the outbox. It is false if it is empty.
+    ``link_numbers`` and ``example_numbers`` are those of their rows in the outboxes. It is false if
+    it is empty.
     """
 
     batches: Sequence[tuple[int, bytes]] = ()
     examples: Sequence[bytes] = ()
-    links: Sequence[OutgoingLink] = ()
-    numbers: Sequence[int] = ()
+    link_numbers: Sequence[int] = ()
+    example_numbers: Sequence[int] = ()
 
     def __bool__(self) -> bool:
         return bool(self.batches or self.examples)
@@ -93,7 +92,7 @@ class Partition:
 
     def collect(self, max_links: int, max_examples: int) -> Outgoing:
         """Return what is to be sent next, once the commits that wrote it are durable."""
-        links = self.outbox.first(max_links)
+        links = [decode_link(row) for _, row in self.outbox.first(max_links)]
         by_receiver: dict[int, list[OutgoingLink]] = {}
         for link in links:
             by_receiver.setdefault(link.to, []).append(link)
@@ -105,17 +104,16 @@ class Partition:
         examples = [
             encode_example(ExampleMessage(self.number, number, Raw(row))) for number, row in rows
         ]
-        return Outgoing(batches, examples, links, tuple(number for number, _ in rows))
+        numbers = [link.number for link in links], [number for number, _ in rows]
+        return Outgoing(batches, examples, *numbers)
 
     def confirm(self, outgoing: Outgoing, now: float) -> None:
         """Remove what was sent from the outbox, and commit."""
         if not outgoing:
             return
-        self.outbox.remove(outgoing.links)
+        self.outbox.remove(outgoing.link_numbers)
         if self.examples is not None:
-            self.examples.remove(outgoing.numbers)
-        sent = (self._tables.get_meta(LINKS_SENT) or 0) + len(outgoing.links)
-        self._tables.put_meta(LINKS_SENT, sent)
+            self.examples.remove(outgoing.example_numbers)
         self.crawl.commit(now)
 
     def deliver(self, batches: Sequence[bytes], now: float, *, up_to: int) -> None:
@@ -178,7 +176,7 @@ def build_partition(
 
     def share(row: bytes) -> None:
         if examples is not None:
-            examples.add(row)
+            examples.add_example(row)
         if isinstance(policy.scorer, OnlineLinkScorer):
             policy.scorer.learn(decode_example(row))
 

@@ -128,7 +128,7 @@ class _Sent:
 
     round: int
     outgoing: Outgoing
-    claims: int
+    claims: Sequence[int]
     state: StoredState | None = None
 
 
@@ -307,7 +307,7 @@ class PartitionRounds:
         self._round, self._deadline = message.round, -math.inf
         self._wanted = message.priorities
         if self._sent is not None and self._sent.round <= message.confirmed:
-            self._contents.confirm(self._sent.claims)
+            self._contents.claims.remove(self._sent.claims)
             self._partition.confirm(self._sent.outgoing, now)
             self.crawl.commit(now)
             if self._replica is not None and self._sent.state is not None:
@@ -402,14 +402,15 @@ class PartitionRounds:
         """Write the file of the round in the other thread."""
         self._is_ending = False
         outgoing = self._partition.collect(_MAX_LINKS, _MAX_EXAMPLES)
-        claims = self._contents.collect()
-        self._sent = _Sent(self._round, outgoing, len(claims))
+        claims = self._contents.claims.first()
+        self._sent = _Sent(self._round, outgoing, [number for number, _ in claims])
         self.crawl.commit(now)
         self.crawl.sync()
         contents: dict[str, list[bytes]] = {}
         for to, batch in outgoing.batches:
             contents.setdefault(links_for(to), []).append(batch)
-        contents[CONTENTS], contents[EXAMPLES] = list(claims), list(outgoing.examples)
+        contents[CONTENTS] = [row for _, row in claims]
+        contents[EXAMPLES] = list(outgoing.examples)
         prepared = None if self._replica is None else self._replica.prepare()
         self._writing = (
             self._round,

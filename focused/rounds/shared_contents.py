@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from typing import Annotated
 
 import msgspec
@@ -31,6 +30,7 @@ from focused.crawl.dedup.duplicates import (
     PageSketch,
 )
 from focused.frontier.queued_link import link_key
+from focused.rounds.outbox import NumberedRows
 from focused.rounds.routing import OwnerOf
 from focused.storage.tables import Tables
 from focused.text.content_signatures import ShingleHashes, Sketch, estimate_resemblance
@@ -40,7 +40,6 @@ logger = logging.getLogger(__name__)
 
 _RECORDS, _INDEX, _URLS = "shared_contents", "shared_hashes", "shared_urls"
 _CLAIMS = "claimed_contents"
-_NUMBER_BYTES = 8
 _KEY_BYTES = 8
 """Bytes of a content's key, enough for a hundred million pages."""
 _SHORT_KEY_BYTES = 6
@@ -87,8 +86,8 @@ class RoundContents:
         self._tables = tables
         self._partition = partition
         self._owner_of = owner_of
-        last = tables.last_key(_CLAIMS)
-        self._next = 0 if last is None else int.from_bytes(last, "big") + 1
+        self.claims = NumberedRows(tables, _CLAIMS)
+        """Claims that are to be sent."""
 
     def claim(self, key: bytes, url: str, sketch: PageSketch | None) -> DuplicateMatch | None:
         """Return the page of another URL with this content, or nearly; None makes it ours."""
@@ -106,8 +105,7 @@ class RoundContents:
                 link_key(url)[:_SHORT_KEY_BYTES],
                 self._partition,
             )
-            self._tables.put(_CLAIMS, _number_key(self._next), _encode(claim), last=True)
-            self._next += 1
+            self.claims.add(_encode(claim))
         return match
 
     def is_original(self, url: str) -> bool:
@@ -116,15 +114,6 @@ class RoundContents:
         if self._owner_of(host_of(url), key) == self._partition:
             return False
         return self._tables.get(_URLS, key[:_SHORT_KEY_BYTES]) is not None
-
-    def collect(self) -> Sequence[bytes]:
-        """Return the claims that are to be sent."""
-        return [row for _, row in self._tables.scan(_CLAIMS)]
-
-    def confirm(self, count: int) -> None:
-        """Remove the oldest claims: a manifest names the file that has them."""
-        for key in [key for key, _ in islice(self._tables.scan(_CLAIMS), count)]:
-            self._tables.delete(_CLAIMS, key)
 
     def deliver(self, rows: Sequence[bytes]) -> None:
         """Add the claims of other partitions; malformed ones are skipped."""
@@ -193,7 +182,3 @@ def _shortened(hashes: ShingleHashes) -> NDArray[np.uint64]:
 def _hash_keys(hashes: ShingleHashes) -> list[bytes]:
     """The last bytes of each hash: the first ones are zero in small hashes."""
     return [int(each).to_bytes(8, "big")[-_SHORT_KEY_BYTES:] for each in hashes]
-
-
-def _number_key(number: int) -> bytes:
-    return number.to_bytes(_NUMBER_BYTES, "big")

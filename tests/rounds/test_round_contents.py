@@ -23,7 +23,11 @@ def contents(tmp_path: Path) -> Iterator[list[RoundContents]]:
 
 
 def deliver(sender: RoundContents, receiver: RoundContents) -> None:
-    receiver.deliver(sender.collect())
+    receiver.deliver(rows_of(sender))
+
+
+def rows_of(contents: RoundContents) -> list[bytes]:
+    return [row for _, row in contents.claims.first()]
 
 
 def test_a_content_that_another_partition_claimed_before_is_a_duplicate(
@@ -43,7 +47,7 @@ def test_a_duplicate_is_not_claimed(contents: list[RoundContents]) -> None:
     one.claim(b"content", "http://a.test/", None)
     deliver(one, other)
     other.claim(b"content", "http://b.test/", None)
-    assert other.collect() == []
+    assert len(other.claims) == 0
 
 
 def test_claims_of_one_round_do_not_meet(contents: list[RoundContents]) -> None:
@@ -76,9 +80,9 @@ def test_confirmed_claims_are_not_sent_again(contents: list[RoundContents]) -> N
     one, _ = contents
     for number in range(3):
         one.claim(b"content %d" % number, f"http://a.test/{number}", None)
-    sent = one.collect()
-    one.confirm(2)
-    assert one.collect() == sent[2:]
+    sent = one.claims.first()
+    one.claims.remove([number for number, _ in sent[:2]])
+    assert one.claims.first() == sent[2:]
 
 
 encode = msgspec.msgpack.encode
@@ -96,7 +100,7 @@ encode = msgspec.msgpack.encode
 def test_malformed_claims_are_skipped(contents: list[RoundContents], malformed: bytes) -> None:
     one, other = contents
     one.claim(b"content", "http://a.test/", None)
-    other.deliver([malformed, *one.collect()])
+    other.deliver([malformed, *rows_of(one)])
     match = other.claim(b"content", "http://b.test/", None)
     assert match is not None
     assert match.of == "http://a.test/"

@@ -308,9 +308,9 @@ def test_the_sample_of_examples_depends_on_their_urls_alone(tmp_path):
     driven = DrivenPartition(tmp_path, 0, 1, Pupil())
     rows = [pack(a_pupils_example(f"http://a.test/{number}")) for number in range(2_000)]
     driven.examples.probability = 0.25
-    chosen = [driven.examples.add(row) for row in rows]
+    chosen = [driven.examples.add_example(row) for row in rows]
     assert 400 < sum(chosen) < 600
-    assert [driven.examples.add(row) for row in rows] == chosen
+    assert [driven.examples.add_example(row) for row in rows] == chosen
     assert [number for number, _ in driven.examples.first(5)] == [0, 1, 2, 3, 4]
     driven.close()
 

@@ -17,7 +17,7 @@ from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Classification, Outcome, Page
 from tests.support.keyword_guide import WhaleScorer
-from tests.support.partitions import DrivenPartition, partition_of_host
+from tests.support.partitions import DrivenPartition, partition_of_host, send_claims
 from tests.support.simulated import page as answer
 from tests.support.simulated import site
 
@@ -47,8 +47,7 @@ class Owner:
         match = self.detector.find_duplicate(parsed, is_kept=is_kept)
         if is_kept:
             self.detector.keep(page, match)
-        claims = self.contents.collect()
-        self.contents.confirm(len(claims))
+        claims = send_claims(self.contents)
         for other in self.others:
             if other is not self:
                 other.contents.deliver(claims)
@@ -253,7 +252,7 @@ def test_a_partition_skips_what_another_has_once_it_knows_the_mirror(pair):
     web, (a, b) = mirrored(40), pair
     a.seed("http://a.test/")
     a.run(web)
-    b.contents.deliver(a.contents.collect())
+    b.contents.deliver(send_claims(a.contents))
     b.seed("http://b.test/")
     b.run(web)
     assert len(a.urls) == 41
@@ -267,7 +266,7 @@ def test_a_page_that_the_other_partition_has_not_fetched_is_never_skipped(pair):
     missing = [f"http://a.test/{number}" for number in range(30, 40)]
     a.seed("http://a.test/")
     a.run({url: outcome for url, outcome in web.items() if url not in missing})
-    b.contents.deliver(a.contents.collect())
+    b.contents.deliver(send_claims(a.contents))
     b.seed("http://b.test/")
     b.run(web)
     assert {url.replace("a.test", "b.test") for url in missing} <= set(b.urls)

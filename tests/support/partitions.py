@@ -25,6 +25,13 @@ def partition_of_host(partitions: int) -> OwnerOf:
     return lambda host, key: (ord(host[0]) - ord("a")) % partitions
 
 
+def send_claims(contents: RoundContents) -> list[bytes]:
+    """Take the claims that are to be sent."""
+    claims = contents.claims.first()
+    contents.claims.remove([number for number, _ in claims])
+    return [row for _, row in claims]
+
+
 class DrivenPartition:
     """One partition; ``urls`` are its hosts' pages that it asked for.
 
