@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from focused.rounds.link_messages import (
     link_of,
 )
 from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink, decode_link
+from focused.rounds.round_files import CONTENTS, EXAMPLES, links_for
 from focused.rounds.routing import OwnerOf, RoutedLinks
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
@@ -41,19 +42,12 @@ _SENDERS = "senders_batches"
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What a partition sends: ``batches`` with their receivers, and training ``examples``.
+    """What a partition sends, by section of its file, and the numbers of the rows in its queues."""
 
-    ``link_numbers`` and ``example_numbers`` are those of their rows in the outboxes. It is false if
-    it is empty.
-    """
-
-    batches: Sequence[tuple[int, bytes]] = ()
-    examples: Sequence[bytes] = ()
-    link_numbers: Sequence[int] = ()
-    example_numbers: Sequence[int] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.batches or self.examples)
+    sections: Mapping[str, Sequence[bytes]]
+    links: Sequence[int]
+    examples: Sequence[int]
+    claims: Sequence[int]
 
 
 class Partition:
@@ -70,13 +64,14 @@ class Partition:
         tables: Tables,
         outbox: Outbox,
         owner_of: OwnerOf,
-        examples: ExampleOutbox | None = None,
+        examples: ExampleOutbox,
+        contents: RoundContents,
     ) -> None:
-        """Without ``examples`` no other partition learns from its pages."""
         self.number = number
         self.crawl = crawl
         self.outbox = outbox
         self.examples = examples
+        self.contents = contents
         self.delivered: int = tables.get_meta(_DELIVERED) or 0
         """The last round of whose links it has got its own."""
         self._tables = tables
@@ -87,33 +82,39 @@ class Partition:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left to send."""
-        return not len(self.outbox) and (self.examples is None or not len(self.examples))
+        """Whether neither links nor examples are left to send."""
+        return not len(self.outbox) and not len(self.examples)
 
     def collect(self, max_links: int, max_examples: int) -> Outgoing:
         """Return what is to be sent next, once the commits that wrote it are durable."""
         links = [decode_link(row) for _, row in self.outbox.first(max_links)]
+        examples = self.examples.first(max_examples)
+        claims = self.contents.claims.first()
         by_receiver: dict[int, list[OutgoingLink]] = {}
         for link in links:
             by_receiver.setdefault(link.to, []).append(link)
-        batches = []
+        sections: dict[str, Sequence[bytes]] = {}
         for to, own in sorted(by_receiver.items()):
             messages = tuple(link.message for link in own)
-            batches.append((to, encode_batch(LinkBatch(self.number, own[-1].number, messages))))
-        rows = () if self.examples is None else self.examples.first(max_examples)
-        examples = [
-            encode_example(ExampleMessage(self.number, number, Raw(row))) for number, row in rows
+            batch = LinkBatch(self.number, own[-1].number, messages)
+            sections[links_for(to)] = [encode_batch(batch)]
+        sections[CONTENTS] = [row for _, row in claims]
+        sections[EXAMPLES] = [
+            encode_example(ExampleMessage(self.number, number, Raw(row)))
+            for number, row in examples
         ]
-        numbers = [link.number for link in links], [number for number, _ in rows]
-        return Outgoing(batches, examples, *numbers)
+        return Outgoing(
+            sections,
+            links=[link.number for link in links],
+            examples=[number for number, _ in examples],
+            claims=[number for number, _ in claims],
+        )
 
     def confirm(self, outgoing: Outgoing, now: float) -> None:
-        """Remove what was sent from the outbox, and commit."""
-        if not outgoing:
-            return
-        self.outbox.remove(outgoing.link_numbers)
-        if self.examples is not None:
-            self.examples.remove(outgoing.example_numbers)
+        """Remove what was sent from the queues, and commit."""
+        self.outbox.remove(outgoing.links)
+        self.examples.remove(outgoing.examples)
+        self.contents.claims.remove(outgoing.claims)
         self.crawl.commit(now)
 
     def deliver(self, batches: Sequence[bytes], now: float, *, up_to: int) -> None:
@@ -156,29 +157,24 @@ def build_partition(
     policy: Policy,
     store: StateStore,
     owner_of: OwnerOf,
-    *,
-    shares_examples: bool,
-    contents: RoundContents | None = None,
     **options: Any,
 ) -> Partition:
     """Build the partition whose state is in ``store``, with its crawl.
 
-    With ``shares_examples`` it sends its examples, and trains its scorer until that is replaced by
-    what all partitions learned. With ``contents`` it
-    detects duplicates of other partitions. ``options`` as for
-    :func:`focused.crawl.build.build_crawl`.
+    A scorer that learns does so from its own examples, until it is replaced by what all partitions
+    learned. ``options`` as for :func:`focused.crawl.build.build_crawl`.
     """
-    outbox = Outbox(store.tables)
-    examples = ExampleOutbox(store.tables) if shares_examples else None
+    outbox, examples = Outbox(store.tables), ExampleOutbox(store.tables)
+    contents, scorer = RoundContents(store.tables, number, owner_of), policy.scorer
+    share: Callable[[bytes], object] | None = None
+    if isinstance(scorer, OnlineLinkScorer):
+
+        def share(row: bytes) -> None:
+            examples.add_example(row)
+            scorer.learn(decode_example(row))
 
     def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
         return RoutedLinks(number, owner_of, frontier, outbox)
-
-    def share(row: bytes) -> None:
-        if examples is not None:
-            examples.add_example(row)
-        if isinstance(policy.scorer, OnlineLinkScorer):
-            policy.scorer.learn(decode_example(row))
 
     crawl = build_crawl(
         topic,
@@ -186,8 +182,8 @@ def build_partition(
         policy,
         store,
         route=route,
-        share_example=None if examples is None else share,
+        share_example=share,
         shared_contents=contents,
         **options,
     )
-    return Partition(number, crawl, store.tables, outbox, owner_of, examples)
+    return Partition(number, crawl, store.tables, outbox, owner_of, examples, contents)

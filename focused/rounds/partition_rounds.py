@@ -48,7 +48,6 @@ from focused.rounds.messages import (
 from focused.rounds.partition import Outgoing, Partition, build_partition
 from focused.rounds.round_files import (
     CONTENTS,
-    EXAMPLES,
     DamagedFileError,
     RoundFile,
     StoredState,
@@ -56,7 +55,6 @@ from focused.rounds.round_files import (
     read_section,
     write_round_file,
 )
-from focused.rounds.shared_contents import RoundContents
 from focused.rounds.storage import SharedStorage, try_again
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
@@ -128,7 +126,6 @@ class _Sent:
 
     round: int
     outgoing: Outgoing
-    claims: Sequence[int]
     state: StoredState | None = None
 
 
@@ -138,7 +135,6 @@ class PartitionRounds:
     def __init__(
         self,
         partition: Partition,
-        contents: RoundContents,
         connection: DriverConnection,
         storage: SharedStorage,
         *,
@@ -155,7 +151,6 @@ class PartitionRounds:
         storage's time, by default in a thread of its own. ``clock`` measures deadlines.
         """
         self._partition = partition
-        self._contents = contents
         self._connection = connection
         self._storage = storage
         self._learning = learning
@@ -307,9 +302,7 @@ class PartitionRounds:
         self._round, self._deadline = message.round, -math.inf
         self._wanted = message.priorities
         if self._sent is not None and self._sent.round <= message.confirmed:
-            self._contents.claims.remove(self._sent.claims)
             self._partition.confirm(self._sent.outgoing, now)
-            self.crawl.commit(now)
             if self._replica is not None and self._sent.state is not None:
                 self._replica.confirm(self._sent.state)
             self._sent = None
@@ -357,7 +350,7 @@ class PartitionRounds:
 
     def _deliver(self, inbox: _Inbox, now: float) -> None:
         for rows in inbox.claims:
-            self._contents.deliver(rows)
+            self._partition.contents.deliver(rows)
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
@@ -395,32 +388,25 @@ class PartitionRounds:
             self.crawl.limit_pages(message.pages)
         self.crawl.limit_priority(message.floor)
         self.crawl.share_addresses(message.shared)
-        if self._partition.examples is not None:
-            self._partition.examples.probability = message.sharing
+        self._partition.examples.probability = message.sharing
 
     def _write(self, now: float) -> None:
         """Write the file of the round in the other thread."""
         self._is_ending = False
         outgoing = self._partition.collect(_MAX_LINKS, _MAX_EXAMPLES)
-        claims = self._contents.claims.first()
-        self._sent = _Sent(self._round, outgoing, [number for number, _ in claims])
+        self._sent = _Sent(self._round, outgoing)
         self.crawl.commit(now)
         self.crawl.sync()
-        contents: dict[str, list[bytes]] = {}
-        for to, batch in outgoing.batches:
-            contents.setdefault(links_for(to), []).append(batch)
-        contents[CONTENTS] = [row for _, row in claims]
-        contents[EXAMPLES] = list(outgoing.examples)
         prepared = None if self._replica is None else self._replica.prepare()
         self._writing = (
             self._round,
-            self._submit(partial(self._store, self._round, contents, prepared)),
+            self._submit(partial(self._store, self._round, outgoing.sections, prepared)),
         )
 
     def _store(
         self,
         number: int,
-        contents: Mapping[str, Sequence[bytes]],
+        sections: Mapping[str, Sequence[bytes]],
         prepared: PreparedUpload | None,
     ) -> tuple[RoundFile, StoredState | None]:
         """Write the file of a round, and what it follows from."""
@@ -428,7 +414,7 @@ class PartitionRounds:
         if replica is not None and prepared is not None:
             state = try_again(lambda: replica.upload(prepared), _TRIES)
         write = partial(write_round_file, self._storage, number, self._partition.number)
-        return try_again(lambda: write(self._attempt, contents), _TRIES), state
+        return try_again(lambda: write(self._attempt, sections), _TRIES), state
 
     def _wrote(self, number: int, writing: Future[tuple[RoundFile, StoredState | None]]) -> None:
         file, state, problem = None, None, ""
@@ -499,8 +485,6 @@ def build_partition_rounds(
         )
         try_again(replica.begin)
         topic = replace(topic, output=replace(topic.output, parquet=False))
-    owner_of = partition_map(start)
-    contents = RoundContents(store.tables, start.partition, owner_of)
     scorer, learning = policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
         learning = SharedLearning(scorer, storage)
@@ -510,15 +494,12 @@ def build_partition_rounds(
         classifier,
         policy,
         store,
-        owner_of,
-        shares_examples=learning is not None,
-        contents=contents,
+        partition_map(start),
         warc_prefix=partition_name(start.partition),
         **options,
     )
     return PartitionRounds(
         partition,
-        contents,
         connection,
         storage,
         learning=learning,

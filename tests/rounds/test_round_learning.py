@@ -17,6 +17,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.rounds.learning import SharedLearning, sharing_probability
 from focused.rounds.link_messages import ExampleMessage, encode_example
+from focused.rounds.round_files import EXAMPLES
 from focused.rounds.storage import SharedStorage
 from focused.storage.rows import pack
 from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
@@ -273,7 +274,7 @@ def two_hosts() -> dict:
 def collect(driven: DrivenPartition) -> list[bytes]:
     outgoing = driven.partition.collect(100, 100)
     driven.partition.confirm(outgoing, driven.now)
-    return [*outgoing.examples]
+    return [*outgoing.sections[EXAMPLES]]
 
 
 def test_each_partition_learns_from_its_pages_and_the_driver_from_all(tmp_path, storage):

@@ -52,7 +52,6 @@ class DrivenPartition:
         subject = topic(folder / str(number))
         state = subject.output.folder / "state"
         self.store = StateStore.open(state, {"partition": str(number)})
-        self.contents = RoundContents(self.store.tables, number, self._owner_of)
         self.partition = build_partition(
             number,
             subject,
@@ -60,12 +59,10 @@ class DrivenPartition:
             Policy("focused", scorer, highest_score_first),
             self.store,
             self._owner_of,
-            shares_examples=True,
-            contents=self.contents,
             **options,
         )
         self.crawl = self.partition.crawl
-        assert self.partition.examples is not None
+        self.contents = self.partition.contents
         self.examples = self.partition.examples
 
     def seed(self, *urls: str) -> None:
