@@ -104,7 +104,10 @@ class ChromiumRenderer:
         self._is_closed = False
 
     async def render(self, fetched: Fetched, fetch: FetchSubrequest) -> RenderResult:
-        """See :class:`~focused.rendering.renderer.JavascriptRenderer`."""
+        """Render a response whose body is HTML; ``fetch`` serves what its scripts request.
+
+        Never raises for what a page or browser does.
+        """
         async with self._slots:
             try:
                 current = await self._open()
@@ -126,7 +129,7 @@ class ChromiumRenderer:
             return result
 
     async def close(self) -> None:
-        """End the browser."""
+        """End the browser with all its processes."""
         self._is_closed = True
         if self._current is not None:
             await self._discard(self._current)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.loop import Crawl
@@ -85,16 +85,6 @@ _CLOSING_TRIES = 30
 """Tries to write results; several objects have to be written in one."""
 
 
-_T = TypeVar("_T")
-
-
-class RunInBackground(Protocol):
-    """Starts a call, as :meth:`concurrent.futures.Executor.submit` does."""
-
-    def __call__(self, call: Callable[[], _T], /) -> Future[_T]:
-        """Start a call, perhaps in another thread."""
-
-
 class DriverConnection(Protocol):
     """The connection to the driver."""
 
@@ -141,7 +131,7 @@ class PartitionRounds:
         learning: SharedLearning | None,
         replica: Replica | None = None,
         driver_lost: Callable[[], object],
-        submit: RunInBackground | None = None,
+        submit: Callable[..., Future[Any]] | None = None,
         clock: Callable[[], float] = uptime_s,
     ) -> None:
         """``driver_lost`` ends the process: it is called when the connection has ended.
@@ -458,7 +448,7 @@ def build_partition_rounds(
     connection: DriverConnection,
     *,
     driver_lost: Callable[[], object],
-    submit: RunInBackground | None = None,
+    submit: Callable[..., Future[Any]] | None = None,
     clock: Callable[[], float] = uptime_s,
     background: Executor | None = None,
     **options: Any,

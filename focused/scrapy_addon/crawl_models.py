@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from focused.classifier.classifier_file import (
     load_classifier,
@@ -31,13 +30,6 @@ logger = logging.getLogger(__name__)
 PrintLine = Callable[[str], None]
 
 
-class ClassifierWatcher(Protocol):
-    """Tells of a classifier that replaces the crawl's."""
-
-    def poll(self) -> NamedClassifier | None:
-        """Return the new classifier, once; it is called about once a second."""
-
-
 @dataclass(frozen=True, slots=True)
 class CrawlModels:
     """The models that guide a crawl, and the normalised URLs of the classifier's samples.
@@ -48,7 +40,7 @@ class CrawlModels:
     classifier: TopicClassifier
     scorer: LinkScorer
     training_urls: frozenset[str]
-    watcher: ClassifierWatcher | None = None
+    watcher: ModelWatcher | None = None
 
 
 def load_crawl_models(

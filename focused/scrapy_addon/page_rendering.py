@@ -27,7 +27,6 @@ from focused.rendering.chromium import (
     check_browser,
 )
 from focused.rendering.renderer import (
-    JavascriptRenderer,
     RenderFailure,
     RenderLimits,
     RenderResult,
@@ -58,13 +57,13 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 class BrowserRendering:
     """Renders the pages of one crawl that are worth it."""
 
-    def __init__(self, driver: Driver, make: Callable[[], JavascriptRenderer]) -> None:
+    def __init__(self, driver: Driver, make: Callable[[], ChromiumRenderer]) -> None:
         """``make`` returns the renderer, in the running event loop."""
         self._slot = driver.slot
         self._clock = driver.clock
         self._engine = driver.engine
         self._make = make
-        self._renderer: JavascriptRenderer | None = None
+        self._renderer: ChromiumRenderer | None = None
         self._cache = AssetCache()
         self._was_missed = False
         scope = driver.topic.scope
@@ -79,7 +78,7 @@ class BrowserRendering:
         browser_path = None if path is None else str(path)
         sandbox = settings.getbool("FOCUSED_JAVASCRIPT_SANDBOX")
 
-        def make() -> JavascriptRenderer:
+        def make() -> ChromiumRenderer:
             return ChromiumRenderer(
                 limits,
                 monotonic,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 from scrapy.settings import BaseSettings
@@ -28,7 +28,7 @@ from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED
 from focused.rounds.archive_parts import partition_name
 from focused.rounds.assignment import SiteUnit
-from focused.rounds.driver import Executor, Limits, RoundDriver, RoundReport
+from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
@@ -45,15 +45,11 @@ from focused.storage.environment import exclusive_lock
 from focused.topic import Budget, Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.scope_filter import check_seeds_in_scope
 
+if TYPE_CHECKING:
+    from focused.rounds.ray_executor import RayExecutor
+
 _MODULE = "focused.scrapy_addon.partition_process"
 _ROUNDS_FOLDER = "rounds"
-
-
-class CrawlExecutor(Executor, Protocol):
-    """An executor that the crawl ends."""
-
-    def close(self) -> None:
-        """End all processes that still run, at once."""
 
 
 def run_partitioned(
@@ -151,7 +147,7 @@ def run_partitioned(
         return 0
 
 
-def _executor(ray: str | None, processes: int) -> CrawlExecutor:
+def _executor(ray: str | None, processes: int) -> LocalExecutor | RayExecutor:
     if ray is None:
         return LocalExecutor(_MODULE)
     try:

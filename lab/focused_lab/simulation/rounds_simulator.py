@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 
 def run_at_once(call: Callable[[], _T], /) -> Future[_T]:
-    """Run a call, as :class:`focused.rounds.partition_rounds.RunInBackground` starts one."""
+    """Run a call, as :meth:`concurrent.futures.Executor.submit` starts one."""
     done: Future[_T] = Future()
     try:
         done.set_result(call())
