@@ -22,13 +22,12 @@ from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
     check_settings,
-    load_models_factory,
+    load_models,
     set_defaults,
     topic_from_settings,
 )
 from focused.scrapy_addon.assembly import Install, assemble
 from focused.scrapy_addon.crawl_clock import Clock
-from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.crawl_session import SessionHolder, single_crawl
 from focused.scrapy_addon.driver_features import DriverParts, connect_driver_features
 from focused.scrapy_addon.progress import install_quiet_formatter
@@ -103,11 +102,7 @@ class FocusedAddon(SessionHolder):
                 topic = place.share(topic)
             # Check now: Scrapy would print a traceback if the scheduler failed to open it.
             check_state(topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=spider)
-            if settings["FOCUSED_MODELS"]:
-                models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
-            else:
-                web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-                models = load_crawl_models(topic, web=web, replay=replay, say=print_notice)
+            models = load_models(settings, topic)
             topic = adapt_to_recorded_web(topic) if replayed else topic
             if place is not None:
                 open_crawl = place.opener(

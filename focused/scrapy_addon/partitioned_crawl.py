@@ -36,10 +36,9 @@ from focused.rounds.messages import Start
 from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (
     check_settings,
-    load_models_factory,
+    load_models,
     topic_from_settings,
 )
-from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.progress import feature_downloads, remaining_s
 from focused.storage.environment import exclusive_lock
 from focused.topic import Budget, Topic, adapt_to_recorded_web, topic_to_json
@@ -93,11 +92,7 @@ def run_partitioned(
             f"{folder} holds a crawl that keeps its state on this machine, which has to be resumed "
             "without shared storage; choose another output.folder, or --fresh"
         )
-    if settings["FOCUSED_MODELS"]:
-        models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
-    else:
-        web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-        models = load_crawl_models(topic, web=web, replay=replay, say=print_notice)
+    models = load_models(settings, topic)
     ordering = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
