@@ -22,6 +22,10 @@ which is counted and reported and never stops a crawl. Every message says what i
 where (file, line, key, URL) and what to do.
 """
 
+from __future__ import annotations
+
+import sys
+
 _JOINERS = "\u200c\u200d"  # part of words in some scripts, harmless
 
 
@@ -40,6 +44,11 @@ def escape_control_characters(text: str) -> str:
         else char.encode("unicode_escape").decode()
         for char in text
     )
+
+
+def print_notice(text: str) -> None:
+    """Print a line about a crawl on standard error, with the program's name."""
+    print(f"focused: {escape_control_characters(text)}", file=sys.stderr, flush=True)
 
 
 class FocusedError(Exception):

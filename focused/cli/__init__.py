@@ -16,8 +16,7 @@ from focused.cli.common import (
     finite,
     settings_option,
 )
-from focused.cli.download_command import download
-from focused.cli.export_commands import export
+from focused.cli.export_commands import download, export
 from focused.cli.frontier_commands import frontier
 from focused.cli.graph_commands import link_graph
 from focused.cli.index_command import index

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from focused.errors import escape_control_characters
+from focused.errors import ConfigurationError, escape_control_characters
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -27,6 +29,29 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
 def echo(text: str, *, err: bool = False) -> None:
     """Print text with control characters escaped; to standard error with ``err``."""
     click.echo(escape_control_characters(text), err=err)
+
+
+@contextmanager
+def writing(path: Path, hint: str = "") -> Iterator[None]:
+    """Turn an OSError into a ConfigurationError that names the path, and what helps."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise ConfigurationError(f"{path} cannot be written: {why}{hint}") from error
+
+
+def crawl_folder(where: Path) -> Path:
+    """Return the folder of a crawl that a command names: by its folder or its topic file."""
+    from focused.topic.topic_file import load_topic  # slow to import
+
+    return load_topic(where).crawl_folder("focused") if where.is_file() else where
+
+
+def parse_time(text: str) -> float:
+    """Return a date or time in ISO 8601, in UTC without an offset. Raises ValueError."""
+    at = datetime.fromisoformat(text.strip())
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _parse_settings(

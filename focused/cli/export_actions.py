@@ -6,11 +6,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from focused.cli.common import echo
+from focused.cli.common import crawl_folder, echo, parse_time, writing
 from focused.cli.progress_bars import progress_bar
 from focused.corpus.export import CARD_FILE, ExportResult, ProgressCallback, export_corpus
 from focused.corpus.export_options import ExportOptions
@@ -18,7 +18,6 @@ from focused.corpus.page_filter import PageFilter
 from focused.corpus.writers import has_compression
 from focused.errors import ConfigurationError
 from focused.parser_process import cores
-from focused.topic.topic_file import load_topic
 
 _LANGUAGE = re.compile(r"[a-z]{2}")
 
@@ -33,25 +32,20 @@ def export_crawl(
     **options: Any,
 ) -> None:
     """Export the crawl of a folder or topic file, and print what was written."""
-    crawl = load_topic(where).crawl_folder("focused") if where.is_file() else where
-    crawl_folder = crawl.resolve()  # "." has no name
-    folder = out or crawl_folder.with_name(f"{crawl_folder.name}-corpus")
+    crawl = crawl_folder(where)
+    named = crawl.resolve()  # "." has no name
+    folder = out or named.with_name(f"{named.name}-corpus")
     now = time.time()
-    with _progress() as progress:
-        try:
-            result = export_corpus(
-                crawl,
-                folder,
-                _export_options(form, **options),
-                now=now,
-                processes=processes or cores(),
-                progress=progress,
-                fresh=fresh,
-            )
-        except OSError as error:
-            raise ConfigurationError(
-                f"{folder} cannot be written: {error.strerror or error}"
-            ) from error
+    with _progress() as progress, writing(folder):
+        result = export_corpus(
+            crawl,
+            folder,
+            _export_options(form, **options),
+            now=now,
+            processes=processes or cores(),
+            progress=progress,
+            fresh=fresh,
+        )
     for line in _result_lines(folder, result):
         echo(f"focused: {line}", err=True)
 
@@ -118,12 +112,11 @@ def _timestamp(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        at = datetime.fromisoformat(text.strip())
+        return parse_time(text)
     except ValueError:
         raise ConfigurationError(
             f"{option} {text}: is no date or time in ISO 8601, such as 2026-01-31"
         ) from None
-    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _day(option: str, text: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The command ``focused export``: a crawl as a corpus."""
+"""``focused export``: a crawl as a corpus. ``focused download``: a crawl on many machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, FOLDER
+from focused.cli.common import ANY_PATH, FOLDER, echo
 from focused.cli.selection_options import chunk_option, processes_option, selection_options
 
 
@@ -70,3 +70,21 @@ def export(where: Path, form: str, out: Path | None, **options: Any) -> None:
     from focused.cli.export_actions import export_crawl
 
     export_crawl(where, form, out, **options)
+
+
+@click.command()
+@click.argument("url")
+@click.argument("folder", type=ANY_PATH)
+def download(url: str, folder: Path) -> None:
+    """Download a crawl on many machines from its shared storage, also while it runs.
+
+    URL is the crawl's folder there: s3://bucket/crawls/NAME, file:///mnt/crawls/NAME. FOLDER, a new
+    one, gets what the last round of the crawl has committed. report, why, export, search, index and
+    graph take it like the folder of any crawl. See
+    docs/how-to/many-machines.md#stop-resume-results.
+    """
+    from focused.rounds.download import download_crawl
+
+    manifest = download_crawl(url, folder)
+    pages = sum(int(each.counters.get("fetched", 0)) for each in manifest.records.values())
+    echo(f"{folder}: {pages:,} pages, as of round {manifest.round}")

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from focused.archive.url_spellings import url_spellings
-from focused.cli.common import echo
+from focused.cli.common import crawl_folder, echo, writing
 from focused.errors import ConfigurationError
 from focused.link_graph.adjacency import SuccessorLists
 from focused.link_graph.distillation import distill_topic
@@ -26,7 +26,6 @@ from focused.link_graph.page_graph import PageGraph, default_graph_folder
 from focused.link_graph.structure import bow_tie, neighbourhood, shortest_path
 from focused.link_graph.structure import communities as find_communities
 from focused.reports.formatting import format_bytes, single_line
-from focused.topic.topic_file import load_topic
 
 _MAX_COMMUNITIES, _HOSTS_SHOWN = 10, 3
 
@@ -37,19 +36,13 @@ def build_or_update(
     """Build or update the graph of crawls, and print its size."""
     from focused.link_graph.build import BuildOptions, build_graph  # needs duckdb
 
-    folders = [
-        load_topic(path).crawl_folder("focused") if path.is_file() else path for path in crawls
-    ]
+    folders = [crawl_folder(path) for path in crawls]
     folder = out or default_graph_folder(folders[0])
     options = BuildOptions(nofollow=nofollow, memory_mb=memory_mb, fresh=fresh)
-    try:
+    with writing(folder):
         info = build_graph(
             folders, folder, options, lambda step: echo(f"focused: {step}", err=True)
         )
-    except OSError as error:
-        raise ConfigurationError(
-            f"{folder} cannot be written: {error.strerror or error}"
-        ) from error
     echo(f"focused: {info.nodes:,} pages and {info.links:,} links are in {folder}", err=True)
 
 
@@ -240,12 +233,8 @@ def export_graph(folder: Path, file: Path, *, hosts: bool, fetched: bool) -> Non
             if hosts
             else ExportedGraph.pages(graph, fetched_only=fetched)
         )
-        try:
+        with writing(file):
             write_graph(exported, file)
-        except OSError as error:
-            raise ConfigurationError(
-                f"{file} cannot be written: {error.strerror or error}"
-            ) from error
     echo(f"focused: wrote {file}", err=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, FILE, echo
+from focused.cli.common import ANY_PATH, FILE, crawl_folder, echo
 from focused.cli.selection_options import chunk_option, processes_option, selection_options
 
 
@@ -34,10 +34,7 @@ def index(where: Path, server: str, ca_certs: Path | None, fresh: bool, **option
     The same command later sends what is new or changed and deletes what vanished. See
     docs/how-to/search-servers.md.
     """
-    from focused.topic.topic_file import load_topic
-
-    crawl = load_topic(where).crawl_folder("focused") if where.is_file() else where
-    _update(crawl, server, ca_certs, fresh=fresh, **options)
+    _update(crawl_folder(where), server, ca_certs, fresh=fresh, **options)
 
 
 def _update(
@@ -51,7 +48,7 @@ def _update(
     **conditions: Any,
 ) -> None:
     from focused.cli.export_actions import page_filter
-    from focused.cli.progress_bars import progress_bar
+    from focused.cli.progress_bars import page_progress
     from focused.errors import ConfigurationError, SearchError
     from focused.parser_process import cores
     from focused.search.search_servers import connect
@@ -65,12 +62,7 @@ def _update(
     chosen = page_filter(**conditions)
     connected = connect(address)
     try:
-        with progress_bar() as bar:
-            task = bar.add_task("indexing", total=None)
-
-            def progress(done: int, of: int) -> None:
-                bar.update(task, completed=done, total=of)
-
+        with page_progress(str(crawl), "indexing") as progress:
             result = update_server(
                 crawl,
                 connected,

@@ -19,10 +19,10 @@ from focused.reports.formatting import single_line
 
 
 @contextmanager
-def page_progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of a web's pages are parsed; yields a function of (done, total)."""
+def page_progress(name: str, doing: str = "reading") -> Iterator[Callable[[int, int], None]]:
+    """Show how much of ``name`` is done; yields a function of (done, total)."""
     with progress_bar() as bar:
-        task = bar.add_task(f"reading {single_line(name)}", total=None)
+        task = bar.add_task(f"{doing} {single_line(name)}", total=None)
         yield lambda done, whole: bar.update(task, completed=done, total=whole)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from focused.archive.crawl_tables import read_settings
-from focused.cli.common import echo
+from focused.cli.common import echo, parse_time, writing
 from focused.durations import DAY_S, HOUR_S, WEEK_S
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
@@ -76,12 +76,8 @@ def show_comparison(
     if graph is not None:
         raise ConfigurationError("--graph is for one crawl: leave it out")
     picture = plot or folders[0].with_name(f"{folders[0].name}-comparison.png")
-    try:
+    with writing(picture, "; --plot names another file"):
         print_comparison(folders, Console(), picture, _labels(web))
-    except OSError as error:
-        raise ConfigurationError(
-            f"{picture} cannot be written: {error.strerror}; --plot names another file"
-        ) from error
 
 
 def show_why(url: str, folder: Path | None) -> None:
@@ -140,10 +136,8 @@ def show_diff(url: str, folder: Path | None, versions: tuple[int, int] | None) -
 def export_history(folder: Path | None, out: Path) -> None:
     """Write the observed changes of a crawl as change histories."""
     folder = folder or only_crawl(f"focused history --export {out} --folder {{}}")
-    try:
+    with writing(out):
         files = export_changes(folder, out)
-    except OSError as error:
-        raise ConfigurationError(f"{out} cannot be written: {error.strerror or error}") from error
     echo(f"focused: wrote {len(files):,} change histories to {out}", err=True)
 
 
@@ -228,10 +222,8 @@ def list_changes(
     if out is None:
         click.echo(content, nl=False)
         return
-    try:
+    with writing(out):
         write_atomically(out, content)
-    except OSError as error:
-        raise ConfigurationError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
 def _feed_name(folder: Path, *, relevant_only: bool) -> str:
@@ -249,13 +241,12 @@ def parse_when(text: str, now: float) -> float:
     if duration is not None:
         return now - float(duration[1]) * _UNITS_S[duration[2]]
     try:
-        at = datetime.fromisoformat(text.strip())
+        return parse_time(text)
     except ValueError:
         raise ConfigurationError(
             f"--since {text}: is neither a date in ISO 8601, such as 2026-01-31, nor a duration, "
             "such as 7d"
         ) from None
-    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _format_time(at: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, echo
+from focused.cli.common import ANY_PATH, crawl_folder, echo
 
 
 @click.command()
@@ -49,9 +49,7 @@ def search(where: Path, query: str, as_json: bool, no_update: bool, **options: A
     running crawl fetched since. Without QUERY that is all. Queries: words, "phrases", +must, -not,
     title:word, AND, OR and parentheses. See docs/how-to/search.md.
     """
-    from focused.topic.topic_file import load_topic
-
-    crawl = load_topic(where).crawl_folder("focused") if where.is_file() else where
+    crawl = crawl_folder(where)
     if not no_update:
         _update(crawl)
     if query:
@@ -59,16 +57,11 @@ def search(where: Path, query: str, as_json: bool, no_update: bool, **options: A
 
 
 def _update(crawl: Path) -> None:
-    from focused.cli.progress_bars import progress_bar
+    from focused.cli.progress_bars import page_progress
     from focused.parser_process import cores
     from focused.search.index import update_index
 
-    with progress_bar() as bar:
-        task = bar.add_task("indexing", total=None)
-
-        def progress(done: int, of: int) -> None:
-            bar.update(task, completed=done, total=of)
-
+    with page_progress(str(crawl), "indexing") as progress:
         done = update_index(crawl, now=time.time(), processes=cores(), progress=progress)
     if done.added or done.removed:
         echo(

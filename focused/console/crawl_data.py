@@ -8,6 +8,7 @@ the control folder, and the crawl is not asked: reading costs it nothing.
 from __future__ import annotations
 
 import time
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ import numpy as np
 
 from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, decode_page_row
 from focused.archive.crawl_tables import open_tables, read_json
-from focused.console.link_index import LinkIndex
 from focused.console.model_words import ModelWords
+from focused.corpus.page_selection import url_hash
 from focused.crawl.control_folder import ControlFolder
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.hosts.host_policy import host_limits
@@ -37,6 +38,7 @@ from focused.frontier.inspection import (
 )
 from focused.storage.environment import shared_lock
 from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 from focused.topic import Scope, scope_from_json
 
 LIVE_S = 5.0
@@ -436,3 +438,35 @@ def _page_json(row: PageRow) -> dict[str, Any]:
         "training": row.training,
         "fetched_at": row.fetched_at,
     }
+
+
+class LinkIndex:
+    """In-links by the hash of their target; :meth:`read` adds what is new.
+
+    A link takes 12 bytes of memory: the hash of its target and the number of its page.
+    """
+
+    def __init__(self) -> None:
+        self._targets = array("Q")
+        self._sources = array("L")
+        self._read_up_to = 0
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    def read(self, tables: Tables) -> None:
+        """Add the links of pages that were stored since the last call."""
+        for key, raw in tables.scan("page_links", start=self._read_up_to.to_bytes(8, "big")):
+            source = int.from_bytes(key, "big")
+            for link in decode_page_links(raw):
+                self._targets.append(url_hash(link.target))
+                self._sources.append(source)
+            self._read_up_to = source + 1
+
+    def sources(self, url: str) -> list[int]:
+        """Return the numbers of the pages that link to ``url``, ascending."""
+        if not self._targets:
+            return []
+        targets = np.frombuffer(self._targets, np.uint64)
+        found = np.flatnonzero(targets == np.uint64(url_hash(url)))
+        return sorted({self._sources[place] for place in found.tolist()})

@@ -19,9 +19,7 @@ from aiohttp import web
 
 from focused.console.child_commands import ChildCommands
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
-from focused.console.crawl_search import CrawlSearchView
-from focused.console.graph_view import LinkGraphView
-from focused.console.network_speed import interface_mbit
+from focused.console.crawl_views import CrawlSearchView, LinkGraphView
 from focused.console.report_pages import ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
@@ -53,6 +51,7 @@ _FILES = {
     "/uplot.js": ("uPlot.iife.min.js", "text/javascript"),
     "/uplot.css": ("uPlot.min.css", "text/css"),
 }
+_DEFAULT_ROUTE = "00000000"
 
 
 class ConsoleServer:
@@ -336,3 +335,22 @@ def serve_console(
         )
     except OSError as error:
         raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
+
+
+def interface_mbit(root: Path = Path("/")) -> float | None:
+    """Return the speed of the interface with the default route in Mbit/s; None if unknown.
+
+    Linux tells it of wired interfaces only, and of some virtual ones. ``root`` is the folder with
+    ``proc`` and ``sys``.
+    """
+    try:
+        routes = (root / "proc/net/route").read_text().splitlines()[1:]
+        name = next(
+            fields[0]
+            for fields in map(str.split, routes)
+            if len(fields) > 1 and fields[1] == _DEFAULT_ROUTE
+        )
+        speed = int((root / f"sys/class/net/{name}/speed").read_text())
+    except (OSError, ValueError, StopIteration):
+        return None
+    return float(speed) if speed > 0 else None

@@ -102,16 +102,12 @@ class ChromiumRenderer:
         self._failed_starts = 0
         self._may_start_at = 0.0
         self._is_closed = False
-        self.starts = 0
-        """How often a browser was started."""
-
-    @property
-    def process_id(self) -> int | None:
-        """The process id of the running browser, or None."""
-        return None if self._current is None else self._current.pid
 
     async def render(self, fetched: Fetched, fetch: FetchSubrequest) -> RenderResult:
-        """See :class:`~focused.rendering.renderer.JavascriptRenderer`."""
+        """Render a response whose body is HTML; ``fetch`` serves what its scripts request.
+
+        Never raises for what a page or browser does.
+        """
         async with self._slots:
             try:
                 current = await self._open()
@@ -133,7 +129,7 @@ class ChromiumRenderer:
             return result
 
     async def close(self) -> None:
-        """End the browser."""
+        """End the browser with all its processes."""
         self._is_closed = True
         if self._current is not None:
             await self._discard(self._current)
@@ -158,7 +154,6 @@ class ChromiumRenderer:
             except BrowserUnavailableError:
                 self._failed_starts = _MAX_FAILED_STARTS
                 raise
-            self.starts += 1
             return current
 
     async def _start_patiently(self) -> OpenBrowser:

@@ -133,12 +133,6 @@ def url_template(url: str) -> str:
     return "/" + "/".join([*first, *("*" for _ in folders[1:])]) + mark
 
 
-def probability(host: HostRendering, template: str, need: JavascriptNeed) -> float:
-    """Return the posterior mean of a gain, in [0, 1]."""
-    gained, not_gained = _posterior(host, template, need)
-    return gained / (gained + not_gained)
-
-
 def is_worth_rendering(
     host: HostRendering,
     url: str,

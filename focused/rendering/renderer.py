@@ -1,14 +1,12 @@
-"""The protocol of a renderer: the page as a response in, the page's HTML after its scripts out."""
+"""What a renderer takes and returns: limits, requests of scripts, and the HTML after scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
 
 from focused.rendering.subrequests import Subrequest
-from focused.web.page import Fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +73,3 @@ class RenderResult:
     refused: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_cut: bool = False
-
-
-class JavascriptRenderer(Protocol):
-    """Runs the scripts of pages; never raises for what a page or browser does."""
-
-    async def render(self, fetched: Fetched, fetch: FetchSubrequest) -> RenderResult:
-        """Render a response whose body is HTML; ``fetch`` serves what its scripts request."""
-
-    async def close(self) -> None:
-        """End the browser with all its processes."""

@@ -14,8 +14,8 @@ from focused.errors import StateError
 from focused.rounds.archive_parts import download_warc_files, partition_name
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.replication import restore, taken_over, warc_number
+from focused.rounds.round_files import StoredState
 from focused.rounds.storage import MissingObjectError, SharedStorage
-from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 
 _TRIES = 5

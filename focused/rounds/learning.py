@@ -6,13 +6,12 @@ Partitions restore its snapshot, which replaces what their own scorers learned.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 import msgspec
 import xxhash
 
 from focused.link_scoring.protocols import OnlineLinkScorer
-from focused.rounds.link_messages import MessageError, decode_example_message, example_of
+from focused.rounds.link_messages import MessageError, decode_example_message
 from focused.rounds.storage import MissingObjectError, SharedStorage
 
 logger = logging.getLogger(__name__)
@@ -34,20 +33,6 @@ def sharing_probability(
     return 1.0 if pages_per_s <= max_examples_per_s else max_examples_per_s / pages_per_s
 
 
-@dataclass(slots=True)
-class LearningCounts:
-    """Examples that were trained on, and those that were not.
-
-    ``repeated`` came before; ``malformed`` ones are skipped; at ``failed`` ones the scorer raised
-    an error.
-    """
-
-    learned: int = 0
-    repeated: int = 0
-    malformed: int = 0
-    failed: int = 0
-
-
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     format: int
     feature_names: tuple[str, ...]
@@ -59,7 +44,6 @@ class SharedLearning:
     """Trains a scorer on shared examples, and keeps snapshots of it in the shared storage."""
 
     def __init__(self, scorer: OnlineLinkScorer, storage: SharedStorage) -> None:
-        self.counts = LearningCounts()
         self._scorer = scorer
         self._storage = storage
         self._latest: dict[int, int] = {}
@@ -67,11 +51,10 @@ class SharedLearning:
         self._restored = b""
 
     def take(self, message: bytes) -> None:
-        """Train on one example; a malformed one is counted and skipped."""
+        """Train on one example; a malformed one is skipped."""
         try:
             self._take(message)
         except MessageError as error:
-            self.counts.malformed += 1
             logger.warning("a training example is skipped: %s", error)
 
     def save(self) -> None:
@@ -127,18 +110,13 @@ class SharedLearning:
         return snapshot
 
     def _take(self, data: bytes) -> None:
-        message = decode_example_message(data)
+        message = decode_example_message(data, len(self._scorer.feature_names))
         # Numbers grow, also after a restart: examples are durable before they are sent.
         if message.number <= self._latest.get(message.sender, -1):
-            self.counts.repeated += 1
             return
         self._latest[message.sender] = message.number
-        example = example_of(message, len(self._scorer.feature_names))
         try:
-            self._scorer.learn(example)
+            self._scorer.learn(message.example)
         except Exception:
             # A user's own scorer may raise; that must not stop the crawl.
-            self.counts.failed += 1
-            logger.exception("%s could not be used for training", example.url)
-            return
-        self.counts.learned += 1
+            logger.exception("%s could not be used for training", message.example.url)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 
 from focused.child_processes import python_command, python_environment
@@ -17,12 +17,9 @@ _END_WITHIN_S = 10.0
 class LocalExecutor:
     """The :class:`focused.rounds.driver.Executor` of processes of this machine."""
 
-    def __init__(
-        self, module: str, *, on_start: Callable[[int, int], object] = lambda partition, pid: None
-    ) -> None:
-        """``module`` is run with the number of its socket; ``on_start`` is told its process."""
+    def __init__(self, module: str) -> None:
+        """``module`` is run with the number of its socket."""
         self._module = module
-        self._on_start = on_start
         self._children: dict[int, tuple[subprocess.Popen[bytes], Connection]] = {}
 
     @property
@@ -43,7 +40,6 @@ class LocalExecutor:
                 start_new_session=True,
             )
         self._children[partition] = child, Connection(ours.detach())
-        self._on_start(partition, child.pid)
         self.send(partition, message)
 
     def send(self, partition: int, message: bytes) -> None:

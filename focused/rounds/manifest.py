@@ -13,9 +13,8 @@ import msgspec
 import xxhash
 
 from focused.errors import StateError
-from focused.rounds.round_files import RoundFile, list_round_files
+from focused.rounds.round_files import RoundFile, StoredState, list_round_files
 from focused.rounds.storage import SharedStorage
-from focused.rounds.stored_state import StoredState
 
 MANIFEST_FORMAT = 1
 _FOLDER = "rounds/manifests"

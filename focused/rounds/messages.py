@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from focused.errors import FocusedError
-from focused.rounds.round_files import RoundFile
-from focused.rounds.stored_state import StoredState
+from focused.rounds.round_files import RoundFile, StoredState
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):

@@ -1,12 +1,13 @@
 """What a partition sends, stored with the page that it comes from.
 
-Links of other partitions and training examples are written in the transaction of their page and
-removed after they were sent, so a crash loses none. Links that were sent lately are not sent again.
+Links of other partitions, training examples and claims of contents are written in the transaction
+of their page and removed after they were sent, so a crash loses none. Links that were sent lately
+are not sent again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import msgspec
@@ -18,7 +19,7 @@ from focused.rounds.link_messages import LinkMessage, message_of
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 
-_OUTBOX = "outbox"
+OUTBOX = "outbox"
 _EXAMPLES = "training_examples"
 _NUMBER_BYTES = 8
 MAX_REMEMBERED = 200_000
@@ -34,82 +35,79 @@ class OutgoingLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(OutgoingLink).decode
+decode_link = msgspec.msgpack.Decoder(OutgoingLink).decode
 
 
-class Outbox:
-    """Links to other partitions, in a table of the crawl's state; the caller commits."""
+class NumberedRows:
+    """A queue of rows with growing numbers in a table of the crawl's state; the caller commits."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, table: str) -> None:
         self._tables = tables
-        last = tables.last_key(_OUTBOX)
+        self._table = table
+        last = tables.last_key(table)
         after_last = 0 if last is None else int.from_bytes(last, "big") + 1
-        self._next: int = max(tables.get_meta(_OUTBOX) or 0, after_last)
-        self._sent: LRUCache[bytes, None] = LRUCache(MAX_REMEMBERED)
+        self.next_number: int = max(tables.get_meta(table) or 0, after_last)
+        """The number of rows ever added."""
 
     def __len__(self) -> int:
-        return self._tables.count(_OUTBOX)
+        return self._tables.count(self._table)
 
-    def add(self, to: int, link: QueuedLink) -> bool:
+    def add(self, row: bytes) -> None:
+        """Add a row under the next number."""
+        self._tables.put(self._table, _key(self.next_number), row, last=True)
+        self.next_number += 1
+
+    def first(self, limit: int | None = None) -> Sequence[tuple[int, bytes]]:
+        """Return the oldest rows with their numbers, at most ``limit``."""
+        rows = islice(self._tables.scan(self._table), limit)
+        return [(int.from_bytes(key, "big"), row) for key, row in rows]
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Remove rows that were sent."""
+        for number in numbers:
+            self._tables.delete(self._table, _key(number))
+        if numbers:
+            # Numbers go on when the table is empty.
+            self._tables.put_meta(self._table, self.next_number)
+
+
+class Outbox(NumberedRows):
+    """Links to other partitions."""
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables, OUTBOX)
+        self._sent: LRUCache[bytes, None] = LRUCache(MAX_REMEMBERED)
+
+    def add_link(self, to: int, link: QueuedLink) -> bool:
         """Add a link of another partition; False if it was sent lately."""
         if link.key in self._sent:
             return False
         self._sent[link.key] = None
-        row = _encode(OutgoingLink(self._next, to, message_of(link)))
-        self._tables.put(_OUTBOX, _key(self._next), row, last=True)
-        self._next += 1
+        self.add(_encode(OutgoingLink(self.next_number, to, message_of(link))))
         return True
 
     def was_sent(self, key: bytes) -> bool:
         """Whether the link was sent lately."""
         return key in self._sent
 
-    def first(self, limit: int) -> Sequence[OutgoingLink]:
-        """Return the oldest links, at most ``limit``."""
-        return [_decode(row) for _, row in islice(self._tables.scan(_OUTBOX), limit)]
 
-    def remove(self, links: Sequence[OutgoingLink]) -> None:
-        """Remove links that were sent."""
-        for link in links:
-            self._tables.delete(_OUTBOX, _key(link.number))
-        self._tables.put_meta(_OUTBOX, self._next)  # numbers go on when the table is empty
-
-
-class ExampleOutbox:
-    """Training examples for the scorer of all partitions; the caller commits.
+class ExampleOutbox(NumberedRows):
+    """Training examples for the scorer of all partitions.
 
     They take the table in which a single crawl keeps its own examples.
     """
 
     def __init__(self, tables: Tables) -> None:
+        super().__init__(tables, _EXAMPLES)
         self.probability = 1.0
         """The probability to share an example; see :mod:`focused.rounds.learning`."""
-        self._tables = tables
-        last = tables.last_key(_EXAMPLES)
-        after_last = 0 if last is None else int.from_bytes(last, "big") + 1
-        self._next: int = max(tables.get_meta(_EXAMPLES) or 0, after_last)
 
-    def __len__(self) -> int:
-        return self._tables.count(_EXAMPLES)
-
-    def add(self, row: bytes) -> bool:
+    def add_example(self, row: bytes) -> bool:
         """Add an example's row; False if it is not in the sample."""
         if hash_fraction(decode_example(row).url) >= self.probability:
             return False
-        self._tables.put(_EXAMPLES, _key(self._next), row, last=True)
-        self._next += 1
+        self.add(row)
         return True
-
-    def first(self, limit: int) -> Sequence[tuple[int, bytes]]:
-        """Return the oldest examples with their numbers, at most ``limit``."""
-        rows = islice(self._tables.scan(_EXAMPLES), limit)
-        return [(int.from_bytes(key, "big"), row) for key, row in rows]
-
-    def remove(self, numbers: Iterable[int]) -> None:
-        """Remove examples that were sent."""
-        for number in numbers:
-            self._tables.delete(_EXAMPLES, _key(number))
-        self._tables.put_meta(_EXAMPLES, self._next)  # numbers go on when the table is empty
 
 
 def _key(number: int) -> bytes:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Raw
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
 from focused.crawl.policy import Policy
 from focused.frontier.interface import Frontier
-from focused.frontier.queued_link import QueuedLink, link_key
+from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
 from focused.rounds.link_messages import (
     ExampleMessage,
@@ -26,36 +24,28 @@ from focused.rounds.link_messages import (
     encode_example,
     link_of,
 )
-from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink
+from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink, decode_link
+from focused.rounds.round_files import CONTENTS, EXAMPLES, links_for
 from focused.rounds.routing import OwnerOf, RoutedLinks
-from focused.rounds.shared_contents import ContentRegistry, ContentStore
+from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic
-from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
 
-LINKS_SENT = "links_sent"
-"""Key of the number of links that a partition sent so far."""
 _DELIVERED = "delivered_round"
 _SENDERS = "senders_batches"
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What a partition sends: ``batches`` with their receivers, and training ``examples``.
+    """What a partition sends, by section of its file, and the numbers of the rows in its queues."""
 
-    ``links`` and ``numbers`` identify both in the outbox. It is false if it is empty.
-    """
-
-    batches: Sequence[tuple[int, bytes]] = ()
-    examples: Sequence[bytes] = ()
-    links: Sequence[OutgoingLink] = ()
-    numbers: Sequence[int] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.batches or self.examples)
+    sections: Mapping[str, Sequence[bytes]]
+    links: Sequence[int]
+    examples: Sequence[int]
+    claims: Sequence[int]
 
 
 class Partition:
@@ -72,13 +62,14 @@ class Partition:
         tables: Tables,
         outbox: Outbox,
         owner_of: OwnerOf,
-        examples: ExampleOutbox | None = None,
+        examples: ExampleOutbox,
+        contents: RoundContents,
     ) -> None:
-        """Without ``examples`` no other partition learns from its pages."""
         self.number = number
         self.crawl = crawl
         self.outbox = outbox
         self.examples = examples
+        self.contents = contents
         self.delivered: int = tables.get_meta(_DELIVERED) or 0
         """The last round of whose links it has got its own."""
         self._tables = tables
@@ -87,40 +78,41 @@ class Partition:
         self._latest = {int(sender): number for sender, number in latest.items()}
         """Number of the last batch of each sender."""
 
-    def owns(self, url: str) -> bool:
-        """Whether a normalised URL belongs to this partition."""
-        return self._owner_of(host_of(url), link_key(url)) == self.number
-
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left to send."""
-        return not len(self.outbox) and (self.examples is None or not len(self.examples))
+        """Whether neither links nor examples are left to send."""
+        return not len(self.outbox) and not len(self.examples)
 
     def collect(self, max_links: int, max_examples: int) -> Outgoing:
         """Return what is to be sent next, once the commits that wrote it are durable."""
-        links = self.outbox.first(max_links)
+        links = [decode_link(row) for _, row in self.outbox.first(max_links)]
+        examples = self.examples.first(max_examples)
+        claims = self.contents.claims.first()
         by_receiver: dict[int, list[OutgoingLink]] = {}
         for link in links:
             by_receiver.setdefault(link.to, []).append(link)
-        batches = []
+        sections: dict[str, Sequence[bytes]] = {}
         for to, own in sorted(by_receiver.items()):
             messages = tuple(link.message for link in own)
-            batches.append((to, encode_batch(LinkBatch(self.number, own[-1].number, messages))))
-        rows = () if self.examples is None else self.examples.first(max_examples)
-        examples = [
-            encode_example(ExampleMessage(self.number, number, Raw(row))) for number, row in rows
+            batch = LinkBatch(self.number, own[-1].number, messages)
+            sections[links_for(to)] = [encode_batch(batch)]
+        sections[CONTENTS] = [row for _, row in claims]
+        sections[EXAMPLES] = [
+            encode_example(ExampleMessage(self.number, number, decode_example(row)))
+            for number, row in examples
         ]
-        return Outgoing(batches, examples, links, tuple(number for number, _ in rows))
+        return Outgoing(
+            sections,
+            links=[link.number for link in links],
+            examples=[number for number, _ in examples],
+            claims=[number for number, _ in claims],
+        )
 
     def confirm(self, outgoing: Outgoing, now: float) -> None:
-        """Remove what was sent from the outbox, and commit."""
-        if not outgoing:
-            return
+        """Remove what was sent from the queues, and commit."""
         self.outbox.remove(outgoing.links)
-        if self.examples is not None:
-            self.examples.remove(outgoing.numbers)
-        sent = (self._tables.get_meta(LINKS_SENT) or 0) + len(outgoing.links)
-        self._tables.put_meta(LINKS_SENT, sent)
+        self.examples.remove(outgoing.examples)
+        self.contents.claims.remove(outgoing.claims)
         self.crawl.commit(now)
 
     def deliver(self, batches: Sequence[bytes], now: float, *, up_to: int) -> None:
@@ -163,29 +155,24 @@ def build_partition(
     policy: Policy,
     store: StateStore,
     owner_of: OwnerOf,
-    *,
-    shares_examples: bool,
-    contents: ContentStore | None = None,
     **options: Any,
 ) -> Partition:
     """Build the partition whose state is in ``store``, with its crawl.
 
-    With ``shares_examples`` it sends its examples, and trains its scorer until that is replaced by
-    what all partitions learned. With ``contents`` it
-    detects duplicates of other partitions. ``options`` as for
-    :func:`focused.crawl.build.build_crawl`.
+    A scorer that learns does so from its own examples, until it is replaced by what all partitions
+    learned. ``options`` as for :func:`focused.crawl.build.build_crawl`.
     """
-    outbox = Outbox(store.tables)
-    examples = ExampleOutbox(store.tables) if shares_examples else None
+    outbox, examples = Outbox(store.tables), ExampleOutbox(store.tables)
+    contents, scorer = RoundContents(store.tables, number, owner_of), policy.scorer
+    share: Callable[[bytes], object] | None = None
+    if isinstance(scorer, OnlineLinkScorer):
+
+        def share(row: bytes) -> None:
+            examples.add_example(row)
+            scorer.learn(decode_example(row))
 
     def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
         return RoutedLinks(number, owner_of, frontier, outbox)
-
-    def share(row: bytes) -> None:
-        if examples is not None:
-            examples.add(row)
-        if isinstance(policy.scorer, OnlineLinkScorer):
-            policy.scorer.learn(decode_example(row))
 
     crawl = build_crawl(
         topic,
@@ -193,8 +180,8 @@ def build_partition(
         policy,
         store,
         route=route,
-        share_example=None if examples is None else share,
-        shared_contents=None if contents is None else ContentRegistry(contents, number, owner_of),
+        share_example=share,
+        shared_contents=contents,
         **options,
     )
-    return Partition(number, crawl, store.tables, outbox, owner_of, examples)
+    return Partition(number, crawl, store.tables, outbox, owner_of, examples, contents)

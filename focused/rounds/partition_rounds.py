@@ -16,9 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Protocol
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.loop import Crawl
@@ -29,7 +27,6 @@ from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.archive_parts import partition_name
 from focused.rounds.assignment import PartitionMap, SiteUnit
-from focused.rounds.contents import RoundContents
 from focused.rounds.learning import SharedLearning
 from focused.rounds.messages import (
     Begin,
@@ -51,15 +48,14 @@ from focused.rounds.messages import (
 from focused.rounds.partition import Outgoing, Partition, build_partition
 from focused.rounds.round_files import (
     CONTENTS,
-    EXAMPLES,
     DamagedFileError,
     RoundFile,
+    StoredState,
     links_for,
     read_section,
     write_round_file,
 )
 from focused.rounds.storage import SharedStorage, try_again
-from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 
@@ -87,16 +83,6 @@ _MAX_PENDING_BYTES = 64_000_000
 """With more commits that are not uploaded, the partition fetches nothing."""
 _CLOSING_TRIES = 30
 """Tries to write results; several objects have to be written in one."""
-
-
-_T = TypeVar("_T")
-
-
-class RunInBackground(Protocol):
-    """Starts a call, as :meth:`concurrent.futures.Executor.submit` does."""
-
-    def __call__(self, call: Callable[[], _T], /) -> Future[_T]:
-        """Start a call, perhaps in another thread."""
 
 
 class DriverConnection(Protocol):
@@ -130,7 +116,6 @@ class _Sent:
 
     round: int
     outgoing: Outgoing
-    claims: int
     state: StoredState | None = None
 
 
@@ -140,14 +125,13 @@ class PartitionRounds:
     def __init__(
         self,
         partition: Partition,
-        contents: RoundContents,
         connection: DriverConnection,
         storage: SharedStorage,
         *,
         learning: SharedLearning | None,
         replica: Replica | None = None,
         driver_lost: Callable[[], object],
-        submit: RunInBackground | None = None,
+        submit: Callable[..., Future[Any]] | None = None,
         clock: Callable[[], float] = uptime_s,
     ) -> None:
         """``driver_lost`` ends the process: it is called when the connection has ended.
@@ -157,7 +141,6 @@ class PartitionRounds:
         storage's time, by default in a thread of its own. ``clock`` measures deadlines.
         """
         self._partition = partition
-        self._contents = contents
         self._connection = connection
         self._storage = storage
         self._learning = learning
@@ -309,9 +292,7 @@ class PartitionRounds:
         self._round, self._deadline = message.round, -math.inf
         self._wanted = message.priorities
         if self._sent is not None and self._sent.round <= message.confirmed:
-            self._contents.confirm(self._sent.claims)
             self._partition.confirm(self._sent.outgoing, now)
-            self.crawl.commit(now)
             if self._replica is not None and self._sent.state is not None:
                 self._replica.confirm(self._sent.state)
             self._sent = None
@@ -359,10 +340,7 @@ class PartitionRounds:
 
     def _deliver(self, inbox: _Inbox, now: float) -> None:
         for rows in inbox.claims:
-            try:
-                self._contents.deliver(rows)
-            except msgspec.MsgspecError as error:
-                logger.warning("claims of another partition are malformed: %s", error)
+            self._partition.contents.deliver(rows)
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
@@ -400,8 +378,7 @@ class PartitionRounds:
             self._limit_pages(message.pages)
         self.crawl.training.floor = message.floor
         self.crawl.frontier.hosts.share_addresses(message.shared)
-        if self._partition.examples is not None:
-            self._partition.examples.probability = message.sharing
+        self._partition.examples.probability = message.sharing
 
     def _limit_pages(self, pages: int) -> None:
         """Replace the budget of pages, those fetched so far included."""
@@ -412,24 +389,19 @@ class PartitionRounds:
         """Write the file of the round in the other thread."""
         self._is_ending = False
         outgoing = self._partition.collect(_MAX_LINKS, _MAX_EXAMPLES)
-        claims = self._contents.collect()
-        self._sent = _Sent(self._round, outgoing, len(claims))
+        self._sent = _Sent(self._round, outgoing)
         self.crawl.commit(now)
         self.crawl.sync()
-        contents: dict[str, list[bytes]] = {}
-        for to, batch in outgoing.batches:
-            contents.setdefault(links_for(to), []).append(batch)
-        contents[CONTENTS], contents[EXAMPLES] = list(claims), list(outgoing.examples)
         prepared = None if self._replica is None else self._replica.prepare()
         self._writing = (
             self._round,
-            self._submit(partial(self._store, self._round, contents, prepared)),
+            self._submit(partial(self._store, self._round, outgoing.sections, prepared)),
         )
 
     def _store(
         self,
         number: int,
-        contents: Mapping[str, Sequence[bytes]],
+        sections: Mapping[str, Sequence[bytes]],
         prepared: PreparedUpload | None,
     ) -> tuple[RoundFile, StoredState | None]:
         """Write the file of a round, and what it follows from."""
@@ -437,7 +409,7 @@ class PartitionRounds:
         if replica is not None and prepared is not None:
             state = try_again(lambda: replica.upload(prepared), _TRIES)
         write = partial(write_round_file, self._storage, number, self._partition.number)
-        return try_again(lambda: write(self._attempt, contents), _TRIES), state
+        return try_again(lambda: write(self._attempt, sections), _TRIES), state
 
     def _wrote(self, number: int, writing: Future[tuple[RoundFile, StoredState | None]]) -> None:
         file, state, problem = None, None, ""
@@ -481,7 +453,7 @@ def build_partition_rounds(
     connection: DriverConnection,
     *,
     driver_lost: Callable[[], object],
-    submit: RunInBackground | None = None,
+    submit: Callable[..., Future[Any]] | None = None,
     clock: Callable[[], float] = uptime_s,
     background: Executor | None = None,
     **options: Any,
@@ -508,7 +480,7 @@ def build_partition_rounds(
         )
         try_again(replica.begin)
         topic = replace(topic, output=replace(topic.output, parquet=False))
-    contents, scorer, learning = RoundContents(store.tables, start.partition), policy.scorer, None
+    scorer, learning = policy.scorer, None
     if isinstance(scorer, OnlineLinkScorer):
         learning = SharedLearning(scorer, storage)
     partition = build_partition(
@@ -518,14 +490,11 @@ def build_partition_rounds(
         policy,
         store,
         partition_map(start),
-        shares_examples=learning is not None,
-        contents=contents,
         warc_prefix=partition_name(start.partition),
         **options,
     )
     return PartitionRounds(
         partition,
-        contents,
         connection,
         storage,
         learning=learning,

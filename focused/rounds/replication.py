@@ -39,8 +39,8 @@ from focused.rounds.archive_parts import (
     unfinished_parts,
     upload_tables,
 )
+from focused.rounds.round_files import STATE_FORMAT, SegmentRun, StoredState
 from focused.rounds.storage import SharedStorage
-from focused.rounds.stored_state import STATE_FORMAT, SegmentRun, StoredState
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)

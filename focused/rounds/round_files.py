@@ -1,14 +1,15 @@
-"""The file that a partition writes in a round, in sections by receiver.
+"""What a manifest names: the file that a partition writes in a round, and its stored state.
 
-A file is immutable: its name has the round, the partition and the attempt. Of its sections
-``links/3`` is for partition 3, ``contents`` and ``examples`` are for the driver. The driver writes
-a file with the contents of all partitions for each of them.
-Each has a checksum in the manifest that names the file.
+A file has sections by receiver. It is immutable: its name has the round, the partition and the
+attempt. Of its sections ``links/3`` is for partition 3, ``contents`` and ``examples`` are for the
+driver. The driver writes a file with the contents of all partitions for each of them. Each has a
+checksum in the manifest that names the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import xxhash
@@ -20,6 +21,7 @@ from focused.rounds.storage import SharedStorage
 CONTENTS = "contents"
 EXAMPLES = "examples"
 FILE_FORMAT = 1
+STATE_FORMAT = 1
 _FOLDER = "rounds/files"
 _LINKS = "links/"
 
@@ -71,6 +73,34 @@ class RoundFile(msgspec.Struct, frozen=True, array_like=True):
                 yield int(section.name.removeprefix(_LINKS)), alone
             elif section.name == CONTENTS:
                 yield from ((number, alone) for number in range(partitions))
+
+
+class SegmentRun(NamedTuple):
+    """Segments with consecutive numbers, written by one attempt."""
+
+    attempt: int
+    first: int
+    last: int
+
+
+class StoredState(msgspec.Struct, frozen=True):
+    """A snapshot, and the segments of commits that follow it, oldest first.
+
+    ``attempt`` is the process that stored it, ``snapshot`` a path in the partition's folder, with
+    the object's ``bytes`` and ``checksum``. ``segment_bytes`` are those of the segments.
+    ``next_segment`` is the number that the attempt uses next, ``warc`` that of the WARC file to
+    which it appends.
+    """
+
+    attempt: int
+    snapshot: str
+    bytes: int
+    checksum: int
+    runs: tuple[SegmentRun, ...] = ()
+    segment_bytes: int = 0
+    next_segment: int = 1
+    warc: int = 1
+    format: int = STATE_FORMAT
 
 
 def links_for(partition: int) -> str:

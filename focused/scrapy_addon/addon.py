@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,18 +17,17 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.errors import FocusedError, escape_control_characters
+from focused.errors import FocusedError, print_notice
 from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
     check_settings,
-    load_models_factory,
+    load_models,
     set_defaults,
     topic_from_settings,
 )
 from focused.scrapy_addon.assembly import Install, assemble
 from focused.scrapy_addon.crawl_clock import Clock
-from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.crawl_session import SessionHolder, single_crawl
 from focused.scrapy_addon.driver_features import DriverParts, connect_driver_features
 from focused.scrapy_addon.progress import install_quiet_formatter
@@ -78,7 +76,7 @@ class FocusedAddon(SessionHolder):
         except FocusedError as error:
             _exit_with_error(error, self._crawler)
         except KeyboardInterrupt:
-            _print_line("stopped before the crawl started; the same command resumes")
+            print_notice("stopped before the crawl started; the same command resumes")
             raise SystemExit(130) from None
         warn_of_ignored(settings, topic)
         install(settings)
@@ -104,11 +102,7 @@ class FocusedAddon(SessionHolder):
                 topic = place.share(topic)
             # Check now: Scrapy would print a traceback if the scheduler failed to open it.
             check_state(topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=spider)
-            if settings["FOCUSED_MODELS"]:
-                models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
-            else:
-                web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-                models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
+            models = load_models(settings, topic)
             topic = adapt_to_recorded_web(topic) if replayed else topic
             if place is not None:
                 open_crawl = place.opener(
@@ -213,10 +207,6 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
             logging.raiseExceptions = False
 
 
-def _print_line(line: str) -> None:
-    print(f"focused: {escape_control_characters(line)}", file=sys.stderr, flush=True)
-
-
 @contextmanager
 def _interruptible(settings: BaseSettings) -> Iterator[None]:
     """Let Ctrl-C interrupt a training, which blocks the reactor.
@@ -241,7 +231,7 @@ def _exit_with_error(error: FocusedError, crawler: Crawler) -> NoReturn:
 
     If another crawl runs in the process, raise the error instead.
     """
-    _print_line(str(error))
+    print_notice(str(error))
     if _another_crawl_runs(crawler):
         raise error
     raise SystemExit(2) from None

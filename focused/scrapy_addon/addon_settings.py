@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from focused.errors import ConfigurationError, missing_extra
+from focused.errors import ConfigurationError, missing_extra, print_notice
 from focused.orderings import find_policy
 from focused.scrapy_addon.driver_features import installed_driver_features
 from focused.scrapy_addon.name_resolver import parse_servers
@@ -37,6 +37,7 @@ from focused.topic.topic_file import load_topic
 if TYPE_CHECKING:
     from focused.parser_process import ParsingLimits
     from focused.recorded_web.replay_clock import ReplayClock
+    from focused.scrapy_addon.crawl_models import CrawlModels
 
 MAX_PARSER_PROCESSES = 64
 """Largest value of FOCUSED_PARSER_PROCESSES."""
@@ -297,6 +298,17 @@ def replay_clock(settings: BaseSettings) -> ReplayClock | None:
         return ReplayClock.parse(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
+
+
+def load_models(settings: BaseSettings, topic: Topic) -> CrawlModels:
+    """Return the models of FOCUSED_MODELS, or else the topic's, trained if necessary."""
+    if settings["FOCUSED_MODELS"]:
+        models: CrawlModels = load_models_factory(settings["FOCUSED_MODELS"])(topic)
+        return models
+    from focused.scrapy_addon.crawl_models import load_crawl_models  # slow to import
+
+    web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
+    return load_crawl_models(topic, web=web, replay=replay, say=print_notice)
 
 
 def load_models_factory(setting: Any) -> Callable[..., Any]:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from focused.classifier.classifier_file import (
     load_classifier,
@@ -31,13 +30,6 @@ logger = logging.getLogger(__name__)
 PrintLine = Callable[[str], None]
 
 
-class ClassifierWatcher(Protocol):
-    """Tells of a classifier that replaces the crawl's."""
-
-    def poll(self) -> NamedClassifier | None:
-        """Return the new classifier, once; it is called about once a second."""
-
-
 @dataclass(frozen=True, slots=True)
 class CrawlModels:
     """The models that guide a crawl, and the normalised URLs of the classifier's samples.
@@ -48,7 +40,7 @@ class CrawlModels:
     classifier: TopicClassifier
     scorer: LinkScorer
     training_urls: frozenset[str]
-    watcher: ClassifierWatcher | None = None
+    watcher: ModelWatcher | None = None
 
 
 def load_crawl_models(
@@ -67,8 +59,7 @@ def load_crawl_models(
         say(f"training {topic.training.model}: {reason}")
         train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
     watcher = ModelWatcher(topic.training.model)
-    loaded = load_named_classifier(topic.training.model)
-    classifier = SwappableClassifier(loaded.classifier, loaded.name)
+    classifier = SwappableClassifier(*load_classifier(topic.training.model))
     return CrawlModels(classifier, Apprentice(classifier, prior), training_urls(topic), watcher)
 
 
@@ -99,19 +90,6 @@ def _labelled_urls(topic: Topic) -> list[str | None]:
     return [normalize_url(label.url) for label in labels]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedClassifier:
-    """A classifier and its model file's name."""
-
-    classifier: TopicClassifier
-    name: str
-
-
-def load_named_classifier(path: Path) -> NamedClassifier:
-    """Load a model file. Raises ModelError."""
-    return NamedClassifier(*load_classifier(path))
-
-
 class ModelWatcher:
     """Detects that a model file was replaced."""
 
@@ -119,8 +97,8 @@ class ModelWatcher:
         self._path = path
         self._seen = _file_stamp(path)
 
-    def poll(self) -> NamedClassifier | None:
-        """Return the new classifier if the file was replaced since the last call.
+    def poll(self) -> tuple[TopicClassifier, str] | None:
+        """Return the new classifier and its name if the file was replaced since the last call.
 
         A file that cannot be loaded is logged and ignored.
         """
@@ -129,7 +107,7 @@ class ModelWatcher:
             return None
         self._seen = stamp
         try:
-            return load_named_classifier(self._path)
+            return load_classifier(self._path)
         except (ModelError, OSError) as error:
             logger.warning("the new model was ignored: %s", error)
             return None

@@ -95,9 +95,10 @@ class CrawlSession:
         self._parsers.check_load()
         successor = self._models.watcher.poll() if self._models.watcher else None
         if successor is not None:
-            crawl.swap_model(successor.classifier, successor.name, now)
+            classifier, name = successor
+            crawl.swap_model(classifier, name, now)
             self._parsers.classifier_swapped()
-            logger.info("model %s classifies from now on", successor.name)
+            logger.info("model %s classifies from now on", name)
 
     def close(self) -> None:
         """Close the crawl and release its folder; print what fails."""

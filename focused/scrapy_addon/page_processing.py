@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy.exceptions import IgnoreRequest
@@ -212,11 +212,8 @@ class PageParsers:
             self._slot.crawl.host_policy.charge_parsing(host_of(url), cpu_s)
 
 
-class ParseEarly(Protocol):
-    """Parses a response of a lease before it is settled."""
-
-    async def __call__(self, lease: int, outcome: Outcome) -> ParsedPage | Failed | None:
-        """Return the parsed page; None if settling will parse it."""
+ParseEarly = Callable[[int, Outcome], Awaitable[ParseResult]]
+"""Parses a response of a lease before it is settled; returns None if settling will parse it."""
 
 
 class PageStage(Protocol):

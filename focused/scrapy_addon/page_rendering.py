@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
@@ -20,7 +19,7 @@ from scrapy.settings import BaseSettings
 
 from focused.crawl.javascript import JavascriptPages, RenderCandidate, select_to_render
 from focused.crawl.page_parser import ParsedPage
-from focused.errors import escape_control_characters
+from focused.errors import print_notice
 from focused.rendering.asset_cache import AssetCache
 from focused.rendering.chromium import (
     BrowserUnavailableError,
@@ -28,7 +27,6 @@ from focused.rendering.chromium import (
     check_browser,
 )
 from focused.rendering.renderer import (
-    JavascriptRenderer,
     RenderFailure,
     RenderLimits,
     RenderResult,
@@ -59,13 +57,13 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 class BrowserRendering:
     """Renders the pages of one crawl that are worth it."""
 
-    def __init__(self, driver: Driver, make: Callable[[], JavascriptRenderer]) -> None:
+    def __init__(self, driver: Driver, make: Callable[[], ChromiumRenderer]) -> None:
         """``make`` returns the renderer, in the running event loop."""
         self._slot = driver.slot
         self._clock = driver.clock
         self._engine = driver.engine
         self._make = make
-        self._renderer: JavascriptRenderer | None = None
+        self._renderer: ChromiumRenderer | None = None
         self._cache = AssetCache()
         self._was_missed = False
         scope = driver.topic.scope
@@ -80,7 +78,7 @@ class BrowserRendering:
         browser_path = None if path is None else str(path)
         sandbox = settings.getbool("FOCUSED_JAVASCRIPT_SANDBOX")
 
-        def make() -> JavascriptRenderer:
+        def make() -> ChromiumRenderer:
             return ChromiumRenderer(
                 limits,
                 monotonic,
@@ -206,7 +204,7 @@ class BrowserRendering:
         self._was_missed = True
         message = f"pages are not rendered: {reason}"
         logger.warning(message)
-        print(f"focused: {escape_control_characters(message)}", file=sys.stderr, flush=True)
+        print_notice(message)
 
     async def _close(self) -> None:
         if self._renderer is not None:

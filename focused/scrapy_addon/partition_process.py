@@ -20,7 +20,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import StageTimes
-from focused.errors import FocusedError, StateError
+from focused.errors import FocusedError, StateError, print_notice
 from focused.orderings import Policy
 from focused.rounds.local_executor import inherited_connection
 from focused.rounds.messages import Progress, Start, decode_for_partition, encode
@@ -179,7 +179,7 @@ def main() -> int:
         try:
             start = _on_this_machine(start)
         except FocusedError as error:
-            print(f"focused: partition {start.partition}: {error}", file=sys.stderr)
+            print_notice(f"partition {start.partition}: {error}")
             return 1
     settings = project_settings(start.settings)
     settings.set("FOCUSED_PARTITION", PartitionPlace(start, connection), priority="cmdline")

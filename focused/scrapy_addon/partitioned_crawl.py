@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 from scrapy.settings import BaseSettings
@@ -20,8 +19,8 @@ from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import (
     ConfigurationError,
     StateError,
-    escape_control_characters,
     missing_extra,
+    print_notice,
 )
 from focused.files import make_private_folder
 from focused.link_scoring.protocols import OnlineLinkScorer
@@ -29,7 +28,7 @@ from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED
 from focused.rounds.archive_parts import partition_name
 from focused.rounds.assignment import SiteUnit
-from focused.rounds.driver import Executor, Limits, RoundDriver, RoundReport
+from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
@@ -37,24 +36,19 @@ from focused.rounds.messages import Start
 from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (
     check_settings,
-    load_models_factory,
+    load_models,
     topic_from_settings,
 )
-from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.progress import feature_downloads, remaining_s
 from focused.storage.environment import exclusive_lock
 from focused.topic import Budget, Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.scope_filter import check_seeds_in_scope
 
+if TYPE_CHECKING:
+    from focused.rounds.ray_executor import RayExecutor
+
 _MODULE = "focused.scrapy_addon.partition_process"
 _ROUNDS_FOLDER = "rounds"
-
-
-class CrawlExecutor(Executor, Protocol):
-    """An executor that the crawl ends."""
-
-    def close(self) -> None:
-        """End all processes that still run, at once."""
 
 
 def run_partitioned(
@@ -98,11 +92,7 @@ def run_partitioned(
             f"{folder} holds a crawl that keeps its state on this machine, which has to be resumed "
             "without shared storage; choose another output.folder, or --fresh"
         )
-    if settings["FOCUSED_MODELS"]:
-        models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
-    else:
-        web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-        models = load_crawl_models(topic, web=web, replay=replay, say=_say)
+    models = load_models(settings, topic)
     ordering = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
@@ -138,8 +128,8 @@ def run_partitioned(
                 learning=learning,
                 limits=limits,
                 worth_waiting_for=ordering.wait_threshold(topic.politeness.patience_s),
-                on_round=lambda report: _say(progress_line(topic, report)),
-                on_problem=_say,
+                on_round=lambda report: print_notice(progress_line(topic, report)),
+                on_problem=print_notice,
                 name=uuid.uuid4().hex if shared else None,
                 version=metadata.version("focused-crawler"),
             )
@@ -148,11 +138,11 @@ def run_partitioned(
         finally:
             executor.close()
         _write_statistics(storage, driver, reason)
-        _say(f"{driver.counters.fetched} pages, {reason}")
+        print_notice(f"{driver.counters.fetched} pages, {reason}")
         return 0
 
 
-def _executor(ray: str | None, processes: int) -> CrawlExecutor:
+def _executor(ray: str | None, processes: int) -> LocalExecutor | RayExecutor:
     if ray is None:
         return LocalExecutor(_MODULE)
     try:
@@ -263,7 +253,7 @@ def _stopping(driver: RoundDriver) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         if driver.should_stop:
             raise SystemExit(128 + number)
-        _say("stopping; the same command resumes")
+        print_notice("stopping; the same command resumes")
         driver.should_stop = True
 
     before: dict[signal.Signals, Any] = {
@@ -274,7 +264,3 @@ def _stopping(driver: RoundDriver) -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _say(line: str) -> None:
-    print(f"focused: {escape_control_characters(line)}", file=sys.stderr, flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from focused.crawl import Step, Wait
-from focused.errors import escape_control_characters
+from focused.errors import print_notice
 from focused.scrapy_addon.state_folder import format_error
 
 
@@ -106,7 +105,7 @@ class RunStatus:
     def report_error(self, message: str) -> None:
         """Print and keep an error, which makes the run a failed one."""
         self._error_message = message
-        print(f"focused: {escape_control_characters(message)}", file=sys.stderr)
+        print_notice(message)
 
 
 class WaitReporter:

@@ -22,16 +22,16 @@ from focused.topic import (
 )
 from focused.topic.login import LOGIN_METHODS
 from focused.topic.toml_table import declared_sections
-from focused.topic.topic_key import (
+from focused.topic.topic_keys import (
     FLAG,
     NUMBER,
     PATH,
     POSITIVE,
     REQUIRED,
     TEXT,
+    TOPIC_KEYS,
     TopicKey,
 )
-from focused.topic.topic_keys import TOPIC_KEYS
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The dialect that editors' TOML extensions understand."""

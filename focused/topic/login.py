@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import ada_url
 
-from focused.topic.login_keys import LOGIN_KEYS
 from focused.topic.toml_table import TomlTable
 
 LOGIN_METHODS = ("form", "basic", "bearer", "cookies")
@@ -53,7 +52,7 @@ class Login:
     ``hosts`` are in lower case and punycode, with a port that is not the scheme's default.
     ``password`` and ``token`` are references (``env:NAME``, ``keyring:SERVICE/USER``), never the
     secrets; ``username`` may be one. The other fields are described in
-    :data:`focused.topic.login_keys.LOGIN_KEYS`.
+    :data:`focused.topic.topic_keys.LOGIN_KEYS`.
     """
 
     hosts: tuple[str, ...]
@@ -104,7 +103,7 @@ def read_logins(head: TomlTable, folder: Path) -> tuple[Login, ...]:
 
 
 def _read_login(section: TomlTable, folder: Path) -> Login:
-    names = tuple(key.name for key in LOGIN_KEYS)
+    names = tuple(each.name for each in fields(Login))
     section.report_unknown_keys(names, {"login": names})
     method = section.choice("method", LOGIN_METHODS)
     cookies = section.text("cookies")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from focused.console.graph_view import LinkGraphView
+from focused.console.crawl_views import LinkGraphView
 from focused.link_graph.build import BuildOptions, build_graph
 from tests.support.crawl_folders import page, write_crawl
 

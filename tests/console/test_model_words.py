@@ -13,7 +13,7 @@ from focused.classifier.model_file import save_model
 from focused.classifier.model_versions import keep_version
 from focused.classifier.training_report import TrainedModel
 from focused.console.model_words import ModelWords
-from focused.console.network_speed import interface_mbit
+from focused.console.server import interface_mbit
 from tests.support.made_up_topic import trained
 
 

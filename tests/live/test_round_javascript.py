@@ -1,4 +1,7 @@
-"""Processes of one crawl render pages that need JavaScript, with a real Chromium each."""
+"""Processes of one crawl render pages that need JavaScript, with a real Chromium each.
+
+Once started by the command, and once by Ray, with their state in shared storage.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ import pytest
 from tests.live.test_javascript import PAGES, SANDBOX, behaviour, serving, topic_of
 from tests.support.browser_pages import browser
 from tests.support.javascript_sites import FRAMEWORKS
+from tests.support.ray_nodes import executor_options
 from tests.support.round_crawls import round_crawl
 
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
-@pytest.mark.long
-def test_every_page_of_every_site_is_rendered_and_found(tmp_path: Path) -> None:
+
+@pytest.mark.parametrize("executor", ["local", "ray"])
+def test_every_page_of_every_site_is_rendered_and_found(tmp_path: Path, executor: str) -> None:
     browser()
     kinds = sorted(FRAMEWORKS)
     with serving({f"{kind}.test": behaviour(kind) for kind in kinds}) as (served, names):
@@ -23,7 +29,10 @@ def test_every_page_of_every_site_is_rendered_and_found(tmp_path: Path) -> None:
             "FOCUSED_MODELS=tests.support.keyword_guide.guide",
         ]
         topic = topic_of(tmp_path / "topic", served)
-        with round_crawl(tmp_path, topic=topic, processes=4, settings=settings) as crawl:
+        with (
+            executor_options(executor, tmp_path) as options,
+            round_crawl(tmp_path, topic=topic, processes=4, settings=settings, **options) as crawl,
+        ):
             assert crawl.run() == 0, crawl.log.read_text()
             fetched = crawl.fetched()
     for kind in kinds:

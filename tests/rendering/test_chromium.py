@@ -350,18 +350,18 @@ def test_a_page_has_so_many_requests_and_bytes(window: Window) -> None:
 def test_a_killed_browser_is_replaced(window: Window) -> None:
     assert text_of(window.render("<p>first</p>"))
     renderer = window.renderer
-    before, pid = renderer.starts, renderer.process_id
-    assert pid is not None
+    before = renderer._current
+    assert before is not None
 
     async def kill_meanwhile() -> RenderResult:
-        site = Site(before=lambda request: os.kill(pid, signal.SIGKILL))
+        site = Site(before=lambda request: os.kill(before.pid, signal.SIGKILL))
         html = "<script>fetch('/x')</script>"
         return await renderer.render(page(html), site.fetch)
 
     killed = window.runner.run(kill_meanwhile())
     assert killed.failure is RenderFailure.CRASHED
     assert "again" in text_of(window.render("<p>again</p>"))
-    assert renderer.starts == before + 1
+    assert renderer._current is not before
 
 
 def test_no_process_and_no_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

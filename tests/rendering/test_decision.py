@@ -5,7 +5,6 @@ import pytest
 
 from focused.rendering.decision import (
     MAX_TEMPLATES,
-    PRIORS,
     Evidence,
     HostRendering,
     count_seen,
@@ -13,7 +12,6 @@ from focused.rendering.decision import (
     learn_cost,
     learn_gain,
     measure_gain,
-    probability,
     url_template,
 )
 from focused.rendering.detector import JavascriptNeed
@@ -116,8 +114,12 @@ def test_templates_of_a_host_teach_each_other_a_little():
     host = HostRendering()
     for n in range(20):
         learn_gain(host, _url(n), POSSIBLE, gained=False)
-    other = probability(host, url_template(_url(1, "blog")), POSSIBLE)
-    assert probability(host, url_template(_url(1)), POSSIBLE) < other < PRIORS[POSSIBLE]
+    new_host = HostRendering()
+    own, other, unknown = (
+        sum(is_worth_rendering(each, url, POSSIBLE, 1.0, seed) for seed in range(2_000))
+        for each, url in [(host, _url(1)), (host, _url(1, "blog")), (new_host, _url(1))]
+    )
+    assert own < other < unknown
 
 
 def test_the_decision_repeats_from_stored_state():

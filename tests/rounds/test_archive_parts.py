@@ -17,8 +17,8 @@ from focused.archive.warc_files import WarcFiles
 from focused.errors import StorageError
 from focused.rounds.archive_parts import list_pieces, partition_name
 from focused.rounds.replication import Replica, restore
+from focused.rounds.round_files import StoredState
 from focused.rounds.storage import SharedStorage
-from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange
 from focused.web.warc_reader import read_response

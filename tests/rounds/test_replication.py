@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from focused.errors import StorageError
 from focused.rounds import replication
 from focused.rounds.replication import Replica, restore
+from focused.rounds.round_files import StoredState
 from focused.rounds.storage import SharedStorage
-from focused.rounds.stored_state import StoredState
 from focused.storage.state_store import StateStore
 from tests.support import shared_storages
 from tests.support.examples import examples

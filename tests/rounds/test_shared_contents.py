@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
-from focused.rounds.contents import RoundContents
-from focused.rounds.shared_contents import ClaimAnswer, ContentRegistry
+from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Classification, Outcome, Page
 from tests.support.keyword_guide import WhaleScorer
-from tests.support.partitions import DrivenPartition, partition_of_host
+from tests.support.partitions import DrivenPartition, partition_of_host, send_claims
 from tests.support.simulated import page as answer
 from tests.support.simulated import site
 
@@ -34,9 +31,8 @@ class Owner:
 
     def __init__(self, folder: Path, number: int, others: list[Owner], *, near: bool = True):
         self.state = StateStore.open(folder, {"partition": str(number)})
-        self.contents = RoundContents(self.state.tables, number)
-        self.registry = ContentRegistry(self.contents, number, partition_of_host(3))
-        self.detector = DuplicateDetector(self.state.tables, near=near, shared=self.registry)
+        self.contents = RoundContents(self.state.tables, number, partition_of_host(3))
+        self.detector = DuplicateDetector(self.state.tables, near=near, shared=self.contents)
         self.others = others
 
     def meets(self, page: Page, *, on_topic: bool = True, is_kept: bool = True) -> DuplicateMatch:
@@ -51,8 +47,7 @@ class Owner:
         match = self.detector.find_duplicate(parsed, is_kept=is_kept)
         if is_kept:
             self.detector.keep(page, match)
-        claims = self.contents.collect()
-        self.contents.confirm(len(claims))
+        claims = send_claims(self.contents)
         for other in self.others:
             if other is not self:
                 other.contents.deliver(claims)
@@ -158,7 +153,7 @@ def test_a_near_duplicate_is_no_original(owners):
     a.meets(of_text("a"))
     b.meets(of_text("b", changed(20)))
     assert c.meets(of_text("c", changed(30))).of == "http://a.test/"
-    assert not a.registry.is_original("http://b.test/")
+    assert not a.contents.is_original("http://b.test/")
 
 
 def test_most_pairs_above_the_threshold_are_found(owners):
@@ -209,8 +204,8 @@ def test_an_original_of_another_partition_is_known_by_its_url(owners):
     a, b, _ = owners
     a.meets(of_text("a"))
     b.meets(of_text("b", OTHER_TEXT))
-    assert b.registry.is_original("http://a.test/")
-    assert not b.registry.is_original("http://a.test/other")
+    assert b.contents.is_original("http://a.test/")
+    assert not b.contents.is_original("http://a.test/other")
 
 
 def test_a_duplicate_is_no_original(owners):
@@ -218,34 +213,13 @@ def test_a_duplicate_is_no_original(owners):
     a.meets(of_text("a"))
     b.meets(of_text("b"))
     c.meets(of_text("c", OTHER_TEXT))
-    assert not c.registry.is_original("http://b.test/")
+    assert not c.contents.is_original("http://b.test/")
 
 
 def test_a_partition_knows_its_own_pages_by_itself(owners):
     a, _, _ = owners
     a.meets(of_text("a"))
-    assert not a.registry.is_original("http://a.test/")
-
-
-# Malformed records
-
-
-@given(st.binary(max_size=60), st.lists(st.binary(max_size=8), max_size=4))
-def test_no_content_of_another_partition_makes_an_error(record, similar):
-    class Hostile:
-        def claim(self, claim):
-            return ClaimAnswer(record, similar)
-
-        def retract(self, url_key):
-            pass
-
-        def records(self, keys):
-            return [record for _ in keys]
-
-        def has_url(self, url_key):
-            return False
-
-    ContentRegistry(Hostile(), 0, partition_of_host(3)).claim(b"key", "http://a.test/", None)
+    assert not a.contents.is_original("http://a.test/")
 
 
 # In a crawl
@@ -278,7 +252,7 @@ def test_a_partition_skips_what_another_has_once_it_knows_the_mirror(pair):
     web, (a, b) = mirrored(40), pair
     a.seed("http://a.test/")
     a.run(web)
-    b.contents.deliver(a.contents.collect())
+    b.contents.deliver(send_claims(a.contents))
     b.seed("http://b.test/")
     b.run(web)
     assert len(a.urls) == 41
@@ -292,7 +266,7 @@ def test_a_page_that_the_other_partition_has_not_fetched_is_never_skipped(pair):
     missing = [f"http://a.test/{number}" for number in range(30, 40)]
     a.seed("http://a.test/")
     a.run({url: outcome for url, outcome in web.items() if url not in missing})
-    b.contents.deliver(a.contents.collect())
+    b.contents.deliver(send_claims(a.contents))
     b.seed("http://b.test/")
     b.run(web)
     assert {url.replace("a.test", "b.test") for url in missing} <= set(b.urls)

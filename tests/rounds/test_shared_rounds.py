@@ -23,7 +23,7 @@ from focused.rounds.driver import Limits
 from focused.rounds.manifest import commit_manifest, last_manifest
 from focused.rounds.messages import Finish, decode_for_partition
 from focused.rounds.storage import SharedStorage
-from focused.topic import Budget
+from focused.topic import Budget, Revisit
 from focused.web.urls import host_of
 from tests.support.simulated import FETCH_S
 from tests.support.simulated_rounds import SimulatedRounds, ring
@@ -108,6 +108,17 @@ def test_a_lost_machine_repeats_its_last_round_at_most(crawls: Crawls) -> None:
     per_round = LIMITS.round_s / (DELAY_S + FETCH_S) * HOSTS
     assert 0 < pages_asked(rounds).total() - len(WEB) <= 4 * per_round
     assert {responses(rounds)[url] for url in WEB} == {1}
+
+
+def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(crawls: Crawls) -> None:
+    revisit = Revisit(continuous=True, pages_per_day=20_000, hours=6)
+    limits = dataclasses.replace(LIMITS, round_s=600.0, answer_s=60.0, silence_s=1_000.0)
+    rounds = crawls(revisit=revisit, limits=limits, step_s=10.0)
+    at_times(rounds, lambda number: rounds.kill(number % 3), 3_000.0, 7_000.0, 11_000.0)
+    rounds.run()
+    assert len(rounds.started) == rounds.partitions + 3
+    assert rounds.fetched() == sorted(WEB)
+    assert sum(rounds.reports[-1].counters.kinds("revisits").values()) > len(WEB)
 
 
 def test_a_machine_out_of_reach_disturbs_nobody(crawls: Crawls) -> None:

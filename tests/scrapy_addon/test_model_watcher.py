@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from focused.classifier.classifier_file import load_classifier
 from focused.classifier.model_file import load_model, save_model
-from focused.scrapy_addon.crawl_models import ModelWatcher, load_named_classifier
+from focused.scrapy_addon.crawl_models import ModelWatcher
 from tests.support.made_up_topic import page, trained
 
 
@@ -49,10 +50,10 @@ def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
         return content
 
     monkeypatch.setattr(Path, "read_bytes", read_and_replace)
-    found = load_named_classifier(model)
+    classifier, name = load_classifier(model)
     monkeypatch.undo()
-    assert found.classifier.classify(page("cheese", 7)).relevance == relevance(models[0])
-    assert hashlib.sha256(models[0].read_bytes()).hexdigest().startswith(found.name)
+    assert classifier.classify(page("cheese", 7)).relevance == relevance(models[0])
+    assert hashlib.sha256(models[0].read_bytes()).hexdigest().startswith(name)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.5, 0.999])
@@ -69,7 +70,7 @@ def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
         file.write(whole[int(len(whole) * part) :])
     found = watch.poll()
     assert found is not None
-    assert found.classifier.classify(page("cheese", 7)).relevance == relevance(models[1])
+    assert found[0].classify(page("cheese", 7)).relevance == relevance(models[1])
 
 
 def test_a_model_with_a_flipped_bit_changes_nothing(

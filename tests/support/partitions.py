@@ -10,9 +10,9 @@ from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
-from focused.rounds.contents import RoundContents
 from focused.rounds.partition import build_partition
 from focused.rounds.routing import OwnerOf
+from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
@@ -23,6 +23,13 @@ from tests.support.simulated import FETCH_S, START, topic
 def partition_of_host(partitions: int) -> OwnerOf:
     """Hosts whose names begin with a belong to partition 0, with b to partition 1, and so on."""
     return lambda host, key: (ord(host[0]) - ord("a")) % partitions
+
+
+def send_claims(contents: RoundContents) -> list[bytes]:
+    """Take the claims that are to be sent."""
+    claims = contents.claims.first()
+    contents.claims.remove([number for number, _ in claims])
+    return [row for _, row in claims]
 
 
 class DrivenPartition:
@@ -45,7 +52,6 @@ class DrivenPartition:
         subject = topic(folder / str(number))
         state = subject.output.folder / "state"
         self.store = StateStore.open(state, {"partition": str(number)})
-        self.contents = RoundContents(self.store.tables, number)
         self.partition = build_partition(
             number,
             subject,
@@ -53,12 +59,10 @@ class DrivenPartition:
             Policy("focused", scorer, highest_score_first),
             self.store,
             self._owner_of,
-            shares_examples=True,
-            contents=self.contents,
             **options,
         )
         self.crawl = self.partition.crawl
-        assert self.partition.examples is not None
+        self.contents = self.partition.contents
         self.examples = self.partition.examples
 
     def seed(self, *urls: str) -> None:

@@ -54,6 +54,16 @@ def ray_nodes(*cpus: int) -> Iterator[RayNodes]:
             cluster.shutdown()
 
 
+@contextmanager
+def executor_options(executor: str, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the options of a crawl by processes of this machine, or by Ray with shared storage."""
+    if executor == "local":
+        yield {}
+        return
+    with ray_nodes(2, 2) as nodes:
+        yield {"storage": f"file://{folder}/shared", "ray": nodes.address}
+
+
 def parent_of(process: int) -> int:
     """Return the parent of a process: of a partition's process, its actor."""
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])

@@ -23,7 +23,6 @@ from focused.rounds.messages import Start
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
-    RunInBackground,
     build_partition_rounds,
     partition_map,
     restore_state,
@@ -86,7 +85,7 @@ class SimulatedRounds(SimulatedProcesses):
         self.shared, self.version = shared, version
         self.storage = SharedStorage(shared or f"file://{folder}", "shared")
         self._drivers = count()
-        self.submit: RunInBackground = run_at_once
+        self.submit: Callable[..., Future[Any]] = run_at_once
         self.asked: list[tuple[float, int, str]] = []
         self.reports: list[RoundReport] = []
         self.problems: list[str] = []

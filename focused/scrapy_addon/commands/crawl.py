@@ -6,12 +6,11 @@ Enabled by ``COMMANDS_MODULE = "focused.scrapy_addon.commands"`` in a project's 
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, ClassVar, cast
 
 from scrapy.commands.crawl import Command as ScrapysCommand
 
-from focused.errors import escape_control_characters
+from focused.errors import print_notice
 from focused.scrapy_addon.crawl_session import crawl_error_of
 
 
@@ -27,8 +26,8 @@ class Command(ScrapysCommand):
             return
         spiders = self.crawler_process.spider_loader.list()
         if args[0] not in spiders:
-            message = f"there is no spider {args[0]!r}; there are {', '.join(sorted(spiders))}"
-            print(f"focused: {escape_control_characters(message)}", file=sys.stderr)
+            names = ", ".join(sorted(spiders))
+            print_notice(f"there is no spider {args[0]!r}; there are {names}")
             self.exitcode = 2
             return
         crawler = self.crawler_process.create_crawler(args[0])

@@ -6,7 +6,6 @@ keywords.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.crawl import SettledFetch
-from focused.errors import FocusedError, escape_control_characters, missing_extra
+from focused.errors import FocusedError, missing_extra, print_notice
 from focused.scrapy_addon.addon_settings import parse_item_fields, parsing_limits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import find_session
@@ -107,10 +106,7 @@ class TopicSpider(Spider):
         if not session.slot.was_opened:
             if not session.status.error_message:
                 why = folder / "crawl.log"
-                print(
-                    escape_control_characters(f"focused: the crawl could not start: see {why}"),
-                    file=sys.stderr,
-                )
+                print_notice(f"the crawl could not start: see {why}")
             return
         if not session.topic.output.parquet or self.settings["FOCUSED_PARTITION"] is not None:
             return
@@ -126,12 +122,12 @@ class TopicSpider(Spider):
             print_report(folder, Console(), labels or None, out=folder)
         except FocusedError as error:
             if not session.status.error_message:  # printed already
-                print(f"focused: {error}", file=sys.stderr)
+                print_notice(str(error))
         except ModuleNotFoundError as error:
             missing = missing_extra(error, "the report")
             if missing is None:
                 raise
-            print(f"focused: {missing}", file=sys.stderr)
+            print_notice(str(missing))
 
 
 def _skip_unused_components(settings: BaseSettings) -> None:

@@ -27,7 +27,7 @@ from focused.rounds.driver import Limits, RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import Start, decode_for_partition
-from focused.rounds.partition import LINKS_SENT
+from focused.rounds.outbox import OUTBOX, NumberedRows
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 
 def run_at_once(call: Callable[[], _T], /) -> Future[_T]:
-    """Run a call, as :class:`focused.rounds.partition_rounds.RunInBackground` starts one."""
+    """Run a call, as :meth:`concurrent.futures.Executor.submit` starts one."""
     done: Future[_T] = Future()
     try:
         done.set_result(call())
@@ -350,7 +350,8 @@ def simulate_rounds(
         for number in range(partitions):
             store = StateStore.reopen(Path(folder) / str(number) / "state")
             frames.append(pages_frame(store.tables).assign(partition=number))
-            sent += store.tables.get_meta(LINKS_SENT) or 0
+            outbox = NumberedRows(store.tables, OUTBOX)
+            sent += outbox.next_number - len(outbox)
             store.close()
     pages = pd.concat([each for each in frames if len(each)] or frames[:1], ignore_index=True)
     return RoundsRun(pages, reports, sent, reason, processes.now)

@@ -1,4 +1,4 @@
-"""Search in the console: queries, and updates of the index in the background."""
+"""Views of a crawl in the console that other commands prepare: its search index and link graph."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from threading import Lock, Thread
 from typing import Any
 
 from focused.errors import FocusedError, SearchError, missing_extra
+from focused.link_graph.page_graph import read_graph_info
+from focused.reports.link_report import LinkReport, build_link_report
 
 _RESULTS = 20
 
@@ -74,3 +76,30 @@ class CrawlSearchView:
             self._error = str(missing_extra(error, "search") or error)
         except (FocusedError, OSError) as error:
             self._error = str(error)
+
+
+class LinkGraphView:
+    """The link report of one crawl. Methods may be called from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder`` is the link graph's, whether there is one or not."""
+        self._folder = folder
+        self._lock = Lock()
+        self._generation = 0
+        self._report: LinkReport | None = None
+
+    def report(self) -> dict[str, Any] | None:
+        """Return the report of the current graph, None without one.
+
+        ``until`` is when the newest page of the graph was fetched, in seconds since the epoch.
+        Raises StateError for a damaged graph.
+        """
+        with self._lock:
+            info = read_graph_info(self._folder)
+            if info is None:
+                return None
+            if self._report is None or info.generation != self._generation:
+                self._report = build_link_report(self._folder)
+                self._generation = info.generation
+            until = max((source.until for source in info.sources), default=None)
+            return {"until": until, **asdict(self._report)}
