@@ -223,11 +223,20 @@ def _trained(web: Pages, draw: Draw, embedding: bool) -> tuple[LinearTopicClassi
     with SampleWords() as sample_words:
         for place in train:
             sample_words.add(*page_words(web.pages[place]), web.hosts[place])
-        samples = TrainingSamples.of(
-            [_category(web.labels[i], draw.topic) for i in train],
-            draw.good[draw.train],
-            [web.hosts[i] for i in train],
-            [web.pages[i].title for i in train],
+        titles = tuple(web.pages[i].title for i in train)
+        samples = TrainingSamples(
+            categories=tuple(_category(web.labels[i], draw.topic) for i in train),
+            good=draw.good[draw.train],
+            weights=np.ones(len(train)),
+            hosts=tuple(web.hosts[i] for i in train),
+            titles=titles,
+            leads=titles,
+            languages=("",) * len(train),
+            fetched=len(train),
+            without_text=0,
+            copies=0,
+            contradictions=0,
+            confirmed=np.ones(len(train), dtype=bool),
         )
         options = TrainingOptions(ESTIMATORS[0], prior=draw.share, embedding=embedding)
         classifier = fit_classifier(samples, sample_words, options).classifier

@@ -233,7 +233,8 @@ def _structure(text: str) -> None:
     text_structure.clean_text(text)
     text_structure.clean_line(text, 100_000)
     text_structure.escape_markdown(text)
-    chunks.chunk_texts(chunks.cut_into_chunks(blocks, 500))
+    for chunk in chunks.cut_into_chunks(blocks, 500):
+        text_structure.render_text(chunk.blocks)
     main_text.plain_text_blocks(text)
 
 
@@ -598,7 +599,6 @@ READERS: tuple[Reader, ...] = (
             text_structure.clean_line,
             text_structure.escape_markdown,
             chunks.cut_into_chunks,
-            chunks.chunk_texts,
             main_text.plain_text_blocks,
         ),
         (*SIGNS, *PLAIN),

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from focused.web.host_names import registered_domain
-
 
 class PageFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Conditions that all hold for a page; times are in seconds since the epoch, UTC dates ISO.
@@ -82,8 +80,3 @@ def is_below(host: str, domains: Sequence[str]) -> bool:
     """Whether a host (with or without port) is one of ``domains`` or below one."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
     return any(host == each or name == each or name.endswith(f".{each}") for each in domains)
-
-
-def split_key(host: str) -> str:
-    """Return the registered domain, by which pages go to the train or validation split."""
-    return registered_domain(host)
