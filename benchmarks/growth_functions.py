@@ -37,7 +37,7 @@ from focused.documents import (
     pdf,
     texts,
 )
-from focused.documents.errors import DocumentError
+from focused.documents.formats import DocumentError
 from focused.labelling import page_renderer
 from focused.rendering import asset_cache, detector
 from focused.scrapy_addon import form_login, login_gate, login_session
@@ -63,7 +63,6 @@ from focused.web import (
     xml_stream,
 )
 from focused.web.html import (
-    dates,
     declared_metadata,
     document,
     json_ld,
@@ -439,7 +438,7 @@ def _read_tree(text: str) -> None:
     if tree is None:
         return
     declared_metadata.declared_metadata(tree, URL, {})
-    dates.find_day(tree, in_text=False)
+    document.find_day(tree, in_text=False)
 
 
 def _main_text(text: str) -> None:
@@ -584,7 +583,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "metadata",
         _read_tree,
-        (declared_metadata.declared_metadata, dates.find_day),
+        (declared_metadata.declared_metadata, document.find_day),
         TAGS,
         _BODY,
         6_000,

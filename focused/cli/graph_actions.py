@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from focused.archive.url_spellings import url_spellings
+from focused.archive.crawl_tables import url_spellings
 from focused.cli.common import echo
 from focused.errors import ConfigurationError
 from focused.link_graph.adjacency import SuccessorLists

@@ -21,7 +21,7 @@ import msgspec
 
 from focused.archive.crawl_tables import read_json
 from focused.corpus.data_card import CardCounts, data_card
-from focused.corpus.export_options import ExportOptions
+from focused.corpus.page_filter import ExportOptions
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import (
     SelectedPage,
