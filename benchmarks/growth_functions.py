@@ -1007,8 +1007,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.markup:MarkupWriter.text_block": _BY_CALLER,
     "focused.documents.packages:Package.read": _BY_CALLER,
     "focused.documents.packages:Package.read_xml": _BY_CALLER,
-    "focused.text.documents:Vocabulary.indices_of_words": "looks words up, one at a time",
-    "focused.text.documents:Vocabulary.vector": "looks words up, one at a time",
     "focused.text.hash_sampling:hash_fraction": _OWN_TEXT,
     "focused.text.static_embedding:StaticEmbedding.embed": "looks up words of bounded length",
     "focused.text.static_embedding:read_embedding": "the package's own table",
