@@ -31,17 +31,15 @@ from focused.topic.topic_file import load_topic
 _MAX_COMMUNITIES, _HOSTS_SHOWN = 10, 3
 
 
-def build_or_update(
-    crawls: tuple[Path, ...], out: Path | None, *, nofollow: bool, memory_mb: int, fresh: bool
-) -> None:
-    """Build or update the graph of crawls, and print its size."""
+def build(crawls: tuple[Path, ...], out: Path | None, *, nofollow: bool, memory_mb: int) -> None:
+    """Build the graph of crawls, and print its size."""
     from focused.link_graph.build import BuildOptions, build_graph  # needs duckdb
 
     folders = [
         load_topic(path).crawl_folder("focused") if path.is_file() else path for path in crawls
     ]
     folder = out or default_graph_folder(folders[0])
-    options = BuildOptions(nofollow=nofollow, memory_mb=memory_mb, fresh=fresh)
+    options = BuildOptions(nofollow=nofollow, memory_mb=memory_mb)
     try:
         info = build_graph(
             folders, folder, options, lambda step: echo(f"focused: {step}", err=True)
