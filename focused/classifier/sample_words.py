@@ -101,24 +101,36 @@ class SampleWords:
         columns = self._columns(vocabulary)[np.array(self._words)]
         known = columns >= 0
         ends = np.concatenate(([0], np.cumsum(known)))[np.array(self._ends)]
-        columns = columns[known]
         values = np.log1p(np.array(self._counts)[known].astype(np.float64))
+        columns = columns[known]
+        values *= vocabulary.idf[columns]
         parts = sp.csr_matrix(
-            (values * vocabulary.idf[columns], columns, ends),
-            shape=(2 * len(self), len(vocabulary)),
+            (values, columns, ends), shape=(2 * len(self), len(vocabulary)), copy=False
         )
-        parts.sort_indices()
-        parts = _unit_rows(parts)
-        return _unit_rows(parts[::2] + HEAD_WEIGHT * parts[1::2])
+        _normalize_rows(parts)
+        parts.data *= np.repeat([1.0, HEAD_WEIGHT] * len(self), np.diff(parts.indptr))
+        rows = sp.csr_matrix(
+            (parts.data, parts.indices, parts.indptr[::2].copy()),
+            shape=(len(self), len(vocabulary)),
+        )
+        rows.sum_duplicates()
+        _normalize_rows(rows)
+        return rows
 
     def known_shares(self, vocabulary: Vocabulary) -> NDArray[np.float64]:
         """Return each document's share of words known without that document, shape (n,)."""
         present = self._presence()
         in_others = (present.getnnz(axis=0) > 2) & (present[self._own].getnnz(axis=0) > 1)
         known = (self._columns(vocabulary) >= 0) & in_others
-        of_parts = self._parts(np.array(self._counts).astype(np.float64))
-        counts = of_parts[::2] + of_parts[1::2]
-        return np.asarray(counts @ known / np.maximum(counts @ np.ones(len(known)), 1))
+        counts, documents = np.array(self._counts), np.array(self._ends[::2])
+
+        def by_document(of: NDArray[Any]) -> NDArray[np.int64]:
+            return np.asarray(
+                np.diff(np.concatenate(([0], np.cumsum(of, dtype=np.int64)))[documents])
+            )
+
+        in_all = by_document(counts)
+        return by_document(counts * known[np.array(self._words)]) / np.maximum(in_all, 1)
 
     def _columns(self, vocabulary: Vocabulary) -> NDArray[np.int32]:
         """Return the index in ``vocabulary`` of each counted word, -1 for others."""
@@ -128,17 +140,15 @@ class SampleWords:
 
     def _presence(self) -> sp.csr_matrix:
         """Return whether each document contains each word."""
-        parts = self._parts(np.ones(len(self._words), np.bool_))
-        return parts[::2] + parts[1::2]
-
-    def _parts(self, values: NDArray[Any]) -> sp.csr_matrix:
-        return sp.csr_matrix(
-            (values, np.array(self._words), np.array(self._ends)),
-            shape=(2 * len(self), len(self._numbers)),
+        present = sp.csr_matrix(
+            (np.ones(len(self._words), np.bool_), np.array(self._words), np.array(self._ends[::2])),
+            shape=(len(self), len(self._numbers)),
         )
+        present.sum_duplicates()
+        return present
 
 
-def _unit_rows(rows: sp.csr_matrix) -> sp.csr_matrix:
-    """Divide rows by their lengths; zero rows stay."""
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return sp.csr_matrix(sp.diags(1.0 / np.where(lengths, lengths, 1.0)) @ rows)
+def _normalize_rows(rows: sp.csr_matrix) -> None:
+    """Divide rows of positive values by their lengths, in place."""
+    row_of = np.repeat(np.arange(rows.shape[0], dtype=np.int32), np.diff(rows.indptr))
+    rows.data /= np.sqrt(np.bincount(row_of, rows.data**2))[row_of]

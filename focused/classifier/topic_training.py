@@ -302,7 +302,7 @@ def _make_training_data(
     category_good[category] = samples.good
     data = TrainingData(
         all_rows=all_rows,
-        rows=all_rows[drawn],
+        rows=all_rows if len(drawn) == len(samples) else all_rows[drawn],
         drawn=drawn,
         category=category,
         categories=tuple(categories),
