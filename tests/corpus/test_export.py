@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from focused.corpus import export as export_module
-from focused.corpus import spool
 from focused.corpus.export import CARD_FILE, WORK_FOLDER, ExportResult, export_corpus
 from focused.corpus.page_filter import ExportOptions, PageFilter
 from focused.corpus.stored_documents import extract_stored
@@ -219,7 +218,7 @@ class Killed(BaseException):
 def test_an_interrupted_export_ends_with_the_same_bytes(
     crawl: Path, tmp_path: Path, form: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool, "GROUP_DOCUMENTS", 2)
+    monkeypatch.setattr(export_module, "GROUP_DOCUMENTS", 2)
     export(crawl, tmp_path / "whole", form)
 
     def die(now: str, done: int, total: int) -> None:
