@@ -220,17 +220,26 @@ def _evaluate(web: Pages, draw: Draw) -> list[dict[str, Any]]:
 def _trained(web: Pages, draw: Draw, embedding: bool) -> tuple[LinearTopicClassifier, FloatArray]:
     """Our classifier, and the held-out pages' raw scores taken as probabilities."""
     train = draw.train.tolist()
-    with SampleWords() as sample_words:
-        for place in train:
-            sample_words.add(*page_words(web.pages[place]), web.hosts[place])
-        samples = TrainingSamples.of(
-            [_category(web.labels[i], draw.topic) for i in train],
-            draw.good[draw.train],
-            [web.hosts[i] for i in train],
-            [web.pages[i].title for i in train],
-        )
-        options = TrainingOptions(ESTIMATORS[0], prior=draw.share, embedding=embedding)
-        classifier = fit_classifier(samples, sample_words, options).classifier
+    sample_words = SampleWords()
+    for place in train:
+        sample_words.add(*page_words(web.pages[place]), web.hosts[place])
+    titles = tuple(web.pages[i].title for i in train)
+    samples = TrainingSamples(
+        categories=tuple(_category(web.labels[i], draw.topic) for i in train),
+        good=draw.good[draw.train],
+        weights=np.ones(len(train)),
+        hosts=tuple(web.hosts[i] for i in train),
+        titles=titles,
+        leads=titles,
+        languages=("",) * len(train),
+        fetched=len(train),
+        without_text=0,
+        copies=0,
+        contradictions=0,
+        confirmed=np.ones(len(train), dtype=bool),
+    )
+    options = TrainingOptions(ESTIMATORS[0], prior=draw.share, embedding=embedding)
+    classifier = fit_classifier(samples, sample_words, options).classifier
     hashed = [hash_page(web.pages[i]) for i in draw.test]
     vectors = map(classifier.vocabulary.vectorize_page, hashed)
     raw_scores = np.array(list(map(classifier.decision_function, vectors, hashed)))

@@ -95,7 +95,7 @@ def evaluate(
     """Return precision at ten by measure, and the share of all counted pages on topic."""
     with PageGraph(folder) as graph:
         urls = sorted(rated.relevance)
-        nodes = graph.urls.nodes(urls)
+        nodes = np.array([graph.urls.node(url) for url in urls], np.int64)
         relevance = np.array([rated.relevance[url] for url in urls])
         counts = np.array([url in labelled and url not in rated.samples for url in urls])
         is_relevant = np.array([url in relevant for url in urls])

@@ -37,7 +37,7 @@ from focused.documents import (
     pdf,
     texts,
 )
-from focused.documents.errors import DocumentError
+from focused.documents.formats import DocumentError
 from focused.labelling import page_renderer
 from focused.rendering import asset_cache, detector
 from focused.scrapy_addon import form_login, login_gate, login_session
@@ -63,7 +63,6 @@ from focused.web import (
     xml_stream,
 )
 from focused.web.html import (
-    dates,
     declared_metadata,
     document,
     json_ld,
@@ -233,7 +232,8 @@ def _structure(text: str) -> None:
     text_structure.clean_text(text)
     text_structure.clean_line(text, 100_000)
     text_structure.escape_markdown(text)
-    chunks.chunk_texts(chunks.cut_into_chunks(blocks, 500))
+    for chunk in chunks.cut_into_chunks(blocks, 500):
+        text_structure.render_text(chunk.blocks)
     main_text.plain_text_blocks(text)
 
 
@@ -437,7 +437,7 @@ def _read_tree(text: str) -> None:
     if tree is None:
         return
     declared_metadata.declared_metadata(tree, URL, {})
-    dates.find_day(tree, in_text=False)
+    document.find_day(tree, in_text=False)
 
 
 def _main_text(text: str) -> None:
@@ -582,7 +582,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "metadata",
         _read_tree,
-        (declared_metadata.declared_metadata, dates.find_day),
+        (declared_metadata.declared_metadata, document.find_day),
         TAGS,
         _BODY,
         6_000,
@@ -597,7 +597,6 @@ READERS: tuple[Reader, ...] = (
             text_structure.clean_line,
             text_structure.escape_markdown,
             chunks.cut_into_chunks,
-            chunks.chunk_texts,
             main_text.plain_text_blocks,
         ),
         (*SIGNS, *PLAIN),
@@ -1006,8 +1005,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.markup:MarkupWriter.text_block": _BY_CALLER,
     "focused.documents.packages:Package.read": _BY_CALLER,
     "focused.documents.packages:Package.read_xml": _BY_CALLER,
-    "focused.text.documents:Vocabulary.indices_of_words": "looks words up, one at a time",
-    "focused.text.documents:Vocabulary.vector": "looks words up, one at a time",
     "focused.text.hash_sampling:hash_fraction": _OWN_TEXT,
     "focused.text.static_embedding:StaticEmbedding.embed": "looks up words of bounded length",
     "focused.text.static_embedding:read_embedding": "the package's own table",

@@ -148,7 +148,7 @@ def write_tables(folder: Path, pages: Any, links: Iterator[pa.Table]) -> None:
         for table in links:
             writer.write_table(fill(table, LINKS_SCHEMA))
     own = pa.table({"url": pages})
-    fetched_at = pa.array(np.arange(len(own), dtype="datetime64[s]")).cast(TIMESTAMP)
+    fetched_at = pa.array(np.arange(len(own)).astype("datetime64[s]")).cast(TIMESTAMP)
     own = own.append_column("outcome", pa.array(["fetched"] * len(own)))
     pq.write_table(
         fill(own.append_column("fetched_at", fetched_at), PAGES_SCHEMA), part / "pages.parquet"
@@ -169,13 +169,10 @@ def measure_build(crawl: Path, graph: Path, memory_mb: int) -> dict[str, Any]:
     """Build the graph of a crawl in another process, then update it in a third."""
     spawn = multiprocessing.get_context("spawn")
     with spawn.Pool(1) as pool:
-        build_s, build_mb = pool.apply(timed_build, (crawl, graph, memory_mb, True))
-    with spawn.Pool(1) as pool:
-        update_s, _ = pool.apply(timed_build, (crawl, graph, memory_mb, False))
+        build_s, build_mb = pool.apply(timed_build, (crawl, graph, memory_mb))
     return {
         "build CPU s": round(build_s, 1),
         "build MB": round(build_mb),
-        "update CPU s": round(update_s, 1),
     }
 
 
@@ -204,9 +201,9 @@ def measure(graph: Path, seed: int) -> dict[str, Any]:
         }
 
 
-def timed_build(crawl: Path, graph: Path, memory_mb: int, fresh: bool) -> tuple[float, float]:
-    """Build or update a graph; return CPU seconds, and the peak of resident memory in MB."""
-    build_graph([crawl], graph, BuildOptions(memory_mb=memory_mb, fresh=fresh))
+def timed_build(crawl: Path, graph: Path, memory_mb: int) -> tuple[float, float]:
+    """Build a graph; return CPU seconds, and the peak of resident memory in MB."""
+    build_graph([crawl], graph, BuildOptions(memory_mb=memory_mb))
     peak_kb: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return time.process_time(), peak_kb / 1_000
 

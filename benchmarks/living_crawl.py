@@ -53,8 +53,8 @@ from scrapy.cmdline import execute
 
 from focused.crawl.folder_check import check_folder
 from focused.durations import DAY_S, YEAR_S
+from focused.recorded_web.changing_web import ReplayClock
 from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.reports.metrics import select_relevant_urls
 from focused.revisit.policy import find_revisit_policy

@@ -123,11 +123,11 @@ def _measured(pages: int) -> Sequence[float]:
     making_s, tokenising_s = _per_page(web, sample)
     before_mb = _peak_mb()
     began_s = time.process_time()
-    with SampleWords() as sample_words:
-        samples = gather_samples(
-            listed, lambda url: web.page(int(url.rpartition("/")[2])), sample_words
-        )
-        fitted = fit_classifier(samples, sample_words, TrainingOptions(ESTIMATORS[0]))
+    sample_words = SampleWords()
+    samples = gather_samples(
+        listed, lambda url: web.page(int(url.rpartition("/")[2])), sample_words
+    )
+    fitted = fit_classifier(samples, sample_words, TrainingOptions(ESTIMATORS[0]))
     training_s = time.process_time() - began_s - making_s * pages
     peak_mb = _peak_mb()
     auc = fitted.trial.calibrated.auc

@@ -25,6 +25,8 @@ where (file, line, key, URL) and what to do.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _JOINERS = "\u200c\u200d"  # part of words in some scripts, harmless
 
@@ -145,6 +147,15 @@ _EXTRA_OF_MODULE = {
     "tantivy": "search",
     "trafilatura": "corpus",
 }
+
+
+@contextmanager
+def os_errors_as(kind: type[FocusedError], what: str) -> Iterator[None]:
+    """Raise an OSError of the block as ``kind``, with the message ``WHAT: REASON``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror or error}") from error
 
 
 def missing_extra(error: ModuleNotFoundError, command: str) -> MissingExtraError | None:

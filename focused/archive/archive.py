@@ -254,12 +254,6 @@ def page_values(tables: Tables) -> Iterator[list[Any]]:
         yield unpack(raw)
 
 
-def link_rows(tables: Tables) -> Iterator[dict[str, Any]]:
-    """Yield all link rows, page by page in the order of settling."""
-    for values in link_values(tables):
-        yield dict(zip(LINK_COLUMNS, values, strict=True))
-
-
 def link_values(tables: Tables) -> Iterator[list[Any]]:
     """Yield all link rows as values of :data:`LINK_COLUMNS`."""
     for _, raw in tables.scan("page_links"):

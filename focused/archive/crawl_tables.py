@@ -20,6 +20,7 @@ from focused.archive.parquet import write_parquet_files
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
 from focused.storage.state_store import StateStore
+from focused.web.urls import normalize_url
 
 
 @contextmanager
@@ -125,3 +126,12 @@ def read_json(path: Path) -> dict[str, Any]:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, else its type."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def url_spellings(url: str) -> list[str]:
+    """Return how tables may spell a URL: as typed, then normalised as the crawl does."""
+    typed = url.strip()
+    tried = [typed, normalize_url(typed)]
+    if "://" not in typed:
+        tried += [normalize_url(f"https://{typed}"), normalize_url(f"http://{typed}")]
+    return list(dict.fromkeys(spelling for spelling in tried if spelling))

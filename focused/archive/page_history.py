@@ -118,8 +118,8 @@ class VisitRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 VISIT_COLUMNS = VisitRow.__struct_fields__
 """The columns of ``visits.parquet``."""
 
-_decode_history = msgspec.msgpack.Decoder(PageHistory).decode
-_decode_visit = msgspec.msgpack.Decoder(VisitRow).decode
+decode_history = msgspec.msgpack.Decoder(PageHistory).decode
+decode_visit = msgspec.msgpack.Decoder(VisitRow).decode
 
 
 class HistoryWriter:
@@ -143,13 +143,13 @@ class HistoryWriter:
 def page_history(tables: Tables, page: int) -> PageHistory | None:
     """Return the history of a page, or None if it was never visited again."""
     raw = tables.get("page_histories", _NUMBER.pack(page))
-    return None if raw is None else _decode_history(raw)
+    return None if raw is None else decode_history(raw)
 
 
 def page_histories(tables: Tables) -> Iterator[tuple[int, PageHistory]]:
     """Yield the page numbers and histories, in the order of the pages' first fetches."""
     for key, raw in tables.scan("page_histories"):
-        yield _NUMBER.unpack(key)[0], _decode_history(raw)
+        yield _NUMBER.unpack(key)[0], decode_history(raw)
 
 
 def history_values(history: PageHistory | None, first_seen: float) -> list[Any]:
@@ -174,20 +174,10 @@ def count_visits(tables: Tables) -> int:
 def last_visit_at(tables: Tables) -> float:
     """Return the time of the last visit; 0.0 without visits."""
     key = tables.last_key("visits")
-    return 0.0 if key is None else _decode_visit(tables.get("visits", key) or b"").at
+    return 0.0 if key is None else decode_visit(tables.get("visits", key) or b"").at
 
 
 def visit_rows(tables: Tables) -> Iterator[VisitRow]:
     """Yield all visits in order of time."""
     for _, raw in tables.scan("visits"):
-        yield _decode_visit(raw)
-
-
-def decode_visit(raw: bytes) -> VisitRow:
-    """Return a stored visit. Raises msgspec.MsgspecError."""
-    return _decode_visit(raw)
-
-
-def decode_history(raw: bytes) -> PageHistory:
-    """Return a stored history. Raises msgspec.MsgspecError."""
-    return _decode_history(raw)
+        yield decode_visit(raw)

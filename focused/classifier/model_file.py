@@ -36,7 +36,7 @@ from focused.classifier.training_report import (
     ValidationReport,
     render_model_card,
 )
-from focused.errors import ModelError
+from focused.errors import ModelError, os_errors_as
 from focused.files import write_atomically
 from focused.spam.spam_classifier import SpamClassifier
 from focused.topic import Topic
@@ -64,12 +64,10 @@ def save_model(model: TrainedModel, path: Path) -> Path:
     buffer = io.BytesIO()
     joblib.dump(content, buffer, protocol=_PICKLE_PROTOCOL)
     card = path.with_suffix(".md")
-    try:
+    with os_errors_as(ModelError, f"training.model: cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, buffer.getvalue())
         write_atomically(card, render_model_card(model, _library_versions()).encode())
-    except OSError as error:
-        raise ModelError(f"training.model: cannot write {path}: {error.strerror}") from error
     return card
 
 
@@ -190,7 +188,5 @@ def keep_current_model(topic: Topic) -> None:
     Raises :class:`ModelError` when that cannot be written.
     """
     note = kept_marker(topic.training.model)
-    try:
+    with os_errors_as(ModelError, f"{note}: cannot be written"):
         write_atomically(note, kept_state(topic))
-    except OSError as error:
-        raise ModelError(f"{note}: cannot be written: {error.strerror}") from error

@@ -18,7 +18,7 @@ from focused.classifier.sample_texts import FetchPage, MessageCallback, text_ide
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.directory.sample_set import SampleSet
-from focused.errors import ModelError, ModelLockedError
+from focused.errors import ModelError, ModelLockedError, os_errors_as
 from focused.files import write_atomically
 from focused.labels.label_file import Label
 from focused.text.documents import page_words
@@ -46,11 +46,9 @@ def keep_version(model: Path) -> int:
     """Copy the current model to the next version; return its number. Raises ModelError."""
     number = max(list_versions(model), default=0) + 1
     folder = versions_folder(model)
-    try:
+    with os_errors_as(ModelError, f"{folder}: the old model cannot be kept"):
         folder.mkdir(parents=True, exist_ok=True)
         _copy_model_files(model, folder / f"{number}.joblib")
-    except OSError as error:
-        raise ModelError(f"{folder}: the old model cannot be kept: {error.strerror}") from error
     return number
 
 
@@ -80,13 +78,9 @@ def lock_model(model: Path) -> Iterator[None]:
     """
     path = model.with_name(f".{model.stem}.lock")
     is_new = not path.parent.exists()
-    try:
+    with os_errors_as(ModelError, f"training.model: cannot write beside {model}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")
-    except OSError as error:
-        raise ModelError(
-            f"training.model: cannot write beside {model}: {error.strerror}"
-        ) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,10 +108,8 @@ def restore_version(model: Path, number: int) -> int:
         raise ModelError(f"{model}: there is no version {number}; kept are: {there}")
     load_model(path)
     kept = keep_version(model)
-    try:
+    with os_errors_as(ModelError, f"{model}: cannot be replaced"):
         _copy_model_files(path, model)
-    except OSError as error:
-        raise ModelError(f"{model}: cannot be replaced: {error.strerror}") from error
     return kept
 
 
@@ -133,11 +125,9 @@ def _copy_model_files(source: Path, target: Path) -> None:
 def prepend_changelog(model: Path, text: str) -> Path:
     """Add ``text`` at the top of the model's changelog; return its path."""
     path = model.with_suffix(_CHANGELOG_SUFFIX)
-    try:
+    with os_errors_as(ModelError, f"{path}: cannot be written"):
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         write_atomically(path, (f"{text.rstrip()}\n\n{before}".rstrip() + "\n").encode())
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be written: {error.strerror}") from error
     return path
 
 
@@ -199,12 +189,10 @@ def install_model(new_model: NewModel, path: Path) -> Path:
     The model is written last, because a running crawl loads it at once. Raises
     :class:`ModelError` when they cannot be written.
     """
-    try:
+    with os_errors_as(ModelError, f"training.model: cannot write beside {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         head = training_urls_head(new_model.model.report.digest)
         urls = sorted(new_model.training_urls | new_model.listed_urls)
         content = "".join(f"{line}\n" for line in (head, *urls))
         write_atomically(training_urls_path(path), content.encode())
-    except OSError as error:
-        raise ModelError(f"training.model: cannot write beside {path}: {error.strerror}") from error
     return save_model(new_model.model, path)

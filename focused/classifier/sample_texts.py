@@ -70,31 +70,6 @@ class TrainingSamples:
     def __len__(self) -> int:
         return len(self.good)
 
-    @classmethod
-    def of(
-        cls,
-        categories: Sequence[str],
-        good: BoolArray,
-        hosts: Sequence[str],
-        titles: Sequence[str],
-    ) -> TrainingSamples:
-        """Return samples of available pages, all with weight one."""
-        count = len(good)
-        return cls(
-            categories=tuple(categories),
-            good=good,
-            weights=np.ones(count),
-            hosts=tuple(hosts),
-            titles=tuple(titles),
-            leads=tuple(titles),
-            languages=("",) * count,
-            fetched=count,
-            without_text=0,
-            copies=0,
-            contradictions=0,
-            confirmed=np.ones(count, dtype=bool),
-        )
-
 
 def gather_samples(
     listed: SampleSet,

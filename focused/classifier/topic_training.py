@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import BoolArray, ThresholdTarget
@@ -29,8 +28,7 @@ from focused.classifier.sample_texts import (
     gather_samples,
 )
 from focused.classifier.sample_words import SampleWords
-from focused.classifier.semantic_fitting import fit_semantic_scorer
-from focused.classifier.semantic_scorer import SemanticScorer
+from focused.classifier.semantic_scorer import SemanticScorer, fit_semantic_scorer
 from focused.classifier.taxonomy import merge_small_categories
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.training_report import (
@@ -127,12 +125,12 @@ def train_topic(
     options = TrainingOptions(
         training.estimator, target, prior, seed, training.keywords, training.embedding
     )
-    with SampleWords() as sample_words:
-        samples = gather_samples(
-            listed, fetch_page, sample_words, progress, _confirmed_urls(topic, labels)
-        )
-        _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
-        fitted = fit_classifier(samples, sample_words, options)
+    sample_words = SampleWords()
+    samples = gather_samples(
+        listed, fetch_page, sample_words, progress, _confirmed_urls(topic, labels)
+    )
+    _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
+    fitted = fit_classifier(samples, sample_words, options)
     spam = _fit_spam_classifier(listed, samples.pages, labels, fetch_page, seed)
     counts = _count_samples(topic, listed, samples, label_counts)
     report = TrainingReport(
@@ -295,21 +293,7 @@ def _make_training_data(
 ) -> tuple[TrainingData, NDArray[np.float64]]:
     """Return the training data, and the known words' share of samples outside the background."""
     drawn = _draw_samples(samples.good, options.seed)
-    parts, shares, done = [], [], 0
-    for batch in sample_words.batches(vocabulary):
-        count = batch.rows.shape[0]
-        here = drawn[(drawn >= done) & (drawn < done + count)] - done
-        parts.append(batch.rows[here])
-        shares.append(batch.known_share)
-        done += count
-    rows = sp.vstack(parts, format="csr")
-
-    def batches() -> Iterator[sp.csr_matrix]:
-        if len(drawn) == len(samples):
-            yield rows
-        else:
-            yield from (batch.rows for batch in sample_words.batches(vocabulary))
-
+    all_rows = sample_words.rows(vocabulary)
     classes = merge_small_categories(samples.categories, samples.good.tolist())
     categories = sorted({*classes})
     index = {name: i for i, name in enumerate(categories)}
@@ -317,8 +301,8 @@ def _make_training_data(
     category_good = np.zeros(len(categories), dtype=bool)
     category_good[category] = samples.good
     data = TrainingData(
-        batches=batches,
-        rows=rows,
+        all_rows=all_rows,
+        rows=all_rows if len(drawn) == len(samples) else all_rows[drawn],
         drawn=drawn,
         category=category,
         categories=tuple(categories),
@@ -331,7 +315,7 @@ def _make_training_data(
         lead_vectors=_embed_leads(sample_words, drawn) if options.embedding else None,
     )
     own = np.array([not is_background(name) for name in samples.categories])
-    return data, np.concatenate(shares)[own]
+    return data, sample_words.known_shares(vocabulary)[own]
 
 
 def _embed_leads(sample_words: SampleWords, drawn: NDArray[np.intp]) -> NDArray[np.float32] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from focused.classifier.calibration_fitting import (
 )
 from focused.classifier.estimators import TrainingOptions, fit_word_weights
 from focused.classifier.score_combination import ScoreCombination, fit_combination
-from focused.classifier.semantic_fitting import score_left_out
+from focused.classifier.semantic_scorer import score_left_out
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
     TAXONOMY_SHAPES,
@@ -60,14 +60,14 @@ _TAXONOMY_MARGIN = 0.01
 class TrainingData:
     """n samples, of which m are ``drawn`` for regression and validation.
 
-    Naive Bayes uses all n: ``batches()`` yields their rows, shape (·, V), in order. ``rows``,
-    shape (m, V), are those of the drawn samples. ``category`` is each sample's index in the C
+    Naive Bayes uses ``all_rows``, shape (n, V); ``rows``, shape (m, V), are those of the drawn
+    samples. ``category`` is each sample's index in the C
     ``categories``; ``category_good`` their classes. ``weights``, ``hosts``, ``titles`` and
     ``leads`` are of all n samples. ``lead_vectors``, shape (m, d), are what the first words of
     the drawn samples mean; None without an embedding.
     """
 
-    batches: Callable[[], Iterator[sp.csr_matrix]]
+    all_rows: sp.csr_matrix
     rows: sp.csr_matrix
     drawn: NDArray[np.intp]
     category: NDArray[np.intp]
@@ -103,17 +103,11 @@ class TrainingData:
         """Return weighted sums per fold and category, shape (F, C, V), and weights, (F, C)."""
         groups, width = int(folds.max()) + 1, len(self.categories)
         index = folds * width + self.category
-        total = np.zeros((groups * width, len(self.vocabulary)), dtype=np.float32)
-        done = 0
-        for rows in self.batches():
-            count = rows.shape[0]
-            part = slice(done, done + count)
-            columns = np.arange(count)
-            assignment = sp.csr_matrix(
-                (self.weights[part], (index[part], columns)), shape=(len(total), count)
-            )
-            total += np.asarray((assignment @ rows).toarray(), dtype=np.float32)
-            done += count
+        places = (index, np.arange(len(index)))
+        assignment = sp.csr_matrix(
+            (self.weights, places), shape=(groups * width, len(self.weights))
+        )
+        total = (assignment @ self.all_rows).toarray().astype(np.float32)
         sizes = np.bincount(index, self.weights, minlength=len(total))
         return total.reshape(groups, width, -1), np.asarray(
             sizes.reshape(groups, width), dtype=np.float64

@@ -13,8 +13,7 @@ from typing import Any
 from focused.cli.common import crawl_folder, echo, parse_time, writing
 from focused.cli.progress_bars import progress_bar
 from focused.corpus.export import CARD_FILE, ExportResult, ProgressCallback, export_corpus
-from focused.corpus.export_options import ExportOptions
-from focused.corpus.page_filter import PageFilter
+from focused.corpus.page_filter import ExportOptions, PageFilter
 from focused.corpus.writers import has_compression
 from focused.errors import ConfigurationError
 from focused.parser_process import cores

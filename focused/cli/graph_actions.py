@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from focused.archive.url_spellings import url_spellings
+from focused.archive.crawl_tables import url_spellings
 from focused.cli.common import crawl_folder, echo, writing
 from focused.errors import ConfigurationError
 from focused.link_graph.adjacency import SuccessorLists
@@ -30,15 +30,13 @@ from focused.reports.formatting import format_bytes, single_line
 _MAX_COMMUNITIES, _HOSTS_SHOWN = 10, 3
 
 
-def build_or_update(
-    crawls: tuple[Path, ...], out: Path | None, *, nofollow: bool, memory_mb: int, fresh: bool
-) -> None:
-    """Build or update the graph of crawls, and print its size."""
+def build(crawls: tuple[Path, ...], out: Path | None, *, nofollow: bool, memory_mb: int) -> None:
+    """Build the graph of crawls, and print its size."""
     from focused.link_graph.build import BuildOptions, build_graph  # needs duckdb
 
     folders = [crawl_folder(path) for path in crawls]
     folder = out or default_graph_folder(folders[0])
-    options = BuildOptions(nofollow=nofollow, memory_mb=memory_mb, fresh=fresh)
+    options = BuildOptions(nofollow=nofollow, memory_mb=memory_mb)
     with writing(folder):
         info = build_graph(
             folders, folder, options, lambda step: echo(f"focused: {step}", err=True)

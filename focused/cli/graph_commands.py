@@ -42,22 +42,20 @@ def link_graph() -> None:
     show_default=True,
     help="Memory for sorting. A build takes about 100 bytes a URL besides.",
 )
-@click.option("--fresh", is_flag=True, help="Build anew what is there.")
 def build(
     crawls: tuple[Path, ...],
     out: Path | None,
     without_nofollow: bool,
     memory_mb: int,
-    fresh: bool,
 ) -> None:
-    """Build the link graph of crawls, or update it with the pages fetched since.
+    """Build the link graph of crawls, and replace an earlier one.
 
     CRAWL is a crawl's folder or a topic file. The command works on a running crawl and on the
     archive of a cluster.
     """
-    from focused.cli.graph_actions import build_or_update
+    from focused.cli import graph_actions
 
-    build_or_update(crawls, out, nofollow=not without_nofollow, memory_mb=memory_mb, fresh=fresh)
+    graph_actions.build(crawls, out, nofollow=not without_nofollow, memory_mb=memory_mb)
 
 
 def _listing(command: Callable[..., Any]) -> Callable[..., Any]:

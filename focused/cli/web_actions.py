@@ -11,9 +11,8 @@ from rich.text import Text
 from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import ChangingWeb
+from focused.recorded_web.changing_web import ChangingWeb, ReplayClock
 from focused.recorded_web.recorded_web import read_web_label_lines
-from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
 from focused.recorded_web.web_import import ImportedWeb, import_html, import_warc

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 import xxhash
 
-from focused.web.html.text_structure import CODE, HEADING, TABLE, TextBlock, render_text
+from focused.web.html.text_structure import CODE, HEADING, TABLE, TextBlock
 
 MIN_CHUNK_CHARS = 100
 """Smallest maximum of a chunk."""
@@ -140,8 +140,3 @@ def _part(block: TextBlock, start: int, end: int) -> TextBlock:
         if start + lead <= first and last <= end
     )
     return msgspec.structs.replace(block, text=text.strip(), code_spans=spans)
-
-
-def chunk_texts(chunks: Iterable[Chunk]) -> list[str]:
-    """Return the plain texts of chunks."""
-    return [render_text(chunk.blocks) for chunk in chunks]

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from focused.corpus.export_options import ExportOptions
+from focused.corpus.page_filter import ExportOptions
 from focused.corpus.page_selection import SelectedPage, SelectionTotals
 from focused.corpus.records import CorpusRecord
 from focused.corpus.writers import COMPRESSIONS, INDEX_FILE

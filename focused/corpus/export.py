@@ -1,7 +1,7 @@
 """Export a crawl as a corpus.
 
 1. Select pages by their rows, with in-links and clusters (:mod:`focused.corpus.page_selection`).
-2. Extract their documents in parser processes into a spool (:mod:`focused.corpus.spool`).
+2. Extract their documents in parser processes, and store them beside the pages.
 3. Make records of the documents and write them in a format (:mod:`focused.corpus.writers`).
 4. Move the files to their places; the data card comes last.
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import msgspec
 
 from focused.archive.crawl_tables import read_json
 from focused.corpus.data_card import CardCounts, data_card
-from focused.corpus.export_options import ExportOptions
+from focused.corpus.page_filter import ExportOptions
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import (
     SelectedPage,
@@ -30,7 +31,6 @@ from focused.corpus.page_selection import (
     select_pages,
 )
 from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION, CorpusRecord
-from focused.corpus.spool import append_documents, read_documents, repair_spool
 from focused.corpus.stored_documents import (
     EXTRACTION_LIMITS,
     NO_TEXT,
@@ -49,6 +49,10 @@ WORK_FOLDER = ".export"
 _NAMES = (TRAIN, VALIDATION, INDEX_FILE.partition(".")[0])
 _ARGUMENTS_FILE = "arguments.json"
 _UNRATED = (None, None)
+GROUP_DOCUMENTS = 100
+"""Documents that are stored together: what an interrupted export extracts again."""
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(StoredDocument).decode
 
 ProgressCallback = Callable[[str, int, int], object]
 """Called with what is done now, how many pages of it, and of how many."""
@@ -92,25 +96,23 @@ def export_corpus(
     _begin(crawl, folder, options, is_replaced=is_replaced)
     if (folder / CARD_FILE).exists():
         return ExportResult(was_complete=True)
-    selection_file, spool = work / "selection.sqlite", work / "documents"
+    selection_file = work / "selection.sqlite"
     if not selection_file.exists():
-        spool.unlink(missing_ok=True)
         progress("selecting", 0, 0)
         select_pages(crawl, selection_file, options.pages, now)
     with open_selection(selection_file) as selection:
-        result = ExportResult(resumed_at=repair_spool(spool))
-        _extract(crawl, selection, spool, result.resumed_at, processes, progress, options)
-        counts = _write(crawl, selection, spool, folder, options, result, progress)
+        result = ExportResult(resumed_at=selection.next_position())
+        _extract(crawl, selection, result.resumed_at, processes, progress, options)
+        counts = _write(selection, folder, options, result, progress)
         failed = {reason: pages for reason, pages in result.reasons.items() if reason != NO_TEXT}
         if failed and sum(failed.values()) == selection.totals.selected:
-            spool.unlink()  # the next export tries all pages again
+            selection.drop_documents()  # the next export tries all pages again
             reasons = ", ".join(f"{reason}: {pages:,}" for reason, pages in sorted(failed.items()))
             raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
         settings = read_json(crawl / "settings.json")
         card = data_card(settings, options, selection.totals, counts)
     _move(work / "files", folder)
     write_atomically(folder / CARD_FILE, card.encode())
-    spool.unlink()
     selection_file.unlink()
     return result
 
@@ -151,7 +153,6 @@ def _flat(value: Any) -> Any:
 def _extract(
     crawl: Path,
     selection: Selection,
-    spool: Path,
     start: int,
     processes: int,
     progress: ProgressCallback,
@@ -160,14 +161,7 @@ def _extract(
     total, done = selection.totals.selected, start
     progress("extracting", done, total)
     if start >= total:
-        spool.touch()
         return
-
-    def advance(documents: int) -> None:
-        nonlocal done
-        done += documents
-        progress("extracting", done, total)
-
     documents = extract_documents(
         crawl,
         selection.pages(start),
@@ -175,13 +169,14 @@ def _extract(
         limits=EXTRACTION_LIMITS,
         guess_dates=options.guess_dates,
     )
-    append_documents(spool, documents, advance)
+    while group := list(islice(documents, GROUP_DOCUMENTS)):
+        selection.store_documents((each.position, _encode(each)) for each in group)
+        done += len(group)
+        progress("extracting", done, total)
 
 
 def _write(
-    crawl: Path,
     selection: Selection,
-    spool: Path,
     folder: Path,
     options: ExportOptions,
     result: ExportResult,
@@ -195,12 +190,8 @@ def _write(
     total = selection.totals.selected
     scores = {} if options.graph is None else _link_scores(Path(options.graph))
     with open_writer(options.form, files, options.splits, options.compression) as writer:
-        pairs = zip(selection.pages(), read_documents(spool), strict=True)
-        for (position, page), stored in pairs:
-            if stored.position != position:
-                raise ConfigurationError(
-                    f"{folder}: the stored documents are damaged; export again with --fresh"
-                )
+        for (position, page), raw in zip(selection.pages(), selection.documents(), strict=True):
+            stored = _decode(raw)
             if stored.reason:
                 counts.reasons[stored.reason] += 1
             else:

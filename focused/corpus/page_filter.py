@@ -1,4 +1,4 @@
-"""Which pages of a crawl a corpus has."""
+"""Which pages of a crawl an export writes, and how."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from focused.web.host_names import registered_domain
+from focused.corpus.records import TRAIN, VALIDATION
 
 
 class PageFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,6 +84,25 @@ def is_below(host: str, domains: Sequence[str]) -> bool:
     return any(host == each or name == each or name.endswith(f".{each}") for each in domains)
 
 
-def split_key(host: str) -> str:
-    """Return the registered domain, by which pages go to the train or validation split."""
-    return registered_domain(host)
+class ExportOptions(msgspec.Struct, frozen=True):
+    """What an export writes.
+
+    ``chunk_chars`` None writes pages whole. ``validation`` in [0, 1) is the share of registered
+    domains that go to the validation split, by a hash seeded with ``seed``. ``graph`` is the folder
+    of the crawl's link graph, which gives the columns ``authority`` and ``hub``. ``guess_dates``
+    searches the texts of pages for days of publication.
+    """
+
+    form: str
+    pages: PageFilter = PageFilter()
+    chunk_chars: int | None = None
+    validation: float = 0.0
+    seed: int = 0
+    compression: str = "none"
+    graph: str | None = None
+    guess_dates: bool = False
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits."""
+        return (TRAIN, VALIDATION) if self.validation else (TRAIN,)

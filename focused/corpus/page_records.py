@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
-from focused.corpus.page_filter import PageFilter, split_key
+from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_selection import SelectedPage
 from focused.corpus.quality import count_words, failed_rules
 from focused.corpus.records import TRAIN, VALIDATION, CorpusRecord, InLink
 from focused.corpus.stored_documents import StoredDocument
 from focused.text.hash_sampling import hash_fraction
+from focused.web.host_names import registered_domain
 from focused.web.html.text_structure import clean_line, render_markdown, render_text
 
 _MAX_TITLE_CHARS = 300
@@ -42,7 +43,7 @@ def page_records(
         published=declared.published, robots=declared.robots, words=words, failed_rules=failed
     ):
         return
-    domain = split_key(page.host)
+    domain = registered_domain(page.host)
     is_validation = hash_fraction(domain, seed) < validation
     chunks = (Chunk(blocks),) if chunk_chars is None else cut_into_chunks(blocks, chunk_chars)
     texts = [text] if chunk_chars is None else [render_text(c.blocks) for c in chunks]

@@ -1,16 +1,17 @@
 """The pages that a corpus takes from a crawl, with their in-links and clusters of duplicates.
 
 :func:`select_pages` reads the crawl's tables once and writes what it selects to a file. An export
-that is interrupted reads the same file again, even if the crawl went on meanwhile. Memory holds a
-few numbers a page, never texts.
+that is interrupted reads the same file again, even if the crawl went on meanwhile, and finds the
+documents there that it has extracted. Memory holds a few numbers a page, never texts.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -292,6 +293,9 @@ class Selection:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS documents (position INTEGER PRIMARY KEY, document BLOB)"
+        )
         (raw,) = database.execute("SELECT totals FROM totals").fetchone()
         self.totals = msgspec.msgpack.decode(raw, type=SelectionTotals)
 
@@ -310,12 +314,33 @@ class Selection:
         )
         return tuple(InLink(source, anchor) for source, anchor in rows)
 
+    def store_documents(self, documents: Iterable[tuple[int, bytes]]) -> None:
+        """Store the documents of pages durably: all of them or, after a crash, none."""
+        rows = ((position, zlib.compress(raw, 1)) for position, raw in documents)
+        with self._database:
+            self._database.executemany("INSERT INTO documents VALUES (?, ?)", rows)
+
+    def documents(self) -> Iterator[bytes]:
+        """Yield the stored documents in the order of the pages."""
+        for (raw,) in self._database.execute("SELECT document FROM documents ORDER BY position"):
+            yield zlib.decompress(raw)
+
+    def next_position(self) -> int:
+        """Return the position after the last stored document."""
+        (last,) = self._database.execute("SELECT max(position) FROM documents").fetchone()
+        return 0 if last is None else int(last) + 1
+
+    def drop_documents(self) -> None:
+        """Remove the stored documents."""
+        with self._database:
+            self._database.execute("DELETE FROM documents")
+
 
 @contextmanager
 def open_selection(file: Path) -> Iterator[Selection]:
-    """Open a selection to read. Raises StateError when it is damaged."""
+    """Open a selection. Raises StateError when it is damaged."""
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)) as database:
             yield Selection(database)
-    except (sqlite3.Error, TypeError, msgspec.MsgspecError) as error:
+    except (sqlite3.Error, TypeError, msgspec.MsgspecError, zlib.error) as error:
         raise StateError(f"{file}: is damaged ({error}); export again with --fresh") from error

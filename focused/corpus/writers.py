@@ -12,13 +12,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self, get_type_hints
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.corpus.records import COLUMNS, TRAIN, CorpusRecord
+from focused.corpus.records import COLUMNS, TRAIN, CorpusRecord, InLink
 from focused.text.csv_cells import escape_formulas
 
 FORMATS = ("jsonl", "parquet", "markdown", "text", "csv")
@@ -199,47 +199,21 @@ _RENDERERS: Mapping[str, tuple[str, Callable[[CorpusRecord], str]]] = {
     "text": (".txt", lambda record: f"{record.text}\n"),
 }
 
-_TEXTS = pa.list_(pa.string())
+_ARROW_TYPES: Mapping[object, pa.DataType] = {
+    str: pa.string(),
+    str | None: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    float | None: pa.float64(),
+    bool: pa.bool_(),
+    tuple[str, ...]: pa.list_(pa.string()),
+    tuple[InLink, ...]: pa.list_(pa.struct([("source", pa.string()), ("anchor", pa.string())])),
+}
+_SMALL_NUMBERS = frozenset({"chunk", "chunks", "depth", "words", "cluster_size"})
 RECORD_SCHEMA = pa.schema(
     [
-        ("id", pa.string()),
-        ("url", pa.string()),
-        ("host", pa.string()),
-        ("domain", pa.string()),
-        ("title", pa.string()),
-        ("text", pa.string()),
-        ("markdown", pa.string()),
-        ("chunk", pa.int32()),
-        ("chunks", pa.int32()),
-        ("headings", _TEXTS),
-        ("authors", _TEXTS),
-        ("published", pa.string()),
-        ("modified", pa.string()),
-        ("fetched_at", pa.string()),
-        ("language", pa.string()),
-        ("relevance", pa.float64()),
-        ("on_topic", pa.bool_()),
-        ("score", pa.float64()),
-        ("depth", pa.int32()),
-        ("parent", pa.string()),
-        ("anchor", pa.string()),
-        ("in_links", pa.list_(pa.struct([("source", pa.string()), ("anchor", pa.string())]))),
-        ("authority", pa.float64()),
-        ("hub", pa.float64()),
-        ("licences", _TEXTS),
-        ("robots", _TEXTS),
-        ("words", pa.int32()),
-        ("quality", _TEXTS),
-        ("text_sha256", pa.string()),
-        ("cluster", pa.string()),
-        ("cluster_size", pa.int32()),
-        ("duplicate_of", pa.string()),
-        ("training", pa.bool_()),
-        ("gone", pa.bool_()),
-        ("split", pa.string()),
-        ("model", pa.string()),
-        ("warc_file", pa.string()),
-        ("warc_offset", pa.int64()),
+        (name, pa.int32() if name in _SMALL_NUMBERS else _ARROW_TYPES[annotation])
+        for name, annotation in get_type_hints(CorpusRecord).items()
     ]
 )
 """The columns in Parquet; docs/reference/corpus.md has the meaning of each."""

@@ -26,20 +26,6 @@ from focused.text.hash_sampling import hash_fraction
 _MAX_KNOWN_CATEGORIES = 2_000
 
 
-def filter_good_categories(
-    categories: Iterable[str], good_prefixes: Sequence[str]
-) -> frozenset[str]:
-    """Return those of ``categories`` that are a good prefix or below one.
-
-    Raises :class:`TrainingError` for a prefix without categories, with existing names.
-    """
-    known = frozenset(categories)
-    for prefix in good_prefixes:
-        if not any(is_in_category(category, prefix) for category in known):
-            raise _empty_category_error(prefix, sorted(known))
-    return frozenset(category for category in known if _is_good(category, good_prefixes))
-
-
 def _is_good(category: str, good_prefixes: Sequence[str]) -> bool:
     return any(is_in_category(category, good) for good in good_prefixes)
 
@@ -87,8 +73,8 @@ def make_sample_set(
 
     A URL keeps its first line of that class. ``limit`` bounds the number of URLs per class; they
     are sampled by hash while ``entries`` stream by. Samples in or below ``linked`` categories
-    that are not good belong to neither class. Raises :class:`TrainingError` as
-    :func:`filter_good_categories` does, unless ``allow_no_good``.
+    that are not good belong to neither class. Raises :class:`TrainingError` for a prefix without
+    samples, with existing names, unless ``allow_no_good``.
     """
     draw = HashSampler(limit, seed)
     unseen, known = set(good_prefixes), set[str]()

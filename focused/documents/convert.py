@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from focused.documents import formats
-from focused.documents.errors import DocumentError
-from focused.documents.formats import document_format
+from focused.documents.formats import DocumentError, document_format
 from focused.topic import DOCUMENT_FORMATS
 from focused.topic.document_formats import missing_document_library
 from focused.web.page import Failed, FailureKind, Fetched

@@ -1,4 +1,7 @@
-"""Recognise the format of a document by its first bytes, its media type and its URL."""
+"""Recognise the format of a document by its first bytes, its media type and its URL.
+
+Also the error of a document that cannot be converted.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from types import MappingProxyType
 
 from focused.topic import DOCUMENT_FORMATS
 from focused.web.decoding import media_type_of
-from focused.web.page import Fetched
+from focused.web.page import FailureKind, Fetched
 
 PDF, DOCX, ODT, PPTX, EPUB, JATS, TEXT, MARKDOWN, LATEX = DOCUMENT_FORMATS
 
@@ -114,3 +117,12 @@ def _format_of_zip(body: bytes) -> str | None:
 def _suffix(url: str) -> str:
     name = url.partition("?")[0].rpartition("/")[2].lower()
     return name[name.rfind(".") :] if "." in name else ""
+
+
+class DocumentError(Exception):
+    """A document that cannot be converted. ``kind`` and ``detail`` say why."""
+
+    def __init__(self, kind: FailureKind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail

@@ -8,8 +8,7 @@ from io import BytesIO
 
 from lxml import etree
 
-from focused.documents.errors import DocumentError
-from focused.documents.formats import is_ole
+from focused.documents.formats import DocumentError, is_ole
 from focused.web.page import FailureKind
 
 MAX_UNPACKED_BYTES = 50_000_000

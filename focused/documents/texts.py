@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from focused.documents.errors import DocumentError
+from focused.documents.formats import DocumentError
 from focused.documents.markup import DocumentMetadata, MarkupWriter, Run, find_urls
 from focused.web.decoding import MAX_PARSED_BYTES, decode
 from focused.web.page import FailureKind

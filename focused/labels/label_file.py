@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from focused.documents.bounded_converter import BoundedConverter
-from focused.errors import LabelError
+from focused.errors import LabelError, os_errors_as
 from focused.files import append_durably, fsync_folder
 from focused.text.hash_sampling import hash_fraction
 from focused.topic import Training
@@ -117,18 +117,14 @@ class LabelFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with os_errors_as(LabelError, f"{path}: cannot be opened"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
-        except OSError as error:
-            raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
         try:
-            _lock_file(self._file.fileno(), path)
-            self._current = self._repair_last_line()
-            fsync_folder(path.parent)
-        except OSError as error:
-            self.close()
-            raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
+            with os_errors_as(LabelError, f"{path}: cannot be opened"):
+                _lock_file(self._file.fileno(), path)
+                self._current = self._repair_last_line()
+                fsync_folder(path.parent)
         except LabelError:
             self.close()
             raise
@@ -177,10 +173,8 @@ class LabelFile:
         return current_labels
 
     def _write(self, line: Label | _Undo) -> None:
-        try:
+        with os_errors_as(LabelError, f"{self.path}: cannot be written"):
             append_durably(self._file.fileno(), msgspec.json.encode(line) + b"\n")
-        except OSError as error:
-            raise LabelError(f"{self.path}: cannot be written: {error.strerror}") from error
 
 
 def read_labels(path: Path) -> tuple[Label, ...]:
@@ -285,13 +279,11 @@ class LabelledPageStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with os_errors_as(LabelError, f"{path}: cannot be opened"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab", buffering=0)
             _truncate_partial_member(path)
             self._urls = {one.url for one in _responses(path)}
-        except OSError as error:
-            raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
 
     def __contains__(self, url: str) -> bool:
         return url in self._urls
@@ -301,10 +293,8 @@ class LabelledPageStore:
         if fetched.url in self._urls:
             return
         record = response_record(replace(fetched, received_at=at))
-        try:
+        with os_errors_as(LabelError, f"{self.path}: cannot be written"):
             append_durably(self._file.fileno(), record)
-        except OSError as error:
-            raise LabelError(f"{self.path}: cannot be written: {error.strerror}") from error
         self._urls.add(fetched.url)
 
     def close(self) -> None:

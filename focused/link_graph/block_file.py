@@ -119,4 +119,4 @@ def unpack_array(packed: bytes) -> NDArray[np.int64]:
 
 
 def _damaged(path: Path, error: Exception) -> StateError:
-    return StateError(f"{path}: is damaged ({error}); build the link graph again with --fresh")
+    return StateError(f"{path}: is damaged ({error}); build the link graph again")

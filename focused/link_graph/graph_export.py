@@ -1,11 +1,11 @@
-"""Export a graph as GraphML, Parquet, or lines of links; or as an object of NetworkX."""
+"""Export a graph as GraphML, Parquet, or lines of links."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -17,9 +17,6 @@ from focused.files import atomic_write_path
 from focused.link_graph.adjacency import Nodes
 from focused.link_graph.distillation import links_among
 from focused.link_graph.page_graph import PageGraph
-
-if TYPE_CHECKING:
-    import networkx
 
 FORMATS = (".graphml", ".parquet", ".tsv", ".tsv.gz")
 """The suffixes of files that can be written."""
@@ -95,25 +92,6 @@ def write_graph(graph: ExportedGraph, path: Path) -> None:
             _write_lines(graph, file)
     else:
         raise ConfigurationError(f"{path}: its suffix is none of {', '.join(FORMATS)}")
-
-
-def to_networkx(graph: ExportedGraph) -> networkx.DiGraph[str]:
-    """Return a graph of NetworkX, which must be installed: names are the nodes.
-
-    Nodes have ``relevance`` where it is known, edges ``links``. Holds everything in memory.
-    """
-    import networkx
-
-    names = list(graph.names())
-    made: networkx.DiGraph[str] = networkx.DiGraph()
-    for name, relevance in zip(names, graph.relevance.tolist(), strict=True):
-        made.add_node(name, **({} if np.isnan(relevance) else {"relevance": relevance}))
-    for sources, targets, counts in graph.links():
-        for source, target, count in zip(
-            sources.tolist(), targets.tolist(), counts.tolist(), strict=True
-        ):
-            made.add_edge(names[source], names[target], links=count)
-    return made
 
 
 def _write_graphml(graph: ExportedGraph, file: IO[str]) -> None:

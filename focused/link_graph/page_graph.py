@@ -6,19 +6,21 @@ writes a new generation and replaces ``graph.json``, so a reader never sees half
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from focused.archive.crawl_tables import open_tables, read_json, readable_table, table_files
 from focused.errors import StateError
 from focused.link_graph.adjacency import Adjacency, Nodes, SuccessorLists
 from focused.link_graph.host_links import HostGraph, read_host_graph
-from focused.link_graph.rated_pages import RatedPages
 from focused.link_graph.url_table import UrlTable
 
 GRAPH_FILE = "graph.json"
@@ -63,14 +65,39 @@ def read_graph_info(folder: Path) -> GraphInfo | None:
         info = msgspec.convert(stored, GraphInfo)
     except msgspec.ValidationError as error:
         raise StateError(
-            f"{folder / GRAPH_FILE}: is damaged ({error}); build the link graph with --fresh"
+            f"{folder / GRAPH_FILE}: is damaged ({error}); build the link graph again"
         ) from None
     if info.format != GRAPH_FORMAT:
         raise StateError(
             f"{folder}: has format {info.format}, this version reads {GRAPH_FORMAT}; build the "
-            "link graph with --fresh"
+            "link graph again"
         )
     return info
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPages:
+    """Pages that were fetched, by node, ascending; ``relevance`` is NaN where it is unknown."""
+
+    nodes: NDArray[np.int64]
+    relevance: NDArray[np.float64]
+    on_topic: NDArray[np.bool_]
+    training: NDArray[np.bool_]
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> Self:
+        """Make them from a table with these columns."""
+        return cls(
+            table["nodes"].to_numpy().astype(np.int64),
+            table["relevance"].to_numpy().astype(np.float64),
+            table["on_topic"].to_numpy().astype(np.bool_),
+            table["training"].to_numpy().astype(np.bool_),
+        )
+
+    def to_table(self) -> pa.Table:
+        """Return them as a table."""
+        names = ("nodes", "relevance", "on_topic", "training")
+        return pa.table({name: getattr(self, name) for name in names})
 
 
 class AnchorText(msgspec.Struct, frozen=True):

@@ -104,14 +104,6 @@ class UrlTable(Sequence[str]):
             raise ConfigurationError(f"{url}: no page of this link graph has this URL")
         return node
 
-    def nodes(self, urls: Sequence[str]) -> NDArray[np.int64]:
-        """Return the nodes of URLs, -1 for those that the table lacks, shape (len(urls),)."""
-        found = np.full(len(urls), -1, dtype=np.int64)
-        for place in sorted(range(len(urls)), key=urls.__getitem__):  # each block once
-            node = self.find(urls[place])
-            found[place] = -1 if node is None else node
-        return found
-
     def urls(self, nodes: Iterable[int] | NDArray[np.int64]) -> list[str]:
         """Return the URLs of nodes. Raises IndexError."""
         wanted = np.asarray(nodes if isinstance(nodes, np.ndarray) else list(nodes), np.int64)
@@ -119,10 +111,6 @@ class UrlTable(Sequence[str]):
         for place in np.argsort(wanted, kind="stable").tolist():
             found[place] = self[int(wanted[place])]
         return found
-
-    def prefix_range(self, prefix: str) -> range:
-        """Return the nodes whose URLs begin with ``prefix``, such as ``https://host/``."""
-        return range(self.rank(prefix), self.rank(prefix + "\U0010ffff"))
 
     @property
     def stored_bytes(self) -> int:

@@ -17,8 +17,7 @@ from typing import Self
 
 from focused.child_processes import python_command, python_environment
 from focused.errors import FocusedError, RecordedWebError
-from focused.recorded_web.changing_web import ChangingWeb, changing_web_type
-from focused.recorded_web.replay_clock import ReplayClock
+from focused.recorded_web.changing_web import ChangingWeb, ReplayClock, changing_web_type
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
 
@@ -29,7 +28,7 @@ class ReplayProcess:
     """Context manager that serves a recorded web in a child process.
 
     ``address`` is ``HOST:PORT`` while it runs. With ``living`` the pages of the web change, and
-    ``clock`` is the server's clock (see :class:`~focused.recorded_web.replay_clock.ReplayClock`) as
+    ``clock`` is the server's clock (see :class:`~focused.recorded_web.changing_web.ReplayClock`) as
     text. Entering raises RecordedWebError with the child's
     reason if it cannot serve.
     """

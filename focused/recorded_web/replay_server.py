@@ -40,9 +40,8 @@ from focused.recorded_web.replay_faults import (
 from focused.web.http_response import headers_of_not_modified, http_date
 
 if TYPE_CHECKING:
-    from focused.recorded_web.changing_web import ChangingWeb
+    from focused.recorded_web.changing_web import ChangingWeb, ReplayClock
     from focused.recorded_web.recorded_web import WebSource
-    from focused.recorded_web.replay_clock import ReplayClock
 
 
 @dataclass(frozen=True, slots=True)

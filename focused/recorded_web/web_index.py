@@ -70,12 +70,6 @@ def warc_file_sizes(warcs: Sequence[Path]) -> str:
     return "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
 
 
-def warc_files_stamp(folder: Path) -> str:
-    """Return names, sizes and modification times of the WARC files."""
-    states = ((warc.name, warc.stat()) for warc in sorted(folder.glob("*.warc.gz")))
-    return "".join(f"{name} {about.st_size} {about.st_mtime_ns}\n" for name, about in states)
-
-
 def _signature(warcs: Sequence[Path], damaged: int) -> str:
     return f"{_FORMAT}\t{warc_file_sizes(warcs)}\tdamaged={damaged}"
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from focused.archive.archive import Archive, PageRow, page_rows, page_values
+from focused.archive.crawl_tables import url_spellings
 from focused.archive.page_history import (
     FirstVersion,
     PageHistory,
@@ -26,7 +27,6 @@ from focused.archive.page_history import (
     page_history,
     visit_rows,
 )
-from focused.archive.url_spellings import url_spellings
 from focused.archive.warc_files import warc_path
 from focused.crawl.revisits.page_records import PageRecords
 from focused.documents.bounded_converter import BoundedConverter

@@ -17,8 +17,7 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from focused.archive.crawl_tables import open_tables
-from focused.archive.url_spellings import url_spellings
+from focused.archive.crawl_tables import open_tables, url_spellings
 from focused.errors import ConfigurationError, escape_control_characters
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES

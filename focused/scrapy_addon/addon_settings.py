@@ -36,7 +36,7 @@ from focused.topic.topic_file import load_topic
 
 if TYPE_CHECKING:
     from focused.parser_process import ParsingLimits
-    from focused.recorded_web.replay_clock import ReplayClock
+    from focused.recorded_web.changing_web import ReplayClock
     from focused.scrapy_addon.crawl_models import CrawlModels
 
 MAX_PARSER_PROCESSES = 64
@@ -292,7 +292,7 @@ def replay_clock(settings: BaseSettings) -> ReplayClock | None:
         raise ConfigurationError(
             "FOCUSED_CLOCK: set FOCUSED_REPLAY too; a crawl of the live Web runs in real time"
         )
-    from focused.recorded_web.replay_clock import ReplayClock  # only for a replay
+    from focused.recorded_web.changing_web import ReplayClock  # only for a replay
 
     try:
         return ReplayClock.parse(text)

@@ -9,10 +9,8 @@ assumptions of naive Bayes text classifiers").
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -99,12 +97,6 @@ class Vocabulary:
         """Return the index of each hash, -1 if unknown, shape (n,)."""
         return self._hash_index.find(hashes).astype(np.intp)
 
-    def vector(self, text: Sequence[str], head: Sequence[str]) -> DocumentVector:
-        """Return the vector of a page's two word lists."""
-        return self._combine(
-            self.indices_of_words(text), self.indices_of_words(head), len(text) + len(head)
-        )
-
     def _combine(
         self, of_text: NDArray[np.intp], of_head: NDArray[np.intp], n_words: int
     ) -> DocumentVector:
@@ -122,11 +114,6 @@ class Vocabulary:
         # Sparse: arrays as long as the page's words, not the vocabulary.
         ids, counts = _unique_counts(indices)
         return ids, _normalise(np.log1p(counts) * self.idf[ids])
-
-    def indices_of_words(self, tokens: Sequence[str]) -> NDArray[np.intp]:
-        """Return the indices of the known words among ``tokens``, with repeats, shape (k,)."""
-        indices = np.fromiter(map(self.index.get, tokens, repeat(-1)), np.intp, len(tokens))
-        return indices[indices >= 0]
 
 
 def _unique_counts(indices: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

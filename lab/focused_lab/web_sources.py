@@ -20,7 +20,7 @@ from focused.recorded_web.recorded_web import (
     write_details,
 )
 from focused.recorded_web.web_import import import_warc
-from focused.recorded_web.web_index import warc_files_stamp
+from focused_lab.simulation.parsed_web import warc_files_stamp
 
 _IMPORTED_FROM = "imported_from"
 _DEFAULT_WARC_NAMES = ("pages", "warc")

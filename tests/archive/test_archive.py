@@ -16,7 +16,6 @@ from focused.archive.archive import (
     Archive,
     LinkRow,
     PageRow,
-    link_rows,
     page_rows,
     page_values,
 )
@@ -25,6 +24,7 @@ from focused.archive.warc_files import WarcFiles
 from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched
+from tests.support.archived_links import link_rows
 
 
 def row(seq: int, **fields) -> PageRow:

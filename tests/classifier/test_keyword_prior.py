@@ -108,10 +108,10 @@ def test_the_words_of_a_keyword_are_found_by_their_beginning():
 
 def test_each_word_of_a_phrase_has_its_share_of_the_weight():
     keywords = ("blue cheese", "gouda")
-    with SampleWords() as sample_words:
-        for number in range(4):
-            sample_words.add([f"only{number}"], [], f"{number}.example")
-        vocabulary = sample_words.vocabulary(KeywordWeights(keywords).words_among(()))
+    sample_words = SampleWords()
+    for number in range(4):
+        sample_words.add([f"only{number}"], [], f"{number}.example")
+    vocabulary = sample_words.vocabulary(KeywordWeights(keywords).words_among(()))
     weights = dict(zip(vocabulary.words, KeywordWeights(keywords).of(vocabulary), strict=True))
     assert 0.0 < weights["blue"] == weights["cheese"] < weights["gouda"]
 

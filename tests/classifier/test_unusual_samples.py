@@ -171,13 +171,11 @@ def test_a_higher_sample_weight_has_more_influence():
             good.append("cheese" in url)
             if url in odd:
                 pages[url] = Page(url, title="stilton", text=f"stilton {pages[url].text}")
-        with SampleWords() as sample_words:
-            samples = gather_samples(
-                SampleSet(tuple(entries), tuple(good)), pages.get, sample_words
-            )
-            classifier = fit_classifier(
-                samples, sample_words, TrainingOptions("naive-bayes")
-            ).classifier
+        sample_words = SampleWords()
+        samples = gather_samples(SampleSet(tuple(entries), tuple(good)), pages.get, sample_words)
+        classifier = fit_classifier(
+            samples, sample_words, TrainingOptions("naive-bayes")
+        ).classifier
         return float(classifier.weights[classifier.vocabulary.index["stilton"]])
 
     assert gains(8.0) > gains(1.0) > 0

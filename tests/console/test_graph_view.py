@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from focused.console.crawl_views import LinkGraphView
-from focused.link_graph.build import BuildOptions, build_graph
+from focused.link_graph.build import build_graph
 from tests.support.crawl_folders import page, write_crawl
 
 A, B, C = (f"https://{name}.example/" for name in "abc")
@@ -27,7 +27,7 @@ def test_a_graph_that_was_built_again_is_read_again(tmp_path: Path) -> None:
     report = view.report()
     assert report is not None
     assert [one["url"] for one in report["authorities"]] == [B]
-    build_graph([crawl(tmp_path / "second", A, C)], tmp_path / "graph", BuildOptions(fresh=True))
+    build_graph([crawl(tmp_path / "second", A, C)], tmp_path / "graph")
     report = view.report()
     assert report is not None
     assert {one["url"] for one in report["authorities"]} == {C}

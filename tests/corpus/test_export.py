@@ -16,10 +16,8 @@ import pytest
 import yaml
 
 from focused.corpus import export as export_module
-from focused.corpus import spool
 from focused.corpus.export import CARD_FILE, WORK_FOLDER, ExportResult, export_corpus
-from focused.corpus.export_options import ExportOptions
-from focused.corpus.page_filter import PageFilter
+from focused.corpus.page_filter import ExportOptions, PageFilter
 from focused.corpus.stored_documents import extract_stored
 from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.link_graph.build import build_graph
@@ -46,7 +44,6 @@ NOW = 1_700_000_000.0
 KILLED_IN_AN_EXPORT = """
 import os, signal
 from focused.cli import main
-from focused.corpus import export
 
 def killed(*given):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -221,7 +218,7 @@ class Killed(BaseException):
 def test_an_interrupted_export_ends_with_the_same_bytes(
     crawl: Path, tmp_path: Path, form: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool, "GROUP_DOCUMENTS", 2)
+    monkeypatch.setattr(export_module, "GROUP_DOCUMENTS", 2)
     export(crawl, tmp_path / "whole", form)
 
     def die(now: str, done: int, total: int) -> None:

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from focused.archive.archive import link_rows
 from focused.crawl import Done, Fetch, Wait
 from focused.topic import Budget, Scope
+from tests.support.archived_links import link_rows
 from tests.support.simulated import FETCH_S, Simulation, moved, page, politely, raw, site, topic
 
 A, B = "http://a.test/", "http://b.test/"

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from focused.archive.archive import link_rows
 from focused.crawl import online_training
 from focused.crawl.online_training import OnlineTraining
 from focused.crawl.policy import Policy
@@ -22,6 +21,7 @@ from focused.link_scoring.protocols import PageContext, decode_example
 from focused.storage.state_store import StateStore
 from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
+from tests.support.archived_links import link_rows
 from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic

@@ -16,7 +16,7 @@ import pytest
 from long_web import LongWeb
 from selectolax.lexbor import LexborHTMLParser
 
-from focused.archive.archive import Archive, link_rows
+from focused.archive.archive import Archive
 from focused.archive.warc_files import WARC_FILE
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.link_scoring.apprentice import Apprentice
@@ -26,6 +26,7 @@ from focused.storage.tables import Tables
 from focused.text import word_hashes
 from focused.web.page import Outcome, Page
 from focused.web.warc_reader import WarcResponse, read_responses
+from tests.support.archived_links import link_rows
 from tests.support.counting import Count, count_calls, count_method
 from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, politely, topic

@@ -9,7 +9,7 @@ import pytest
 from focused.directory import is_in_category
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.directory_reader import load_directory
-from focused.directory.sample_set import filter_good_categories, make_sample_set
+from focused.directory.sample_set import make_sample_set
 from focused.errors import ConfigurationError, TrainingError
 
 
@@ -89,12 +89,13 @@ def test_a_prefix_covers_itself_and_whole_parts_below():
 
 def test_good_categories_are_those_below_any_prefix():
     names = ["Top/A", "Top/A/B", "Top/AB", "Top/C"]
-    assert filter_good_categories(names, ["Top/A", "Top/C"]) == {"Top/A", "Top/A/B", "Top/C"}
+    listed = [DirectoryEntry(name, f"https://{i}.example/") for i, name in enumerate(names)]
+    assert make_sample_set(listed, ["Top/A", "Top/C"]).good == (True, True, False, True)
 
 
 def test_a_good_category_without_a_sample_is_an_error_that_names_the_key():
     with pytest.raises(TrainingError, match=r"training\.good: 'Top/Food'.*Top/Home"):
-        filter_good_categories(["Top/Home"], ["Top/Food"])
+        make_sample_set([DirectoryEntry("Top/Home", "https://a.example/")], ["Top/Food"])
 
 
 def test_a_page_listed_as_good_and_as_other_counts_as_good():

@@ -1,8 +1,7 @@
-"""The graph of crawls: what their tables say, whole or updated step by step."""
+"""The graph of crawls: what their tables say."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from focused.errors import ConfigurationError, StateError
-from focused.link_graph.build import BuildOptions, build_graph, merge_keys
+from focused.link_graph.build import BuildOptions, build_graph
 from focused.link_graph.page_graph import PageGraph
 from tests.support.corpus_crawl import ARTICLE, HOME, OTHER, crawl_corpus_web
 from tests.support.crawl_folders import failed, page, write_crawl
@@ -120,43 +119,15 @@ def test_nofollow_links_can_be_left_out(tmp_path: Path) -> None:
     build_graph([folder], tmp_path / "graph", BuildOptions(nofollow=False))
     with PageGraph(tmp_path / "graph") as graph:
         assert links_of(graph) == {(A, C)}
-    with pytest.raises(ConfigurationError, match="without nofollow links; --fresh"):
-        build_graph([folder], tmp_path / "graph")
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_an_update_gives_what_a_fresh_build_gives(tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    urls = [f"https://h{n % 5}.example/{rng.randrange(10**6)}" for n in range(60)]
-    links: dict[str, list[str]] = {}
-    rows: dict[str, dict[str, Any]] = {}
-    for step in range(3):
-        fetched = urls[step * 15 : step * 15 + 20]  # some again: they changed
-        for url in fetched:
-            at = 100.0 * step + rng.random()
-            rows[url] = page(url, relevance=round(rng.random(), 3), fetched_at=at)
-            links[url] = rng.sample(urls[: 30 + 10 * step], 6)
-        table = [{"source": s, "target": t} for s, targets in links.items() for t in targets]
-        folder = write_crawl(tmp_path / "crawl", list(rows.values()), links=table)
-        build_graph([folder], tmp_path / "updated")
-    build_graph([folder], tmp_path / "fresh")
-    with PageGraph(tmp_path / "updated") as updated, PageGraph(tmp_path / "fresh") as fresh:
-        assert updated.info.generation == 3
-        assert set(fresh.urls) <= set(updated.urls)  # a page that nothing names any more stays
-        assert links_of(updated) == links_of(fresh)
-        assert {u: r for u, r in zip(updated.urls, updated.relevance(), strict=True) if r == r} == {
-            u: r for u, r in zip(fresh.urls, fresh.relevance(), strict=True) if r == r
-        }
-        assert updated.hosts.links.sum() == fresh.hosts.links.sum() == fresh.links
-
-
-def test_sorted_streams_are_merged_without_repetitions() -> None:
-    rng = random.Random(1)
-    one, other = (sorted(rng.choices(range(300), k=200)) for _ in range(2))
-    cut = [np.array(one[a : a + 13]) for a in range(0, 200, 13)]
-    merged = list(merge_keys(iter(cut), iter([np.array(other)])))
-    assert np.concatenate(merged).tolist() == sorted({*one, *other})
-    assert list(merge_keys(iter([]), iter([]))) == []
+def test_a_later_build_replaces_the_graph(tmp_path: Path) -> None:
+    build_graph([crawl(tmp_path / "one", [A], [(A, B), (A, C)])], tmp_path / "graph")
+    build_graph([crawl(tmp_path / "two", [A, D], [(A, B), (D, A)])], tmp_path / "graph")
+    with PageGraph(tmp_path / "graph") as graph:
+        assert list(graph.urls) == [A, B, D]
+        assert links_of(graph) == {(A, B), (D, A)}
+        assert graph.info.generation == 2
 
 
 def test_a_finished_crawl_has_a_graph_with_anchors(tmp_path: Path) -> None:
@@ -176,9 +147,6 @@ def test_folders_that_are_no_graph_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="has other files"):
         build_graph([folder], folder)
     build_graph([folder], tmp_path / "graph")
-    other = crawl(tmp_path / "other", [A], [(A, B)])
-    with pytest.raises(ConfigurationError, match="is the link graph of other crawls"):
-        build_graph([other], tmp_path / "graph")
     empty = crawl(tmp_path / "empty", [A], [])
     with pytest.raises(ConfigurationError, match="stores no links"):
         build_graph([empty], tmp_path / "third")

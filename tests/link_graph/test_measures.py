@@ -16,7 +16,6 @@ from focused.errors import ConfigurationError
 from focused.link_graph import link_ranking, structure
 from focused.link_graph.build import build_graph
 from focused.link_graph.distillation import distill_topic
-from focused.link_graph.graph_export import ExportedGraph, to_networkx
 from focused.link_graph.link_ranking import LoadedLists, hits, pagerank
 from focused.link_graph.page_graph import PageGraph
 from focused.link_graph.structure import (
@@ -58,7 +57,12 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> PageGraph:
 
 @pytest.fixture(scope="module")
 def same(web: PageGraph) -> nx.DiGraph[str]:
-    return to_networkx(ExportedGraph.pages(web))
+    urls = list(web.urls)
+    made: nx.DiGraph[str] = nx.DiGraph()
+    made.add_nodes_from(urls)
+    for sources, targets in web.out.pairs():
+        made.add_edges_from((urls[s], urls[t]) for s, t in zip(sources, targets, strict=True))
+    return made
 
 
 def test_pagerank_is_that_of_networkx(web: PageGraph, same: nx.DiGraph[str]) -> None:
@@ -177,7 +181,7 @@ def test_a_host_votes_once(tmp_path: Path) -> None:
     links += [(f"https://h{number}.example/", other) for number in range(3)]
     relevance = dict.fromkeys({url for link in links for url in link}, 1.0)
     with graph_of(tmp_path, links, relevance) as graph:
-        place = np.searchsorted(graph.pages.nodes, graph.urls.nodes([one, other]))
+        place = np.searchsorted(graph.pages.nodes, [graph.urls.node(url) for url in (one, other)])
         by_host = distill_topic(graph, within_hosts=False).authorities[place]
         by_page = distill_topic(graph, within_hosts=True).authorities[place]
         assert by_host[0] < by_host[1] and by_page[0] > by_page[1]

@@ -14,13 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from focused.archive.archive import link_rows, page_rows
+from focused.archive.archive import page_rows
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import link_key
 from focused.recorded_web.replay_server import AccessLogEntry
 from focused.storage.state_store import StateStore
 from focused.web.urls import host_of
 from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_urls, motley_web
+from tests.support.archived_links import link_rows
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.forked import HANGS_AFTER_S
 from tests.support.recorded_web import Served, served

@@ -9,7 +9,7 @@ import pandas as pd
 
 from focused.durations import DAY_S
 from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.replay_clock import ReplayClock
+from focused.recorded_web.changing_web import ReplayClock
 from focused_lab.freshness.living_evaluation import (
     evaluate_crawl,
     read_crawl_visits,

@@ -19,8 +19,8 @@ from focused.recorded_web.change_history import (
     SiteChanges,
     write_change_history,
 )
+from focused.recorded_web.changing_web import ReplayClock
 from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.recorded_web.replay_server import serve_forever

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from focused.recorded_web.change_history import ChangeKind, read_change_history
+from focused.recorded_web.change_history import ChangeKind
 from focused.reports.collection_changes import (
     CollectionEvent,
     PageChange,
@@ -21,6 +21,7 @@ from focused.reports.page_versions import export_changes
 from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
+from focused_lab.freshness.change_files import read_change_history
 from tests.crawl.test_oai_repository import PapersSite
 from tests.support.continuous_crawl import (
     BACK,

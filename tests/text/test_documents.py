@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.text.documents import HEAD_WEIGHT, Vocabulary
+from focused.text.documents import HEAD_WEIGHT, HashedPage, Vocabulary
+from focused.text.word_hashes import hash_texts
 
 KNOWN = ("lock", "thread", "queue", "pool", "gpu")
 IDF = np.array([1.5, 0.5, 2.25, 3.0, 1.0], np.float32)
@@ -42,7 +43,8 @@ def test_a_vector_joins_text_and_head_word_by_word(text, head):
             if word in of_text or word in of_head
         }
     )
-    vector = Vocabulary(KNOWN, IDF).vector(text, head)
+    hashed = HashedPage(hash_texts(text).hashes, hash_texts(head).hashes)
+    vector = Vocabulary(KNOWN, IDF).vectorize_page(hashed)
     assert [KNOWN[i] for i in vector.ids] == list(joined)
     assert vector.values == pytest.approx(list(joined.values()))
     known = sum(word in KNOWN for word in text + head)

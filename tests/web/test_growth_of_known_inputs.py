@@ -11,7 +11,7 @@ import pytest
 
 from focused.web import warc_reader
 from focused.web.feeds import FeedEntry, read_entries
-from focused.web.html.dates import find_day
+from focused.web.html.document import find_day
 from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page
 from focused.web.html.script_redirects import script_redirect

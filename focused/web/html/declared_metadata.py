@@ -1,6 +1,6 @@
 """What a page declares about itself: authors, dates, licences, and what robots may do with it.
 
-Nothing is guessed from the text (:mod:`focused.web.html.dates` does), and nothing is taken from
+Nothing is guessed from the text (:mod:`focused.web.html.document` does), and nothing is taken from
 reviews, comments and images on the page. All values are untrusted: they are cleaned and limited.
 """
 

@@ -20,10 +20,10 @@ from focused.recorded_web.change_history import (
     Change,
     ChangeKind,
     SiteChanges,
-    read_change_history,
 )
 from focused.recorded_web.web_index import find_key
 from focused.storage.state_store import StateStore
+from focused_lab.freshness.change_files import read_change_history
 from focused_lab.freshness.simulator import FreshnessResult, measure_page
 from focused_lab.freshness.windows import PageLife, Window
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from focused.durations import DAY_S, WEEK_S, YEAR_S
 from focused.recorded_web.change_history import Change, ChangeKind, PageChanges, SiteChanges
+from focused_lab.freshness.change_files import first_at, last_at
 
 SITES, PAGES = 8, 200
 _PAGES_PER_DIRECTORY = 25
@@ -72,8 +73,8 @@ def draw_window(
     directories: dict[tuple[int, str], int] = {}
     lives: list[PageLife] = []
     for site, history in enumerate(histories):
-        latest = max(history.first_at, history.last_at - duration_s)
-        start = history.first_at + position * (latest - history.first_at)
+        latest = max(first_at(history), last_at(history) - duration_s)
+        start = first_at(history) + position * (latest - first_at(history))
         found = [
             life
             for page in history.pages

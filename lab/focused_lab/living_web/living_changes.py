@@ -14,6 +14,7 @@ from focused.durations import WEEK_S
 from focused.recorded_web.change_history import ChangeKind, PageChanges, SiteChanges
 from focused.text.hash_sampling import hash_fraction
 from focused.web.urls import host_of
+from focused_lab.freshness.change_files import exists_at, last_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def _urls_by_host(urls: Iterable[str]) -> dict[str, list[str]]:
 
 def _move(history: SiteChanges, period: ReplayPeriod) -> SiteChanges:
     """Move the history by whole weeks to end within a week before the end of the period."""
-    shift = (period.end - history.last_at) // WEEK_S * WEEK_S if history.pages else 0.0
+    shift = (period.end - last_at(history)) // WEEK_S * WEEK_S if history.pages else 0.0
     pages = (
         PageChanges(page.page, tuple(replace(each, at=each.at + shift) for each in page.changes))
         for page in history.pages
@@ -71,7 +72,7 @@ def _draw_order(history: SiteChanges, period: ReplayPeriod, seed: int) -> list[P
 
 
 def _exists_within(page: PageChanges, period: ReplayPeriod) -> bool:
-    return page.exists_at(period.start) or any(
+    return exists_at(page, period.start) or any(
         change.kind is ChangeKind.CREATED and period.start < change.at <= period.end
         for change in page.changes
     )
@@ -79,7 +80,7 @@ def _exists_within(page: PageChanges, period: ReplayPeriod) -> bool:
 
 def always_exists(page: PageChanges, period: ReplayPeriod) -> bool:
     """Whether the page exists during the whole period."""
-    return page.exists_at(period.start) and not any(
+    return exists_at(page, period.start) and not any(
         change.kind is ChangeKind.DELETED and period.start < change.at <= period.end
         for change in page.changes
     )

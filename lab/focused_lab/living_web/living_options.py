@@ -11,7 +11,7 @@ import msgspec
 
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.replay_clock import ReplayClock
+from focused.recorded_web.changing_web import ReplayClock
 from focused.text.hash_sampling import hash_fraction
 from focused_lab.living_web.living_changes import ReplayPeriod
 

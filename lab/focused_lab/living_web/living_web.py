@@ -23,7 +23,6 @@ from focused.recorded_web.change_history import (
     ChangeKind,
     PageChanges,
     SiteChanges,
-    read_change_history,
     write_change_history,
 )
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb
@@ -31,6 +30,7 @@ from focused.text.hash_sampling import hash_fraction
 from focused.web.decoding import media_type_of
 from focused.web.http_response import http_date
 from focused.web.urls import host_of, normalize_url
+from focused_lab.freshness.change_files import exists_at, last_change_at, read_change_history
 from focused_lab.living_web.living_changes import (
     always_exists,
     assign_histories,
@@ -143,7 +143,7 @@ class LivingWeb:
     def exists_at(self, url: str, time: float) -> bool:
         """Whether the page with this recorded URL exists; a page without history always does."""
         own = self._pages[url].own
-        return not own.changes or own.exists_at(time)
+        return not own.changes or exists_at(own, time)
 
     def version_at(self, url: str, time: float) -> int:
         """Return the number of events of a page from the start to ``time``; it names a version."""
@@ -227,7 +227,7 @@ class LivingWeb:
         number = self.version_at(url, time)
         if number:
             return page.events[number - 1].at
-        last = page.own.last_change_at(self.options.start)
+        last = last_change_at(page.own, self.options.start)
         if last is not None:
             return last.at
         # Without a history: some time in the year before the start.

@@ -24,7 +24,6 @@ import focused.web
 from focused.errors import RecordedWebError
 from focused.frontier.queued_link import link_key
 from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.web_index import warc_files_stamp
 from focused.web.decoding import is_feed
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
@@ -160,6 +159,12 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def warc_files_stamp(folder: Path) -> str:
+    """Return names, sizes and modification times of the WARC files."""
+    states = ((warc.name, warc.stat()) for warc in sorted(folder.glob("*.warc.gz")))
+    return "".join(f"{name} {about.st_size} {about.st_mtime_ns}\n" for name, about in states)
 
 
 def _cache_version(web: Path) -> str:

@@ -14,12 +14,12 @@ from focused.recorded_web.change_history import (
     ChangeKind,
     PageChanges,
     SiteChanges,
-    read_change_history,
 )
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from focused.web.feeds import parse_feed
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
+from focused_lab.freshness.change_files import exists_at, read_change_history
 from focused_lab.living_web.living_changes import assign_histories, directory_pages
 from focused_lab.living_web.living_options import LivingOptions, LivingReplay
 from focused_lab.living_web.living_web import LivingWeb, write_truth
@@ -304,7 +304,7 @@ def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Pa
     assert [history] == living.true_changes()
     url, created_at = page_of(living, ChangeKind.CREATED)
     page = next(page for page in history.pages if page.page == url)
-    assert [page.exists_at(created_at + s) for s in (-1.0, 0.0)] == [False, True]
+    assert [exists_at(page, created_at + s) for s in (-1.0, 0.0)] == [False, True]
 
 
 def test_options_survive_the_way_to_the_server_s_process() -> None:

@@ -14,8 +14,14 @@ from focused.recorded_web.change_history import (
     PageChanges,
     SiteChanges,
     page_changes,
-    read_change_history,
     write_change_history,
+)
+from focused_lab.freshness.change_files import (
+    exists_at,
+    first_at,
+    last_at,
+    last_change_at,
+    read_change_history,
 )
 
 CREATED, CHANGED, DELETED = ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.DELETED
@@ -43,7 +49,7 @@ def test_events_of_a_page_are_sorted_by_time(tmp_path: Path) -> None:
     history = read_change_history(path)
     assert [page.page for page in history.pages] == ["b", "a"]
     assert [change.at for change in history.pages[0].changes] == [10.0, 20.0]
-    assert (history.first_at, history.last_at) == (5.0, 20.0)
+    assert (first_at(history), last_at(history)) == (5.0, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +70,18 @@ def test_contradicting_events_become_consistent(
 
 
 def test_a_page_exists_from_its_creation_to_its_deletion() -> None:
-    assert [BREAD.exists_at(time) for time in (9.9, 10.0, 29.9, 30.0)] == [False, True, True, False]
-    assert BREAD.last_change_at(9.9) is None
-    assert BREAD.last_change_at(25.0) == Change(CHANGED, 20.5, 3, 2)
+    assert [exists_at(BREAD, time) for time in (9.9, 10.0, 29.9, 30.0)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert last_change_at(BREAD, 9.9) is None
+    assert last_change_at(BREAD, 25.0) == Change(CHANGED, 20.5, 3, 2)
 
 
 def test_a_page_whose_first_event_is_a_change_existed_before() -> None:
-    assert PageChanges("old", (Change(CHANGED, 10.0),)).exists_at(0.0)
+    assert exists_at(PageChanges("old", (Change(CHANGED, 10.0),)), 0.0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.replay_clock import ReplayClock
+from focused.recorded_web.changing_web import ReplayClock
 
 
 def test_it_runs_faster_than_real_time() -> None:
