@@ -71,19 +71,19 @@ class NumberedRows:
             self._tables.put_meta(self._table, self.next_number)
 
 
-class Outbox(NumberedRows):
-    """Links to other partitions."""
+class Outbox:
+    """Links to other partitions, in ``rows``."""
 
     def __init__(self, tables: Tables) -> None:
-        super().__init__(tables, OUTBOX)
+        self.rows = NumberedRows(tables, OUTBOX)
         self._sent: LRUCache[bytes, None] = LRUCache(MAX_REMEMBERED)
 
-    def add_link(self, to: int, link: QueuedLink) -> bool:
+    def add(self, to: int, link: QueuedLink) -> bool:
         """Add a link of another partition; False if it was sent lately."""
         if link.key in self._sent:
             return False
         self._sent[link.key] = None
-        self.add(_encode(OutgoingLink(self.next_number, to, message_of(link))))
+        self.rows.add(_encode(OutgoingLink(self.rows.next_number, to, message_of(link))))
         return True
 
     def was_sent(self, key: bytes) -> bool:
@@ -91,22 +91,22 @@ class Outbox(NumberedRows):
         return key in self._sent
 
 
-class ExampleOutbox(NumberedRows):
-    """Training examples for the scorer of all partitions.
+class ExampleOutbox:
+    """Training examples for the scorer of all partitions, in ``rows``.
 
     They take the table in which a single crawl keeps its own examples.
     """
 
     def __init__(self, tables: Tables) -> None:
-        super().__init__(tables, _EXAMPLES)
+        self.rows = NumberedRows(tables, _EXAMPLES)
         self.probability = 1.0
         """The probability to share an example; see :mod:`focused.rounds.learning`."""
 
-    def add_example(self, row: bytes) -> bool:
+    def add(self, row: bytes) -> bool:
         """Add an example's row; False if it is not in the sample."""
         if hash_fraction(decode_example(row).url) >= self.probability:
             return False
-        self.add(row)
+        self.rows.add(row)
         return True
 
 

@@ -81,12 +81,12 @@ class Partition:
     @property
     def is_empty(self) -> bool:
         """Whether neither links nor examples are left to send."""
-        return not len(self.outbox) and not len(self.examples)
+        return not len(self.outbox.rows) and not len(self.examples.rows)
 
     def collect(self, max_links: int, max_examples: int) -> Outgoing:
         """Return what is to be sent next, once the commits that wrote it are durable."""
-        links = [decode_link(row) for _, row in self.outbox.first(max_links)]
-        examples = self.examples.first(max_examples)
+        links = [decode_link(row) for _, row in self.outbox.rows.first(max_links)]
+        examples = self.examples.rows.first(max_examples)
         claims = self.contents.claims.first()
         by_receiver: dict[int, list[OutgoingLink]] = {}
         for link in links:
@@ -110,8 +110,8 @@ class Partition:
 
     def confirm(self, outgoing: Outgoing, now: float) -> None:
         """Remove what was sent from the queues, and commit."""
-        self.outbox.remove(outgoing.links)
-        self.examples.remove(outgoing.examples)
+        self.outbox.rows.remove(outgoing.links)
+        self.examples.rows.remove(outgoing.examples)
         self.contents.claims.remove(outgoing.claims)
         self.crawl.commit(now)
 
@@ -168,7 +168,7 @@ def build_partition(
     if isinstance(scorer, OnlineLinkScorer):
 
         def share(row: bytes) -> None:
-            examples.add_example(row)
+            examples.add(row)
             scorer.learn(decode_example(row))
 
     def route(frontier: Frontier, tables: Tables) -> RoutedLinks:

@@ -33,7 +33,7 @@ class RoutedLinks:
         to = self._owner_of(link.host, link.key)
         if to == self._partition:
             return self._frontier.push(link, now, joined=joined)
-        return self._outbox.add_link(to, link)
+        return self._outbox.add(to, link)
 
     def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
         """Queue or send links in order; return how many are new."""

@@ -279,7 +279,7 @@ def test_each_partition_learns_from_its_pages_and_the_driver_from_all(tmp_path, 
         driven.run(two_hosts())
         assert scorer.heard == driven.urls
         stream += collect(driven)
-        assert len(driven.examples) == 0
+        assert len(driven.examples.rows) == 0
         driven.close()
     assert sorted(heard_of(storage, stream)) == sorted(two_hosts())
 
@@ -293,7 +293,7 @@ def test_examples_survive_a_crash_and_keep_their_numbers(tmp_path, storage):
     driven.run(site(page(A + "2", text="new")))
     driven.die()
     successor = DrivenPartition(tmp_path, 0, 1, Pupil())
-    assert len(successor.examples) == 1
+    assert len(successor.examples.rows) == 1
     stream += collect(successor)
     successor.close()
     assert sorted(heard_of(storage, stream)) == sorted([*two_hosts(), A + "2"])
@@ -303,10 +303,10 @@ def test_the_sample_of_examples_depends_on_their_urls_alone(tmp_path):
     driven = DrivenPartition(tmp_path, 0, 1, Pupil())
     rows = [pack(a_pupils_example(f"http://a.test/{number}")) for number in range(2_000)]
     driven.examples.probability = 0.25
-    chosen = [driven.examples.add_example(row) for row in rows]
+    chosen = [driven.examples.add(row) for row in rows]
     assert 400 < sum(chosen) < 600
-    assert [driven.examples.add_example(row) for row in rows] == chosen
-    assert [number for number, _ in driven.examples.first(5)] == [0, 1, 2, 3, 4]
+    assert [driven.examples.add(row) for row in rows] == chosen
+    assert [number for number, _ in driven.examples.rows.first(5)] == [0, 1, 2, 3, 4]
     driven.close()
 
 
