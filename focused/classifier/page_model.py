@@ -9,7 +9,7 @@ import numpy as np
 from focused.classifier.calibration import FloatArray
 from focused.classifier.estimators import fit_word_weights
 from focused.classifier.lead_scorer import LeadScorer
-from focused.classifier.semantic_scorer import fit_direction
+from focused.classifier.semantic_fitting import fit_direction
 from focused.classifier.validation import (
     OutOfFoldPredictions,
     TrainingData,

@@ -28,7 +28,8 @@ from focused.classifier.sample_texts import (
     gather_samples,
 )
 from focused.classifier.sample_words import SampleWords
-from focused.classifier.semantic_scorer import SemanticScorer, fit_semantic_scorer
+from focused.classifier.semantic_fitting import fit_semantic_scorer
+from focused.classifier.semantic_scorer import SemanticScorer
 from focused.classifier.taxonomy import merge_small_categories
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.training_report import (

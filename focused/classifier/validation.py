@@ -25,7 +25,7 @@ from focused.classifier.calibration_fitting import (
 )
 from focused.classifier.estimators import TrainingOptions, fit_word_weights
 from focused.classifier.score_combination import ScoreCombination, fit_combination
-from focused.classifier.semantic_scorer import score_left_out
+from focused.classifier.semantic_fitting import score_left_out
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
     TAXONOMY_SHAPES,
