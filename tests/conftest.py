@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import resource
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from hypothesis import settings
 # tests start inherit both.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would processes of the tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is slow; how long something takes is measured in benchmarks/.
 settings.register_profile("quick", deadline=None, max_examples=50)
