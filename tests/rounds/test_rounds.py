@@ -247,7 +247,7 @@ def test_the_scorer_learns_from_the_pages_of_all(tmp_path: Path) -> None:
 
 
 def test_a_continuous_crawl_visits_pages_again_until_its_hours_are_over(tmp_path: Path) -> None:
-    revisit = Revisit(continuous=True, pages_per_day=20_000, hours=10)
+    revisit = Revisit(continuous=True, pages_per_day=20_000, hours=5)
     limits = Limits(round_s=600.0, answer_s=60.0, silence_s=1_000.0)
     rounds = crawl(tmp_path, revisit=revisit, limits=limits, step_s=10.0)
     rounds.run()

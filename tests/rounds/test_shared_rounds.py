@@ -111,10 +111,10 @@ def test_a_lost_machine_repeats_its_last_round_at_most(crawls: Crawls) -> None:
 
 
 def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(crawls: Crawls) -> None:
-    revisit = Revisit(continuous=True, pages_per_day=20_000, hours=6)
-    limits = dataclasses.replace(LIMITS, round_s=600.0, answer_s=60.0, silence_s=1_000.0)
+    revisit = Revisit(continuous=True, pages_per_day=20_000, hours=4)
+    limits = dataclasses.replace(LIMITS, round_s=300.0, answer_s=60.0, silence_s=1_000.0)
     rounds = crawls(revisit=revisit, limits=limits, step_s=10.0)
-    at_times(rounds, lambda number: rounds.kill(number % 3), 3_000.0, 7_000.0, 11_000.0)
+    at_times(rounds, lambda number: rounds.kill(number % 3), 1_500.0, 4_000.0, 7_000.0)
     rounds.run()
     assert len(rounds.started) == rounds.partitions + 3
     assert rounds.fetched() == sorted(WEB)
