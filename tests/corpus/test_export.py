@@ -44,6 +44,7 @@ NOW = 1_700_000_000.0
 KILLED_IN_AN_EXPORT = """
 import os, signal
 from focused.cli import main
+from focused.corpus import export
 
 def killed(*given):
     os.kill(os.getpid(), signal.SIGKILL)
