@@ -11,7 +11,7 @@ import msgspec
 import xxhash
 
 from focused.link_scoring.protocols import OnlineLinkScorer
-from focused.rounds.link_messages import MessageError, decode_example_message
+from focused.rounds.link_messages import MessageError, decode_example_message, example_of
 from focused.rounds.storage import MissingObjectError, SharedStorage
 
 logger = logging.getLogger(__name__)
@@ -110,13 +110,14 @@ class SharedLearning:
         return snapshot
 
     def _take(self, data: bytes) -> None:
-        message = decode_example_message(data, len(self._scorer.feature_names))
+        message = decode_example_message(data)
         # Numbers grow, also after a restart: examples are durable before they are sent.
         if message.number <= self._latest.get(message.sender, -1):
             return
         self._latest[message.sender] = message.number
+        example = example_of(message, len(self._scorer.feature_names))
         try:
-            self._scorer.learn(message.example)
+            self._scorer.learn(example)
         except Exception:
             # A user's own scorer may raise; that must not stop the crawl.
-            logger.exception("%s could not be used for training", message.example.url)
+            logger.exception("%s could not be used for training", example.url)

@@ -12,7 +12,7 @@ import msgspec
 
 from focused.errors import FocusedError
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.link_scoring.protocols import TrainingExample
+from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.web.urls import host_of, normalize_url
 
 _Url = Annotated[str, msgspec.Meta(max_length=8_192)]
@@ -101,8 +101,13 @@ def link_of(message: LinkMessage, now: float) -> QueuedLink:
     )
 
 
+_MAX_EXAMPLE_BYTES = 100_000
+_MAX_URL_CHARS = 8_192
+_MAX_ANCHOR_CHARS = 1_000
 _MAX_FEATURE = 65_504.0
 """The largest 16-bit float: features are rounded to that precision."""
+_MAX_TAG_PATH_KEY = (1 << 64) - 1
+_WORD_BYTES = 4
 
 
 class ExampleMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -113,7 +118,8 @@ class ExampleMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     sender: _Count
     number: Annotated[int, msgspec.Meta(ge=0)]
-    example: TrainingExample
+    row: msgspec.Raw
+    """The row of a :class:`TrainingExample`; :func:`example_of` checks and decodes it."""
 
 
 _example_decoder = msgspec.msgpack.Decoder(ExampleMessage)
@@ -124,24 +130,47 @@ def encode_example(message: ExampleMessage) -> bytes:
     return _encoder.encode(message)
 
 
-def decode_example_message(data: bytes, features: int) -> ExampleMessage:
-    """Return the message of ``data``, for a scorer with so many ``features``.
+def decode_example_message(data: bytes) -> ExampleMessage:
+    """Return the message of ``data``, with its example still encoded. Raises MessageError."""
+    if len(data) > _MAX_EXAMPLE_BYTES:
+        raise MessageError(f"a training example of {len(data):,} bytes; malformed or not ours")
+    try:
+        return _example_decoder.decode(data)
+    except _UNDECODABLE as error:
+        raise MessageError(f"this is no training example: {error}") from error
+
+
+def example_of(message: ExampleMessage, features: int) -> TrainingExample:
+    """Return the example of a message, for a scorer with so many ``features``.
 
     Raises MessageError.
     """
     try:
-        message = _example_decoder.decode(data)
+        example = decode_example(message.row)
     except _UNDECODABLE as error:
         raise MessageError(f"this is no training example: {error}") from error
-    example = message.example
+    wrong = _mistake_in(example, features)
+    if wrong:
+        raise MessageError(f"{example.url[:_MAX_URL_CHARS]!r}: {wrong}")
+    return example
+
+
+def _mistake_in(example: TrainingExample, features: int) -> str:
+    if max(len(example.url), len(example.parent)) > _MAX_URL_CHARS:
+        return f"a URL of the example is longer than {_MAX_URL_CHARS:,} characters"
+    if len(example.anchor) > _MAX_ANCHOR_CHARS:
+        return f"the anchor of the example is longer than {_MAX_ANCHOR_CHARS:,} characters"
     if len(example.features) not in (0, features):
-        raise MessageError(
-            f"{example.url!r}: the example has {len(example.features)} features, and the scorer "
-            f"{features}"
-        )
-    # A user's own scorer may compute NaN and infinity. Comparisons with NaN are false.
-    is_bounded = all(abs(feature) <= _MAX_FEATURE for feature in example.features)
-    tempered = example.relevance if example.tempered is None else example.tempered
-    if not (is_bounded and 0.0 <= example.relevance <= 1.0 and 0.0 <= tempered <= 1.0):
-        raise MessageError(f"{example.url!r}: a number of the example is not finite or too large")
-    return message
+        return f"the example has {len(example.features)} features, and the scorer {features}"
+    # Comparisons with NaN are false.
+    if not all(abs(feature) <= _MAX_FEATURE for feature in example.features):
+        return "a feature of the example is not finite or too large"
+    if not 0.0 <= example.relevance <= 1.0:
+        return f"the relevance of the example is {example.relevance}"
+    if example.tempered is not None and not 0.0 <= example.tempered <= 1.0:
+        return f"the tempered relevance of the example is {example.tempered}"
+    if not 0 <= example.tag_path_key <= _MAX_TAG_PATH_KEY:
+        return f"the tag path key of the example is {example.tag_path_key}"
+    if len(example.words) % _WORD_BYTES:
+        return f"the words of the example take {len(example.words)} bytes"
+    return ""

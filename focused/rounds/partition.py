@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Raw
+
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
@@ -98,7 +100,7 @@ class Partition:
             sections[links_for(to)] = [encode_batch(batch)]
         sections[CONTENTS] = [row for _, row in claims]
         sections[EXAMPLES] = [
-            encode_example(ExampleMessage(self.number, number, decode_example(row)))
+            encode_example(ExampleMessage(self.number, number, Raw(row)))
             for number, row in examples
         ]
         return Outgoing(

@@ -37,7 +37,7 @@ def messages(
     examples: Iterable[TrainingExample], *, sender: int = 0, first: int = 0
 ) -> list[bytes]:
     return [
-        encode_example(ExampleMessage(sender, number, each))
+        encode_example(ExampleMessage(sender, number, msgspec.Raw(pack(each))))
         for number, each in enumerate(examples, first)
     ]
 
@@ -149,10 +149,16 @@ def test_an_example_that_the_scorer_cannot_use_is_skipped(storage, caplog):
         {"relevance": math.nan},
         {"tempered": 1.5},
         {"tempered": math.nan},
+        {"words": b"12345"},
+        {"tag_path_key": -1},
+        {"url": "u" * 9_000},
+        {"parent": "u" * 9_000},
+        {"anchor": "a" * 2_000},
+        {"words": b"word" * 100_000},
     ],
     ids=lambda changes: ", ".join(changes),
 )
-def test_an_example_with_impossible_numbers_is_skipped(storage, changes, caplog):
+def test_an_example_with_impossible_values_is_skipped(storage, changes, caplog):
     hostile = msgspec.structs.replace(a_pupils_example("bad"), **changes)
     stream = messages([*named("a"), hostile, *named("c")])
     assert heard_of(storage, stream) == ["a", "c"]
