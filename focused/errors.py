@@ -150,12 +150,15 @@ _EXTRA_OF_MODULE = {
 
 
 @contextmanager
-def os_errors_as(kind: type[FocusedError], what: str) -> Iterator[None]:
-    """Raise an OSError of the block as ``kind``, with the message ``WHAT: REASON``."""
+def os_errors_as(kind: type[FocusedError], what: str, hint: str = "") -> Iterator[None]:
+    """Raise an OSError of the block as a ``kind`` of error, with the message ``WHAT: REASON``.
+
+    ``hint`` follows the reason; it says what helps.
+    """
     try:
         yield
     except OSError as error:
-        raise kind(f"{what}: {error.strerror or error}") from error
+        raise kind(f"{what}: {error.strerror or error}{hint}") from error
 
 
 def missing_extra(error: ModuleNotFoundError, command: str) -> MissingExtraError | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from focused.errors import ConfigurationError, escape_control_characters
+from focused.errors import ConfigurationError, escape_control_characters, os_errors_as
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -31,14 +31,12 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(escape_control_characters(text), err=err)
 
 
-@contextmanager
-def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn an OSError into a ConfigurationError that names the path, and what helps."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or error
-        raise ConfigurationError(f"{path} cannot be written: {why}{hint}") from error
+def writing(path: Path, hint: str = "") -> AbstractContextManager[None]:
+    """Return a context that turns an OSError into a ConfigurationError that names the path.
+
+    ``hint`` ends the message; it says what helps.
+    """
+    return os_errors_as(ConfigurationError, f"{path} cannot be written", hint)
 
 
 def crawl_folder(where: Path) -> Path:
@@ -49,7 +47,10 @@ def crawl_folder(where: Path) -> Path:
 
 
 def parse_time(text: str) -> float:
-    """Return a date or time in ISO 8601, in UTC without an offset. Raises ValueError."""
+    """Return a date or time of ISO 8601 in seconds since the epoch. Raises ValueError.
+
+    Without an offset it is in UTC.
+    """
     at = datetime.fromisoformat(text.strip())
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 

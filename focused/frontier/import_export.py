@@ -19,7 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, os_errors_as
 from focused.files import atomic_write_path
 from focused.frontier.queued_link import PAGE, InvalidRow, QueuedLink, link_key
 from focused.storage.arrow_columns import TIMESTAMP, rows_as_table, times_as_seconds
@@ -85,11 +85,9 @@ def export_links(links: Iterable[QueuedLink], path: Path) -> int:
     Raises ConfigurationError for another suffix, or when the file cannot be written.
     """
     write = _by_suffix(path, _WRITERS)
-    try:
-        with atomic_write_path(path) as part:
-            return write(links, part)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error
+    unwritable = os_errors_as(ConfigurationError, f"{path} cannot be written")
+    with unwritable, atomic_write_path(path) as part:
+        return write(links, part)
 
 
 def read_links(

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-from focused.errors import StateError
+from focused.errors import StateError, os_errors_as
 from focused.frontier.link_table import SEEN_BYTES, decode_link
 from focused.frontier.queued_link import NUMBER_BYTES
 from focused.storage import environment
@@ -65,11 +65,8 @@ def check_state(
     when there is no state, when it has another format, or while a crawl runs on it.
     """
     environment.require_state(folder)
-    try:
-        with environment.shared_lock(folder):
-            return _StateCheck(folder, take).run(progress)
-    except OSError as error:
-        raise StateError(f"{folder} cannot be read: {error.strerror or error}") from error
+    with os_errors_as(StateError, f"{folder} cannot be read"), environment.shared_lock(folder):
+        return _StateCheck(folder, take).run(progress)
 
 
 class _StateCheck:
