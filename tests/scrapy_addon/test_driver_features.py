@@ -143,6 +143,7 @@ OFF = {
     "focused.scrapy_addon.item_documents",
     "focused.scrapy_addon.json_log",
     "focused.scrapy_addon.login_gate",
+    "focused.scrapy_addon.login_secrets",
     "focused.scrapy_addon.login_session",
     "focused.scrapy_addon.metrics_server",
     "focused.scrapy_addon.model_training",
