@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from focused.crawl.crawl_stats import Counters
-from focused.rounds.driver import Limits, RoundDriver, RoundReport
+from focused.rounds.driver import RoundDriver, RoundReport
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import (
     Begin,
@@ -47,6 +47,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
+from focused.rounds.processes import Limits
 from focused.rounds.replication import Replica, restore
 from focused.rounds.round_files import CONTENTS, links_for, write_round_file
 from focused.rounds.storage import SharedStorage

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from focused.crawl.crawl_stats import Counters
-from focused.rounds.driver import Limits, RoundDriver
+from focused.rounds.driver import RoundDriver
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import (
     Begin,
@@ -27,6 +27,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
+from focused.rounds.processes import Limits
 from focused.rounds.round_files import write_round_file
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget

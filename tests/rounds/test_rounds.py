@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from focused.errors import StateError, StorageError
-from focused.rounds.driver import Limits
 from focused.rounds.manifest import last_manifest
+from focused.rounds.processes import Limits
 from focused.rounds.round_files import list_round_files
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit

@@ -232,7 +232,7 @@ def _is_running(process: int) -> bool:
 
 def _kill_at(point: str, number: int) -> None:
     """Let this process die when it comes to a point for the numberth time."""
-    from focused.rounds import driver
+    from focused.rounds import commits
     from focused.rounds.driver import RoundDriver
 
     came = Counter[str]()
@@ -258,7 +258,7 @@ def _kill_at(point: str, number: int) -> None:
     elif point == "files are written":
         before(RoundDriver, "_commit")
     elif point == "examples are learned":
-        before(RoundDriver, "_still_needed")
+        before(commits.RoundCommits, "_write")
     elif point == "the manifest has another name":
         replace = os.replace
 
@@ -270,13 +270,13 @@ def _kill_at(point: str, number: int) -> None:
 
         Path.replace = renaming  # type: ignore[method-assign, assignment]
     elif point == "the round is committed":
-        delete = driver.delete_outdated
+        delete = commits.delete_outdated
 
         def deleting(storage: SharedStorage, manifest: object) -> None:
             die()
             delete(storage, manifest)  # type: ignore[arg-type]
 
-        driver.delete_outdated = deleting  # type: ignore[assignment]
+        commits.delete_outdated = deleting  # type: ignore[assignment]
     else:
         raise AssertionError(point)
 

@@ -16,7 +16,7 @@ from focused.archive.archive import page_rows
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.apprentice import Apprentice
-from focused.rounds.driver import Limits, RoundDriver, RoundReport
+from focused.rounds.driver import RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
@@ -27,6 +27,7 @@ from focused.rounds.partition_rounds import (
     partition_map,
     restore_state,
 )
+from focused.rounds.processes import Limits
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic

@@ -23,7 +23,7 @@ from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.assignment import SiteUnit
-from focused.rounds.driver import Limits, RoundDriver, RoundReport
+from focused.rounds.driver import RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import Start, decode_for_partition
@@ -34,6 +34,7 @@ from focused.rounds.partition_rounds import (
     build_partition_rounds,
     partition_map,
 )
+from focused.rounds.processes import Limits
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic, adapt_to_recorded_web
@@ -112,7 +113,7 @@ class SimulatedProcess:
 
 
 class SimulatedProcesses:
-    """The :class:`focused.rounds.driver.Executor` of partitions in this process, on one clock."""
+    """The :class:`focused.rounds.processes.Executor` of partitions in this process."""
 
     def __init__(
         self,

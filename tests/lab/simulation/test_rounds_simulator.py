@@ -12,7 +12,7 @@ import pytest
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.rounds.assignment import PartitionMap, SiteUnit
-from focused.rounds.driver import Limits
+from focused.rounds.processes import Limits
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.simulation.rounds_simulator import RoundsRun, simulate_rounds
