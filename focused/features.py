@@ -32,9 +32,13 @@ def _connect_documents(core: CrawlCore) -> FeatureParts:
 
 def _connect_javascript(core: CrawlCore) -> FeatureParts:
     """Build the bookkeeping; the driver's renderer asks it which pages to render."""
+    from focused.crawl.classified_page import PageColumn
     from focused.crawl.features import FeatureParts
     from focused.crawl.javascript import JavascriptPages
 
+    core.columns.append(
+        PageColumn("rendered", "flag", lambda page: page.response.rendered is not None)
+    )
     frontier = core.state.frontier
     pages = JavascriptPages(
         core.topic,
@@ -131,6 +135,7 @@ def _connect_search_forms(core: CrawlCore) -> FeatureParts:
 
 def _connect_spam(core: CrawlCore) -> FeatureParts:
     """Build the filter, which reviews each page by what is known of its site."""
+    from focused.crawl.classified_page import PageColumn
     from focused.crawl.copied_pages import CopiedPages
     from focused.crawl.features import FeatureParts
     from focused.crawl.spam_filter import (
@@ -160,6 +165,9 @@ def _connect_spam(core: CrawlCore) -> FeatureParts:
         avoids=topic.scope.spam == "avoid",
         close_site=core.traps.close_site,
         allow_hosts=topic.scope.allow_hosts,
+    )
+    core.columns.append(
+        PageColumn("spam", "number", lambda page: None if page.feed else page.classification.spam)
     )
     core.page_raters[EVIDENCE] = rate_text
     core.page_analysers[SCRIPT_TARGET] = find_script_target

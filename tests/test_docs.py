@@ -91,14 +91,14 @@ def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() ->
 @pytest.mark.parametrize(
     ("file", "columns"),
     [
-        ("pages.parquet", PAGES_SCHEMA),
-        ("links.parquet", LINKS_SCHEMA),
-        ("visits.parquet", VISITS_SCHEMA),
+        ("pages.parquet", [*PAGES_SCHEMA.names, "spam", "rendered"]),
+        ("links.parquet", LINKS_SCHEMA.names),
+        ("visits.parquet", VISITS_SCHEMA.names),
     ],
 )
-def test_the_documented_columns_are_those_of_the_schema(file: str, columns: object) -> None:
+def test_the_documented_columns_are_those_of_the_schema(file: str, columns: list[str]) -> None:
     documented = section((REFERENCE / "crawl-folder.md").read_text(), file)
-    assert table_names(documented) == set(columns.names)
+    assert table_names(documented) == set(columns)
 
 
 def test_every_kind_of_failure_is_documented_with_its_rule() -> None:

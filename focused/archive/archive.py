@@ -26,7 +26,10 @@ _LENGTH_PREFIX = struct.Struct(">I")
 
 
 class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One row of ``pages.parquet``; see :data:`focused.archive.parquet.PAGES_SCHEMA`."""
+    """One row of ``pages.parquet``; see :data:`focused.archive.parquet.PAGES_SCHEMA`.
+
+    ``added`` has the values of the columns that features add, by name.
+    """
 
     seq: int
     url: str
@@ -56,14 +59,13 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     model: str = ""
     points_to: str | None = None
     warc_file: str | None = None
-    spam: float | None = None
-    rendered: bool = False
+    added: Mapping[str, str | float | bool | None] = {}
 
 
 decode_page_row = msgspec.msgpack.Decoder(PageRow).decode
 """Decodes a row of the table ``pages``."""
-PAGE_COLUMNS = PageRow.__struct_fields__
-"""The columns in storage order."""
+PAGE_COLUMNS = PageRow.__struct_fields__[:-1]
+"""The columns that each crawl has, in storage order; behind them are those of features."""
 HISTORY_COLUMNS = (
     "first_seen",
     "last_seen",
@@ -92,7 +94,7 @@ LINK_COLUMNS = ("source", *LinkRow.__struct_fields__)
 
 COLUMN_KINDS = ("text", "number", "flag")
 """The types of columns that features add to ``pages.parquet``."""
-_COLUMNS_META, _COLUMNS_TABLE = "page_columns", "page_columns"
+_COLUMNS_META = "page_columns"
 
 
 class Archive:
@@ -137,10 +139,6 @@ class Archive:
             if name in PAGE_COLUMNS or name in HISTORY_COLUMNS or known.get(name, kind) != kind:
                 raise ConfigurationError(f"the column {name} of a feature exists already")
         self._tables.put_meta(_COLUMNS_META, {**known, **kinds})
-
-    def put_columns(self, seq: int, values: Mapping[str, Any]) -> None:
-        """Write the values of added columns in the row of that number."""
-        self._tables.put(_COLUMNS_TABLE, seq.to_bytes(8, "big"), pack(values))
 
     @property
     def last_activity_at(self) -> float:
@@ -223,12 +221,6 @@ def added_columns(tables: Tables) -> Mapping[str, str]:
     return tables.get_meta(_COLUMNS_META) or {}
 
 
-def added_values(tables: Tables) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield number and added columns of each row that has some, in the order of settling."""
-    for key, raw in tables.scan(_COLUMNS_TABLE):
-        yield int.from_bytes(key, "big"), unpack(raw)
-
-
 def last_settled_at(tables: Tables) -> float:
     """Return when the last row or visit was settled; 0.0 without rows."""
     key = tables.last_key("pages")
@@ -243,13 +235,16 @@ def last_settled_at(tables: Tables) -> float:
 
 
 def page_rows(tables: Tables) -> Iterator[dict[str, Any]]:
-    """Yield all page rows in the order of settling."""
-    for row in page_values(tables):
-        yield dict(zip(PAGE_COLUMNS, row, strict=True))
+    """Yield all page rows in the order of settling, with the columns of features."""
+    for *row, added in page_values(tables):
+        yield {**dict(zip(PAGE_COLUMNS, row, strict=True)), **added}
 
 
 def page_values(tables: Tables) -> Iterator[list[Any]]:
-    """Yield all page rows in the order of settling, as values of :data:`PAGE_COLUMNS`."""
+    """Yield all page rows in the order of settling: values of :data:`PAGE_COLUMNS`, and added ones.
+
+    The last value has the columns of features by name.
+    """
     for _, raw in tables.scan("pages"):
         yield unpack(raw)
 

@@ -22,7 +22,6 @@ from focused.archive.archive import (
     LINK_COLUMNS,
     PAGE_COLUMNS,
     added_columns,
-    added_values,
     link_values,
     page_values,
 )
@@ -48,7 +47,6 @@ PAGES_SCHEMA = pa.schema(
         ("title", pa.string()),
         ("relevance", pa.float64()),  # computed after the fetch; null unless fetched
         ("on_topic", pa.bool_()),
-        ("spam", pa.float64()),  # probability that the page is spam; null if not rated
         ("score", pa.float64()),  # predicted before the fetch
         ("features", pa.map_(pa.string(), pa.float64())),  # the features that made the score
         ("depth", pa.int32()),  # links from the nearest seed along the path taken
@@ -56,7 +54,6 @@ PAGES_SCHEMA = pa.schema(
         ("anchor", pa.string()),
         ("language", pa.string()),
         ("content_type", pa.string()),
-        ("rendered", pa.bool_()),  # a browser ran its scripts, and what it showed was taken
         ("bytes", pa.int64()),
         ("duplicate_of", pa.string()),  # URL of the earlier page that it repeats, or null
         ("duplicate_kind", pa.string()),  # exact | near | canonical; null: it repeats none
@@ -117,10 +114,10 @@ _Value = TypeVar("_Value")
 def write_parquet_files(tables: Tables, folder: Path) -> None:
     """Write the files, each replaced atomically; ``visits.parquet`` only if there are visits."""
     added = added_columns(tables)
-    columns = (*PAGE_COLUMNS, *HISTORY_COLUMNS, *added)
+    columns = (*PAGE_COLUMNS, *added, *HISTORY_COLUMNS)
     fields = [pa.field(name, _COLUMN_TYPES[kind]) for name, kind in added.items()]
     schema = pa.schema([*PAGES_SCHEMA, *fields])
-    rows = _with_added(_page_values(tables), tables, list(added)) if added else _page_values(tables)
+    rows = _page_values(tables, list(added))
     _write_parquet(folder / "pages.parquet", schema, columns, rows)
     _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
     if count_visits(tables):
@@ -128,18 +125,10 @@ def write_parquet_files(tables: Tables, folder: Path) -> None:
         _write_parquet(folder / "visits.parquet", VISITS_SCHEMA, VISIT_COLUMNS, visits)
 
 
-def _page_values(tables: Tables) -> Iterator[list[Any]]:
-    """Yield the rows of pages with the values of their histories."""
-    for row, history in _with_values(page_values(tables), page_histories(tables)):
-        yield [*row, *history_values(history, row[_FETCHED_AT])]
-
-
-def _with_added(
-    rows: Iterator[list[Any]], tables: Tables, names: Sequence[str]
-) -> Iterator[list[Any]]:
-    """Yield the rows of pages with the columns that features added."""
-    for row, values in _with_values(rows, added_values(tables)):
-        yield [*row, *map((values or {}).get, names)]
+def _page_values(tables: Tables, added: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the rows of pages with the columns that features added, and those of histories."""
+    for (*row, own), history in _with_values(page_values(tables), page_histories(tables)):
+        yield [*row, *map(own.get, added), *history_values(history, row[_FETCHED_AT])]
 
 
 def _with_values(

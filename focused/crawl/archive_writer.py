@@ -17,7 +17,7 @@ from focused.crawl.enqueue import archive_links
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import QueuedLink
 from focused.web.decoding import media_type_of
-from focused.web.page import Failed, Fetched, Redirected
+from focused.web.page import Failed, Redirected
 
 _MAX_TITLE_CHARS = 300
 
@@ -50,7 +50,6 @@ class ArchiveWriter:
     def fetched(
         self,
         link: QueuedLink,
-        fetched: Fetched,
         classified: ClassifiedPage,
         now: float,
         *,
@@ -63,11 +62,9 @@ class ArchiveWriter:
             duplicate_of=classified.duplicate_of,
             duplicate_kind=None if classified.content is None else classified.content.kind,
             training=training,
-            **_page_fields(link.url, fetched, classified),
+            **self._page_fields(link.url, classified),
         )
-        links = self._link_rows(classified)
-        self._archive.append(row, links, classified.kept_record)
-        self._write_columns(row, classified)
+        self._archive.append(row, self._link_rows(classified), classified.kept_record)
 
     def replaced(self, number: int, later: str) -> None:
         """Make the row of a harvested page that of a duplicate of a ``later`` page."""
@@ -94,13 +91,11 @@ class ArchiveWriter:
         self._counters.on_topic += 1
         return True
 
-    def new_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
+    def new_version(self, row: PageRow, classified: ClassifiedPage) -> PageRow:
         """Replace the row of a page, its links, and write the WARC records of the new version."""
-        fields = _page_fields(row.url, fetched, classified)
+        fields = self._page_fields(row.url, classified)
         row = structs.replace(row, model=self._classifier.name, **fields)
-        links = self._link_rows(classified)
-        self._write_columns(row, classified)
-        return self._archive.replace(row, links, classified.kept_record)
+        return self._archive.replace(row, self._link_rows(classified), classified.kept_record)
 
     def redirected(
         self, link: QueuedLink, outcome: Redirected, target: str, now: float, *, in_warc: bool
@@ -124,12 +119,6 @@ class ArchiveWriter:
     def retried(self, failed: Failed, now: float) -> None:
         """Write the WARC record of a failed try; it has no row."""
         self._archive.record(failed, now)
-
-    def _write_columns(self, row: PageRow, classified: ClassifiedPage) -> None:
-        if self.columns:
-            self._archive.put_columns(
-                row.seq, {each.name: each.value(classified) for each in self.columns}
-            )
 
     def _link_rows(self, classified: ClassifiedPage) -> Sequence[LinkRow]:
         if not self._archive.stores_links:
@@ -161,21 +150,19 @@ class ArchiveWriter:
             **fields,
         )
 
-
-def _page_fields(url: str, fetched: Fetched, classified: ClassifiedPage) -> dict[str, Any]:
-    """Return the columns of a page or feed that each of its versions has."""
-    page, classification = classified.page, classified.classification
-    return {
-        "outcome": classified.outcome,
-        "status": fetched.status,
-        "title": "" if classified.is_noindex else page.title[:_MAX_TITLE_CHARS],
-        "relevance": None if classified.feed else classification.relevance,
-        "on_topic": classified.counts,
-        "spam": None if classified.feed else classification.spam,
-        "language": page.language,
-        "content_type": media_type_of(fetched.headers),
-        "bytes": len(fetched.body),
-        "points_to": None if page.canonical == url else page.canonical,
-        "elapsed_s": fetched.elapsed_s,
-        "rendered": fetched.rendered is not None,
-    }
+    def _page_fields(self, url: str, classified: ClassifiedPage) -> dict[str, Any]:
+        """Return the columns of a page or feed that each of its versions has."""
+        page, response = classified.page, classified.response
+        return {
+            "outcome": classified.outcome,
+            "status": response.status,
+            "title": "" if classified.is_noindex else page.title[:_MAX_TITLE_CHARS],
+            "relevance": None if classified.feed else classified.classification.relevance,
+            "on_topic": classified.counts,
+            "language": page.language,
+            "content_type": media_type_of(response.headers),
+            "bytes": len(response.body),
+            "points_to": None if page.canonical == url else page.canonical,
+            "elapsed_s": response.elapsed_s,
+            "added": {each.name: each.value(classified) for each in self.columns},
+        }

@@ -10,7 +10,7 @@ from focused.crawl.dedup.duplicates import DuplicateMatch
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.steps import ScoredLink
 from focused.text.documents import HashedPage
-from focused.web.page import Classification, Page
+from focused.web.page import Classification, Fetched, Page
 from focused.web.warc_writer import WarcCapture
 
 
@@ -24,6 +24,7 @@ class ClassifiedPage:
     on topic, whatever reviewers say.
     """
 
+    response: Fetched
     page: Page
     classification: Classification
     feed: bool

@@ -90,7 +90,7 @@ class _ArchiveIndex:
         if table == "pages":
             self._pages.add(int.from_bytes(key, "big"))
             try:
-                row = dict(zip(PAGE_COLUMNS, unpack(value), strict=True))
+                row = dict(zip((*PAGE_COLUMNS, "added"), unpack(value), strict=True))
             except (ValueError, TypeError, msgspec.MsgspecError):
                 self._unreadable += 1
                 return

@@ -96,7 +96,7 @@ class ResponseProcessor:
         if isinstance(classified, Failed):
             return self._failed(link, classified, now)
         with self._stages(Stage.ARCHIVING):
-            self._keep(link, outcome, classified, now)
+            self._keep(link, classified, now)
         with self._stages(Stage.ENQUEUEING):
             self.enqueue_links(queued, classified, now)
         return SettledFetch(
@@ -134,12 +134,12 @@ class ResponseProcessor:
         except Exception as error:
             return _internal_error(fetched, error)
 
-    def keep_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
+    def keep_version(self, row: PageRow, classified: ClassifiedPage) -> PageRow:
         """Store a new version of a page in place of the earlier one; return its row."""
         if classified.content is not None and not classified.is_noindex:
             self.duplicates.keep_version(classified.page, classified.content)
         self._counters.links_over_limit += classified.page.links_over_limit
-        return self.rows.new_version(row, fetched, classified)
+        return self.rows.new_version(row, classified)
 
     def trust_sites(self, urls: Iterable[str]) -> None:
         """Tell reviewers that a person chose these sites."""
@@ -172,12 +172,19 @@ class ResponseProcessor:
             if isinstance(found, Failed):
                 return found
             feed = is_seed_feed(link, fetched)
-            return self._classified(link, found, now, feed=feed, is_known=is_known)
+            return self._classified(link, fetched, found, now, feed=feed, is_known=is_known)
         except Exception as error:
             return _internal_error(fetched, error)
 
     def _classified(
-        self, link: QueuedLink, found: ParsedPage, now: float, *, feed: bool, is_known: bool
+        self,
+        link: QueuedLink,
+        fetched: Fetched,
+        found: ParsedPage,
+        now: float,
+        *,
+        feed: bool,
+        is_known: bool,
     ) -> ClassifiedPage:
         page = found.page
         if link.parent is None:  # a spider's own request, or a seed that was added later
@@ -202,6 +209,7 @@ class ResponseProcessor:
         with self._stages(Stage.SCORING):
             scored = self._enqueuer.score(visit, depth) if new and self._leads_on(visit) else {}
         return ClassifiedPage(
+            fetched,
             page,
             classification,
             feed,
@@ -232,9 +240,7 @@ class ResponseProcessor:
             self._counters.count_out_of_scope(HARD_FOCUS, len(visit.page.links))
         return followed
 
-    def _keep(
-        self, link: QueuedLink, fetched: Fetched, classified: ClassifiedPage, now: float
-    ) -> None:
+    def _keep(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
         training = link.url in self._training_urls
         page = classified.page
         number = self._counters.settled
@@ -243,7 +249,7 @@ class ResponseProcessor:
         if classified.content is not None and not classified.is_noindex:
             self.duplicates.keep(page, classified.content)
         self._count_page(classified, training)
-        self.rows.fetched(link, fetched, classified, now, training=training)
+        self.rows.fetched(link, classified, now, training=training)
 
     def enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
         """Queue the links of a page, if the crawl follows links."""

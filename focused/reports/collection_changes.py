@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
-from focused.archive.archive import Archive, PageRow, page_rows
+from focused.archive.archive import Archive, PageRow, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.archive.warc_files import warc_path
 from focused.crawl.deep_web.form_prober import FormProber
@@ -93,8 +93,8 @@ def read_changes(
 
 
 def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
-    for values in page_rows(store.tables):
-        row = PageRow(**values)
+    for values in page_values(store.tables):
+        row = PageRow(*values)
         if row.fetched_at >= since and _is_listed(row):
             yield PageChange(
                 CollectionEvent.NEW,

@@ -69,7 +69,7 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
         with open_tables(folder) as found:
             return read_crawl(folder, found)
     pages = _read_table(
-        tables, "pages", PAGES_SCHEMA, columns=_PAGE_COLUMNS, optional=HISTORY_COLUMNS
+        tables, "pages", PAGES_SCHEMA, columns=_PAGE_COLUMNS, optional=HISTORY_COLUMNS, added=True
     ).to_pandas()
     for verdict in ("on_topic", "training"):
         pages[verdict] = pages[verdict].eq(True)
@@ -134,16 +134,21 @@ def _read_table(
     columns: list[str],
     filters: Any = None,
     optional: Collection[str] = (),
+    *,
+    added: bool = False,
 ) -> pa.Table:
     """Read columns of a table; of many partitions, with the column ``partition``."""
     files = table_files(tables, name)
-    parts = [_read_file(path, schema, columns, filters, optional) for path in files]
+    parts = [_read_file(path, schema, columns, filters, optional, added) for path in files]
     if files[0].parent == tables:
         return parts[0]
     named = zip(files, parts, strict=True)
     return pa.concat_tables(
-        part.append_column("partition", pa.array([path.stem] * len(part), pa.string()))
-        for path, part in named
+        (
+            part.append_column("partition", pa.array([path.stem] * len(part), pa.string()))
+            for path, part in named
+        ),
+        promote_options="default",
     )
 
 
@@ -151,14 +156,20 @@ def _read_file(
     path: Path,
     schema: pa.Schema,
     columns: list[str],
-    filters: Any = None,
-    optional: Collection[str] = (),
+    filters: Any,
+    optional: Collection[str],
+    added: bool,
 ) -> pa.Table:
-    """Read columns of a file; ``optional`` ones that it lacks are null."""
+    """Read columns of a file; ``optional`` ones that it lacks are null.
+
+    ``added`` reads those, too, that features added.
+    """
     with readable_table(path):
-        missing = sorted(set(columns) - set(pq.read_schema(path).names))
+        names = pq.read_schema(path).names
+        missing = sorted(set(columns) - set(names))
         if set(missing) <= set(optional):
             found = [name for name in columns if name not in missing]
+            found += [name for name in names if added and name not in schema.names]
             table = pq.read_table(path, columns=found, filters=filters)
             for name in missing:
                 nulls = pa.nulls(len(table), schema.field(name).type)

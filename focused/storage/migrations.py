@@ -6,6 +6,7 @@ A migration is one transaction: a crash leaves the old state or the new one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ _FORMAT_18_TABLES = (
 """The tables that a journal of format 18 names by position."""
 _FORMER_COUNTERS = ("second_fetches", "other_pages")
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
+_OUTCOME = 3
+"""The place of the outcome in rows of pages."""
+_AT_ONCE = 10_000
 
 
 def migrate(env: lmdb.Environment, folder: Path, to_format: int) -> None:
@@ -68,22 +72,37 @@ class _OldTables:
     def delete(self, table: str, key: bytes) -> None:
         self._txn.delete(key, db=self._dbs[table])
 
-    def discard(self, table: str, key: bytes, member: bytes) -> None:
-        stored = add_checksum(checksum_seed(table), key, member)
-        self._txn.delete(key, stored, db=self._dbs[table])
+    def repeat(self, operation: int, table: str, key: bytes, value: bytes) -> None:
+        """Repeat a step of a journal."""
+        if operation in (_PUT, _ADD):
+            self.put(table, key, value, is_set=operation == _ADD)
+        elif table in self._dbs:
+            if operation == _DISCARD:
+                stored = add_checksum(checksum_seed(table), key, value)
+                self._txn.delete(key, stored, db=self._dbs[table])
+            else:
+                self.delete(table, key)
 
     def get_meta(self, key: bytes) -> Any:
         stored = self._txn.get(key, db=self._dbs[META])
         return None if stored is None else msgspec.json.decode(_verified(META, key, bytes(stored)))
 
-    def change(self, table: str, new_value: Callable[[bytes], bytes]) -> None:
-        """Replace the values of a table's rows."""
+    def get(self, table: str, key: bytes) -> bytes | None:
+        """Return a row's value."""
+        stored = self._txn.get(key, db=self._dbs[table]) if table in self._dbs else None
+        return None if stored is None else _verified(table, key, bytes(stored))
+
+    def change(self, table: str, new_value: Callable[[bytes, bytes], bytes]) -> None:
+        """Replace the values of a table's rows; ``new_value`` takes key and value."""
         if table not in self._dbs:
             return
         with self._txn.cursor(db=self._dbs[table]) as cursor:
-            rows = [(bytes(key), bytes(stored)) for key, stored in cursor]
-        for key, stored in rows:
-            self.put(table, key, new_value(_verified(table, key, stored)))
+            found = cursor.first()
+            while found:
+                rows = [(bytes(key), bytes(stored)) for key, stored in islice(cursor, _AT_ONCE)]
+                for key, stored in rows:
+                    self.put(table, key, new_value(key, _verified(table, key, stored)))
+                found = cursor.set_range(rows[-1][0] + b"\0")
 
     def drop(self, table: str) -> None:
         """Remove a table."""
@@ -116,19 +135,11 @@ class _OldTables:
 def _from_format_18(tables: _OldTables, folder: Path) -> None:
     """Name the tables in the journal, and give each feature's rows a table of their own."""
     number = int(tables.get_meta(b"checkpoint") or 0)
-    journal = folder / "journal"
-    raw = journal.read_bytes() if journal.exists() else b""
-    for batch in decode_batches(raw, number, _decode_journal_2, _JOURNAL_2_MAGIC):
+    for batch in decode_batches(_journal(folder), number, _decode_journal_2, _JOURNAL_2_MAGIC):
         for operation, position, key, value in batch:
-            table = _FORMAT_18_TABLES[position]
-            if operation in (_PUT, _ADD):
-                tables.put(table, key, value, is_set=operation == _ADD)
-            elif operation == _DISCARD:
-                tables.discard(table, key, value)
-            else:
-                tables.delete(table, key)
-    tables.create(EMPTY, is_set=True)
+            tables.repeat(operation, _FORMAT_18_TABLES[position], key, value)
     tables.put(META, b"checkpoint", msgspec.json.encode(number + 1))
+    tables.create(EMPTY, is_set=True)
     tables.move("site_trust", "site_novelty", lambda key: _without_suffix(key, b"novelty"))
     tables.move("content", "copied_pages", _copied_page_key)
     # Pages are no longer fetched a second time to find cloaking.
@@ -144,7 +155,35 @@ def _from_format_18(tables: _OldTables, folder: Path) -> None:
     tables.move(META, "javascript_hosts", lambda key: _without_prefix(key, b"javascript/", b"*"))
 
 
-def _without_signal(row: bytes) -> bytes:
+def _from_format_19(tables: _OldTables, folder: Path) -> None:
+    """Give rows of pages the columns of features, which had a table or a place in all rows."""
+    number = int(tables.get_meta(b"checkpoint") or 0)
+    for batch in decode_batches(_journal(folder), number):
+        for table, steps in batch.items():
+            for operation, key, value in steps:
+                tables.repeat(operation, table, key, value)
+    tables.put(META, b"checkpoint", msgspec.json.encode(number + 1))
+    tables.change("pages", lambda key, row: _with_added(row, tables.get("page_columns", key)))
+    tables.drop("page_columns")
+    kinds = tables.get_meta(b"page_columns") or {}
+    kinds |= {"spam": "number", "rendered": "flag"}
+    tables.put(META, b"page_columns", msgspec.json.encode(kinds))
+
+
+def _with_added(row: bytes, own: bytes | None) -> bytes:
+    """Return a page's row with spam, rendered and the columns of features in one value."""
+    *fields, spam, rendered = unpack(row)
+    is_page = fields[_OUTCOME] not in ("redirected", "failed")
+    added = {"spam": spam, "rendered": rendered} if is_page else {}
+    return pack([*fields, added | ({} if own is None else unpack(own))])
+
+
+def _journal(folder: Path) -> bytes:
+    path = folder / "journal"
+    return path.read_bytes() if path.exists() else b""
+
+
+def _without_signal(key: bytes, row: bytes) -> bytes:
     """Return a page's record without its last change signal and what that meant."""
     fields = unpack(row)
     return pack([*fields[:6], *fields[8:]])
@@ -171,4 +210,7 @@ def _verified(table: str, key: bytes, stored: bytes) -> bytes:
     return value
 
 
-_MIGRATIONS: Mapping[int, Callable[[_OldTables, Path], None]] = {18: _from_format_18}
+_MIGRATIONS: Mapping[int, Callable[[_OldTables, Path], None]] = {
+    18: _from_format_18,
+    19: _from_format_19,
+}

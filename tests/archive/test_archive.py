@@ -70,7 +70,7 @@ def test_rows_come_back_in_the_order_of_settling_with_all_columns(opened: Opened
         0.75,
         None,
     )
-    assert list(page_values(opened.store.tables)) == [list(each.values()) for each in rows]
+    assert list(page_values(opened.store.tables)) == [[*each.values(), {}] for each in rows]
 
 
 def test_links_come_back_page_by_page_under_their_source(opened: Opened) -> None:

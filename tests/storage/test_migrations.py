@@ -20,13 +20,14 @@ from focused.archive.page_history import visit_rows
 from focused.crawl.folder_check import check_folder
 from focused.crawl.revisits.page_records import PageRecord
 from focused.errors import StateFormatError
-from focused.storage import environment
+from focused.storage import migrations
 from focused.storage import state_store as store_module
 from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.journal import Journal
 from focused.storage.state_store import FORMAT_VERSION, StateStore
 from tests.support.simulated import START, Simulation
 from tests.support.small_state import (
+    HOSTS,
     KILLED_AFTER_PAGES,
     small_collection,
     small_topic,
@@ -107,6 +108,9 @@ def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder: Pa
         assert len(list(page_rows(tables))) == tables.count("pages") >= KILLED_AFTER_PAGES
         assert not tables.count("site_trust"), "rows of second fetches are gone"
         assert tables.count("site_novelty")
+        assert "page_columns" not in tables.names
+        (row,) = (row for row in page_rows(tables) if row["url"] == f"{HOSTS[0]}3")
+        assert (row["outcome"], row["spam"], row["rendered"]) == ("fetched", 0.0, False)
         assert {key for key, _ in tables.scan("javascript_hosts")} == {b"a.test"}
 
 
@@ -120,7 +124,7 @@ def test_commands_read_it_and_leave_it_as_it_is(crawl_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "last_call", [(environment, "create_database"), (Journal, "begin")], ids=["within", "after"]
+    "last_call", [(migrations, "pack"), (Journal, "begin")], ids=["within", "after"]
 )
 def test_a_crash_within_or_after_the_transaction_loses_nothing(
     crawl_folder: Path, monkeypatch: pytest.MonkeyPatch, last_call: tuple[object, str]

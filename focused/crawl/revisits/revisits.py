@@ -300,25 +300,24 @@ class RevisitProcessor:
         if isinstance(outcome, Fetched) and detected.result in _MAY_ANNOUNCE:
             self._announcements.read(outcome, known.row.seq, now)
         if detected.classified is not None and detected.result in _NEW_VERSION:
-            return self._keep_version(link, known, outcome, detected, visit)
+            return self._keep_version(link, known, detected, visit)
         return self._confirm_version(link, known, outcome, detected, visit)
 
     def _keep_version(
         self,
         link: QueuedLink,
         known: KnownPage,
-        outcome: Outcome,
         detected: DetectedChange,
         visit: VisitRow,
     ) -> SettledFetch:
         """Store a new version of a page and queue its new links."""
         classified, now = detected.classified, visit.at
-        assert classified is not None and isinstance(outcome, Fetched)
+        assert classified is not None
         new = self._responses.new_link_scores(classified)
         gain = sum(new)
         if known.history.first_version is None:
             known.history.first_version = _first_version(known.row)
-        row = self._responses.keep_version(known.row, outcome, classified)
+        row = self._responses.keep_version(known.row, classified)
         if row.on_topic:
             self._announcements.find_feed(classified.page, now)
         visit = structs.replace(

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from focused.archive.archive import PAGE_COLUMNS, page_values
+from focused.archive.archive import PAGE_COLUMNS, added_columns, page_values
 from focused.archive.parquet import PAGES_SCHEMA
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Done, Fetch, SettledFetch, Step, Wait, build_crawl
@@ -207,9 +207,13 @@ def _without_output(topic: Topic, folder: Path) -> Topic:
 def pages_frame(tables: Tables) -> pd.DataFrame:
     """Return the archived pages, in the order they were settled, without their features."""
     columns = [name for name in PAGES_SCHEMA.names if name != "features"]
-    values = zip(*page_values(tables), strict=True)
-    by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled
-    return pd.DataFrame(by_name, columns=columns)
+    names = [*PAGE_COLUMNS, "added"]
+    by_name = dict(zip(names, zip(*page_values(tables), strict=True), strict=False))
+    added = by_name.pop("added", ())  # without it nothing was settled
+    frame = pd.DataFrame(by_name, columns=columns)
+    return frame.assign(
+        **{name: [row.get(name) for row in added] for name in added_columns(tables)}
+    )
 
 
 class SteppedCrawl(Protocol):
