@@ -178,6 +178,8 @@ def measure(
     """Compare a crawl's pages with the labels."""
     rows = pd.read_parquet(crawled / "pages.parquet")
     rows = rows[rows["outcome"].isin(["fetched", "failed"])].sort_values("seq")
+    # Without the feature there is no such column.
+    rows = rows.assign(rendered=rows.get("rendered", pd.Series(False, rows.index)).eq(True))
     kinds = rows["host"].str.removesuffix(".test")
     needs = kinds.isin(FRAMEWORKS)
     is_read = (rows["outcome"] == "fetched") & (rows["rendered"] | ~needs)

@@ -152,7 +152,7 @@ def _crawl(
         spam_requests=sum(spam.is_spam(url) for url in run.asked) if spam else 0,
         spam_on_topic=int(pages.loc[is_spam, "on_topic"].sum()),
         good_pages=len(good),
-        good_called_spam=int((good["spam"].fillna(0.0) >= SPAM_THRESHOLD).sum()),
+        good_called_spam=sum(good.get("spam", pd.Series()) >= SPAM_THRESHOLD),
     )
 
 

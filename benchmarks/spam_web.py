@@ -182,7 +182,7 @@ def _crawl(context: WebContext, trial: Trial, web: SpamWeb, trust: str, action: 
         spam_requests=len(run.asked) - kinds[""],
         by_kind={kind.name: kinds[kind.name] for kind in KINDS},
         spam_harvest=int(pages.loc[is_spam, "on_topic"].sum()),
-        called_spam=int((on_topic["spam"].fillna(0.0) >= SPAM_THRESHOLD).sum()),
+        called_spam=sum(on_topic.get("spam", pd.Series()) >= SPAM_THRESHOLD),
         called_copies=int(on_topic["duplicate_of"].map(_is_spam_url).sum()),
         closed=" ".join(closed),
     )

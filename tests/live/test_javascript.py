@@ -144,8 +144,8 @@ def test_only_pages_that_need_it_are_rendered(rendered: Finished) -> None:
     events, needed = stats(rendered)["javascript"], len(FRAMEWORKS) * (PAGES + 1)
     assert events["gained"] == events["needing"] == needed
     assert events["rendered"] <= 1.2 * needed
-    crawled = rendered.pages
-    assert set(crawled[crawled["rendered"]]["host"].str.partition(".")[0]) == set(FRAMEWORKS)
+    is_rendered = rendered.pages["rendered"].eq(True)
+    assert set(rendered.pages[is_rendered]["host"].str.partition(".")[0]) == set(FRAMEWORKS)
 
 
 def test_bundles_are_fetched_once_a_crawl(
@@ -320,7 +320,7 @@ def test_a_stopped_crawl_renders_its_pages_when_it_continues(running: tuple[Any,
     process.join(60)
     assert process.exitcode == 0
     crawled = Finished(0, "", topic.parent / "out").pages
-    shells = crawled[(crawled["outcome"] == "fetched") & ~crawled["rendered"]]
+    shells = crawled[(crawled["outcome"] == "fetched") & ~crawled["rendered"].eq(True)]
     assert shells.empty
 
 
