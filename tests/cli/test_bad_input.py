@@ -185,22 +185,10 @@ def test_scrapy_crawl_topic_without_a_topic_says_how_to_give_one():
     run("scrapy", "crawl", "topic").complains("-a topic=")
 
 
-def test_a_setting_that_is_not_a_number_is_named(topic):
-    crawl(topic, "-s", "FOCUSED_PAGES=many").complains("FOCUSED_PAGES", "'many'")
-
-
 def test_a_spider_that_does_not_exist_is_answered_with_those_there_are():
     ran = run("scrapy", "crawl", "typo")
     assert ran.status == 2
     assert ran.errors == "focused: there is no spider 'typo'; there are first, samples, topic\n"
-
-
-def test_an_unknown_policy_is_answered_with_those_there_are(topic):
-    crawl(topic, "-s", "FOCUSED_POLICY=worst").complains("FOCUSED_POLICY", "'worst'", "bfs")
-
-
-def test_a_replay_address_of_another_form_is_quoted(topic):
-    crawl(topic, "-s", "FOCUSED_REPLAY=8100", *GUIDED).complains("FOCUSED_REPLAY", "8100")
 
 
 def test_unreachable_seeds_end_the_crawl_and_are_reported(tmp_path):
@@ -225,24 +213,6 @@ def test_a_folder_of_another_topic_is_left_alone(tmp_path):
     assert "fetched" not in ran.out
     assert (tmp_path / "out/pages.parquet").read_bytes() == before
     assert asked == 3
-
-
-def test_a_damaged_state_is_reported(tmp_path):
-    topic = write_topic(tmp_path, "http://a.test/")
-    state = tmp_path / "out/state"
-    state.mkdir(parents=True)
-    (state / "data.mdb").write_bytes(b"no database" * 1000)
-    with served(WEB) as site:
-        ran = crawl_on(site, topic)
-    ran.complains(str(state), "damaged")
-
-
-def test_an_output_folder_that_is_a_file_is_reported(tmp_path):
-    topic = write_topic(tmp_path, "http://a.test/")
-    (tmp_path / "out").write_text("mine")
-    with served(WEB) as site:
-        ran = crawl_on(site, topic)
-    ran.complains(str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(

@@ -157,25 +157,6 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def test_a_policy_without_a_name_of_ours_is_refused(home, crawled):
-    done = focused(home, "crawl", "cheese.toml", "--web", "web", "--policy", "worst")
-    assert done.returncode != 0
-    assert "worst" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_crawl_that_gives_nothing_says_so_and_fails(home, crawled):
-    lost = (home / "cheese.toml").read_text().replace(BASE, "http://nowhere.test/")
-    (home / "lost.toml").write_text(lost.replace("delay_s = 0.0", "delay_s = 0.0\nmax_tries = 1"))
-    done = focused(home, "crawl", "lost.toml", "--web", "web", "--folder", "lost")
-    assert done.returncode == 1, done.stderr
-    assert (
-        "focused: no page came from the seeds (http://nowhere.test/): no-such-host (1)"
-        in done.stderr
-    )
-    assert "Traceback" not in done.stderr
-
-
 COMPLETION = re.findall(
     r"(_FOCUSED_COMPLETE)=(\w+)_source", (ROOT / "docs/reference/commands.md").read_text()
 )

@@ -65,13 +65,6 @@ def test_the_topic_may_ask_each_host_for_itself(simulate, tmp_path):
     assert min(pauses(crawl)[3:]) < 0.5
 
 
-def test_the_address_of_a_host_is_restored_after_a_restart(simulate, tmp_path):
-    crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run(pages=4)
-    before = len(crawl.asked)
-    crawl.restart(later_s=60.0).run()
-    assert all(pause >= 1.0 for pause in pauses(crawl)[before:])
-
-
 @pytest.mark.parametrize("pages", range(1, 8))
 def test_an_address_has_its_delay_across_a_restart_too(simulate, tmp_path, pages):
     crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run(pages=pages)

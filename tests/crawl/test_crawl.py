@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
 from focused.crawl import Done, Fetch, Wait
 from focused.topic import Budget, Scope
 from tests.support.archived_links import link_rows
-from tests.support.simulated import FETCH_S, Simulation, moved, page, politely, raw, site, topic
+from tests.support.simulated import moved, page, politely, raw, site, topic
 
 A, B = "http://a.test/", "http://b.test/"
 
@@ -35,14 +34,6 @@ class TestOrder:
         assert simulate(topic(tmp_path, A), web, policy="bfs").run().urls == at(
             "", "trade", "whales"
         )
-
-    def test_a_host_is_asked_once_per_delay(self, simulate, tmp_path):
-        web = site(page(A, "/1", "/2"), page(A + "1"), page(A + "2"))
-        done = simulate(topic(tmp_path, A, delay_s=3.0), web).run()
-        times = [when for when, _ in done.asked]
-        assert [
-            round(b - a, 6) for a, b in pairwise(times)
-        ] == [3.0 + FETCH_S] * 3  # fmt: skip
 
     def test_a_page_is_fetched_once_however_often_it_is_linked(self, simulate, tmp_path):
         web = site(page(A, "/x", B), page(A + "x", "/", "/x#part"), page(B, A, A + "x"))
@@ -201,16 +192,6 @@ class TestScope:
         assert set(done.urls) == {A, A + "x", B, B + "x"} - left_out
         assert set(done.crawl.counters.out_of_scope) == {reason}
 
-    def test_a_host_gives_no_more_pages_than_its_limit(self, simulate, tmp_path):
-        web = site(page(A, *(f"/{n}" for n in range(9))), *(page(f"{A}{n}", B) for n in range(9)))
-        web |= site(page(B))
-        done = simulate(topic(tmp_path, A, scope=Scope(max_pages_per_host=3)), web).run()
-        fetched = [url for url, row in done.rows.items() if row["outcome"] == "fetched"]
-        assert len([url for url in fetched if url.startswith(A)]) == 3
-        assert B in fetched
-        assert len(done.crawl.frontier) == 7
-        assert done.ended == "only hosts are left whose budget is spent: 1 host, 7 links"
-
     def test_failures_do_not_use_up_a_hosts_limit(self, simulate, tmp_path):
         web = site(page(A, "/gone", "/x"), page(A + "x"))
         done = simulate(topic(tmp_path, A, scope=Scope(max_pages_per_host=2)), web).run()
@@ -219,7 +200,6 @@ class TestScope:
 
 class TestFeedsAsSeeds:
     SITEMAP = f"<urlset><url><loc>{A}1</loc></url><url><loc>{B}</loc></url></urlset>"
-    INDEX = f"<sitemapindex><sitemap><loc>{A}map.xml</loc></sitemap></sitemapindex>"
 
     def test_what_a_sitemap_lists_is_as_near_as_a_seed(self, simulate, tmp_path):
         web = site(
@@ -232,16 +212,6 @@ class TestFeedsAsSeeds:
             B: 0,
             A + "2": 1,
         }
-
-    def test_an_index_of_sitemaps_leads_to_them(self, simulate, tmp_path):
-        web = site(
-            raw(A + "index.xml", self.INDEX, "application/xml"),
-            raw(A + "map.xml", self.SITEMAP, "application/xml"),
-            page(A + "1"),
-            page(B),
-        )
-        done = simulate(topic(tmp_path, A + "index.xml"), web).run()
-        assert {A + "1", B} < set(done.urls)
 
     def test_a_feed_is_no_harvest(self, simulate, tmp_path):
         web = site(raw(A + "map.xml", self.SITEMAP + "<!-- whale -->", "application/xml"))
@@ -364,12 +334,6 @@ class TestRestart:
         assert sorted(crawl.urls) == sorted(whole.urls)
         assert crawl.rows.keys() == whole.rows.keys()
 
-    def test_delays_survive_a_restart(self, simulate, tmp_path):
-        web = site(page(A, "/x"), page(A + "x"))
-        crawl = simulate(topic(tmp_path, A, delay_s=30.0), web).run(pages=1)
-        crawl.restart(later_s=1.0).run()
-        assert crawl.times(A + "x")[0] - crawl.times(A)[0] >= 30
-
     def test_a_lease_that_died_with_its_process_is_given_out_again(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), site(page(A)))
         crawl.step()
@@ -390,15 +354,6 @@ def test_an_empty_frontier_is_the_end(simulate, tmp_path):
 def test_seeds_are_new_once(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A), {})
     assert crawl.crawl.seed([A, B, B + "#x"], crawl.now) == 1
-
-
-def test_a_simulation_repeats_itself(tmp_path):
-    runs = []
-    for name in ("one", "two"):
-        crawl = Simulation(topic(tmp_path / name, A + "1"), TestRestart().wide_web()).run()
-        runs.append(crawl.asked)
-        crawl.close()
-    assert runs[0] == runs[1]
 
 
 class TestLongPages:

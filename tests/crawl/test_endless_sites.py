@@ -48,10 +48,6 @@ def subject(folder, *seeds, **scope):
     return replace(mine, scope=replace(mine.scope, **scope))
 
 
-def endless_pages(crawl):
-    return [url for _, url in crawl.asked if host_of(url).endswith("endless.test")]
-
-
 @pytest.mark.parametrize("many_hosts", [False, True], ids=["one-host", "many-hosts"])
 def test_it_is_closed_when_it_brings_nothing_new(simulate, tmp_path, many_hosts):
     crawl = simulate(subject(tmp_path), EndlessWeb(many_hosts=many_hosts)).run(pages=MANY_PAGES)

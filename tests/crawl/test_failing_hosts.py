@@ -120,10 +120,6 @@ def test_a_host_longer_requested_with_retry_after_is_not_requested_sooner(simula
 
 
 class TestLinksOfAHostGivenUp:
-    def test_are_settled_as_its_last_failure_without_requests(self, simulate, tmp_path):
-        crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40)).run()
-        assert crawl.crawl.counters.failures == {"timeout": 40}
-
     def test_are_counted_and_only_the_first_have_a_row(self, simulate, tmp_path):
         mine = politely(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, web_with_a_dead_host(links=400)).run()

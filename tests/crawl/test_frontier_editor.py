@@ -123,11 +123,6 @@ def results(added: Iterator[AddedUrl]) -> dict[str, str]:
 # Added
 
 
-def test_an_added_url_is_fetched_next(tended):
-    asked = tended(lambda editor, _: list(editor.add([B + "new"])), scorer=Pupil())
-    assert asked[0] == B + "new"
-
-
 @pytest.mark.parametrize("policy", ["bfs", "focused"])
 def test_whatever_the_order_an_added_url_comes_before_all_queued(tended, policy):
     asked = tended(lambda editor, _: list(editor.add([A + "new"])), policy=policy)

@@ -242,14 +242,6 @@ class TestInACrawl:
         counters = done.crawl.counters
         assert (counters.duplicates, counters.near_duplicates, counters.on_topic) == (1, 1, 1)
 
-    def test_a_duplicate_of_a_near_duplicate_names_the_page_that_is_no_duplicate(
-        self, simulate, tmp_path
-    ):
-        same = replace(self.WEB["http://b.test/"], url="http://c.test/")
-        mine = topic(tmp_path, "http://a.test/", "http://c.test/")
-        row = simulate(mine, {**self.WEB, **site(same)}, policy="bfs").run().rows["http://b.test/"]
-        assert (row["duplicate_of"], row["duplicate_kind"]) == ("http://a.test/", "exact")
-
     def test_a_topic_may_have_them_as_pages_of_their_own(self, simulate, tmp_path):
         mine = topic(tmp_path, "http://a.test/", scope=Scope(near_duplicates=False))
         done = simulate(mine, self.WEB).run()

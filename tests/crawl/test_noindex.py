@@ -24,17 +24,8 @@ def test_a_noindex_page_is_listed_and_left_out_of_the_harvest(simulate, tmp_path
     assert row["relevance"] > 0.5
     assert (done.crawl.counters.noindex, done.crawl.counters.on_topic) == (1, 1)
     assert (done.crawl.counters.fetched, done.crawl.counters.classified) == (2, 1)
-
-
-def test_its_links_are_followed_for_it_does_not_ask_not_to(simulate, tmp_path):
-    web = site(asking(A, link="/b"), page(A + "b"))
-    assert simulate(topic(tmp_path, A), web).run().urls == [A, A + "b"]
-
-
-def test_it_is_not_in_the_warc(simulate, tmp_path):
-    web = site(asking(A, link="/b"), page(A + "b", text=WHALE))
-    done = simulate(topic(tmp_path, A), web).run()
-    assert done.rows[A]["warc_offset"] is None
+    assert done.urls == [A, A + "b"], "it does not ask that its links are not followed"
+    assert row["warc_offset"] is None
     kept = done.rows[A + "b"]
     stored = read_response(done.topic.output.folder / kept["warc_file"], kept["warc_offset"])
     assert stored.url == A + "b"

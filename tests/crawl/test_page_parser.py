@@ -88,17 +88,6 @@ def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path: Pat
     done.close()
 
 
-def test_a_reader_reads_the_same_in_another_process() -> None:
-    sent = pickle.loads(pickle.dumps(reader("classifier")))
-    for answer in WEB.values():
-        here, there = reader("classifier").read(answer), sent.read(answer)
-        if isinstance(here, Failed):
-            assert there == here
-        else:
-            assert replace(there, shingles=None) == replace(here, shingles=None)
-            assert there.shingles.tolist() == here.shingles.tolist()
-
-
 def test_what_holds_no_page_is_a_failure() -> None:
     read = reader().read(Fetched(A, 200, {}, b"\x89PNG\r\n\x1a\n" + bytes(100)))
     assert isinstance(read, Failed) and read.kind is FailureKind.WRONG_TYPE

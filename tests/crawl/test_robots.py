@@ -234,17 +234,6 @@ def test_a_copy_is_used_when_renewal_is_put_off_for_as_long_as_a_copy_lasts(simu
     assert crawl.run(most_steps=100).urls[-1] == "http://a.test/later"
 
 
-def test_a_longer_crawl_delay_of_the_host_is_kept(simulate, tmp_path):
-    web = site(
-        page("http://a.test/", "/x"),
-        page("http://a.test/x"),
-        robots("http://a.test/robots.txt", "User-agent: FocusedTest\nCrawl-delay: 7\n"),
-    )
-    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
-    times = [at for at, _ in done.asked]
-    assert all(later - sooner >= 7 for sooner, later in pairwise(times))
-
-
 class FileOfHosts:
     """Hosts' durable rows, of which robots.txt rules are read: each time is noted."""
 

@@ -113,12 +113,6 @@ def test_an_ignored_feature_is_reported_and_has_no_weight(name):
     assert found.scores == pytest.approx(expit(PRIOR.bias + found.features @ PRIOR.weights))
 
 
-def test_a_page_without_links_has_no_scores(apprentice):
-    scored = apprentice.score(seen(), [])
-    assert scored.scores.shape == (0,)
-    assert scored.features.shape == (0, len(apprentice.feature_names))
-
-
 @settings(deadline=None)
 @given(
     relevance=st.floats(0, 1),
@@ -144,15 +138,6 @@ def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, lin
 
 
 # What several pages tell of one target
-
-
-def test_a_second_page_that_links_is_joined_with_the_first(apprentice):
-    (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="good")])
-    (both,) = queued(apprentice, seen(0.2, "https://b.example/"), [PLAIN], [one])
-    found = named_features(both.features)
-    assert found["in_links"] == 2.0
-    assert found["parents"] < found["parent"]
-    assert found["anchor"] == 2.0
 
 
 def test_a_less_relevant_page_lowers_the_score_and_keeps_the_best_inlink(apprentice):
@@ -188,12 +173,6 @@ def test_crawl_features_are_those_of_the_best_inlinks_anchor(apprentice):
         == named_features(one.features)["anchor_words"]
         > 0.0
     )
-
-
-def test_scoring_alone_is_scoring_with_nothing_that_waits(apprentice):
-    apprentice.learn(example(0.9, anchor="whale"))
-    alone, joined = apprentice.score(seen(), LINKS), queued(apprentice, seen(), LINKS)
-    assert alone.scores.tolist() == [each.score for each in joined]
 
 
 # The classifier was replaced

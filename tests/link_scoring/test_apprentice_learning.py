@@ -212,15 +212,6 @@ def test_restored_it_scores_and_goes_on_as_if_nothing_had_been(cut):
     assert after.state() == whole.state()
 
 
-def test_what_was_scored_in_between_does_not_matter_to_what_is_learned():
-    curious, busy = new_pupil(), new_pupil()
-    for each in a_crawls_lessons(60):
-        answers(curious)
-        curious.learn(each)
-        busy.learn(each)
-    assert curious.state() == busy.state()
-
-
 def test_a_state_is_plain_data():
     pupil = new_pupil()
     for each in a_crawls_lessons(60):

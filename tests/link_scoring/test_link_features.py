@@ -18,7 +18,6 @@ from focused.link_scoring.link_features import (
     clipped_log_odds,
     links_since_relevant,
     merge_features,
-    parent_log_odds,
     round_precision,
 )
 from focused.link_scoring.protocols import PageContext
@@ -74,11 +73,6 @@ pages = st.builds(
 )
 some_pages = st.lists(pages, min_size=1, max_size=MAX_IN_LINKS)
 many_pages = st.lists(pages, min_size=1, max_size=3 * MAX_IN_LINKS)
-
-
-def test_the_features_have_a_column_each():
-    assert [FEATURE_NAMES[FEATURE_INDEX[name]] for name in FEATURE_NAMES] == list(FEATURE_NAMES)
-    assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES)
 
 
 def test_without_queued_links_the_pages_own_features_stay():
@@ -188,11 +182,6 @@ def test_relevance_in_nats_rises_with_it_within_bounds(one, other):
     low, high = sorted((one, other))
     assert clipped_log_odds(low) <= clipped_log_odds(high)
     assert abs(clipped_log_odds(one)) <= MAX_PARENT_LOG_ODDS + 1e-9
-
-
-@pytest.mark.parametrize(("relevance", "expected"), [(0.0, -4.0), (1.0, 4.0), (0.5, 0.0)])
-def test_the_parents_relevance_is_in_nats(relevance, expected):
-    assert parent_log_odds(Classification(relevance, on_topic=False)) == pytest.approx(expected)
 
 
 def test_links_since_the_last_page_on_topic_are_counted():

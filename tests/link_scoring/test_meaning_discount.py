@@ -63,13 +63,6 @@ def test_other_features_are_not_discounted():
     assert rank_score(model(), anchor=-3.0) == pytest.approx(rank_score(model()) - 1.2)
 
 
-def test_a_restored_model_discounts_as_before():
-    subject, restored = model(), model()
-    find_relevant_pages(subject, 2)
-    restored.restore(subject.state())
-    assert rank_score(restored, url_meaning=-2.0) == rank_score(subject, url_meaning=-2.0)
-
-
 def unlike_rank(subject: Apprentice) -> float:
     """The rank score of a link whose anchor means something else than the topic."""
     features = tuple(-3.0 if name == "anchor_meaning" else 0.0 for name in FEATURE_NAMES)

@@ -178,19 +178,6 @@ def test_very_unlikely_examples_do_not_break_the_fit():
     assert shares[-1] == pytest.approx(0.5, abs=0.1)
 
 
-def test_restored_it_goes_on_as_if_nothing_had_been():
-    features = drawn(80, seed=10)
-    whole = taught(features, np.full(80, 0.7))
-    half = taught(features[:40], np.full(40, 0.7))
-    again = OnlineUpdate(PRIOR)
-    again.restore(msgspec.msgpack.decode(msgspec.msgpack.encode(half.state())))
-    assert np.array_equal(again.weights, half.weights)
-    for row in features[40:]:
-        again.learn(row.tolist(), 0.7)
-    assert np.array_equal(again.weights, whole.weights)
-    assert again.bias == whole.bias
-
-
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_examples_of_one_class_move_it_within_bounds(share):
     prior = load_link_prior()

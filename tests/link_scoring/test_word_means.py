@@ -111,20 +111,6 @@ def test_features_are_bounded_and_the_rate_is_in_0_to_1(cases, words):
     assert 0.0 < worth.rate < 1.0
 
 
-@given(examples, examples)
-def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
-    worth = WordMeans()
-    for words, relevance in before:
-        worth.learn(hashes(words), relevance)
-    again = WordMeans.restored(worth.state())
-    for words, relevance in after:
-        worth.learn(hashes(words), relevance)
-        again.learn(hashes(words), relevance)
-    assert again.state() == worth.state()
-    assert again.rate == worth.rate
-    assert feature_of(again, *FIRST) == feature_of(worth, *FIRST)
-
-
 @given(examples)
 def test_each_observation_counts_at_once_and_reading_changes_nothing(cases):
     asked, silent = WordMeans(), WordMeans()

@@ -62,26 +62,3 @@ def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_pa
     with served(wide_web()) as site:
         ended = crawl(topic, site.address)
     assert set(ended.fetched()) == all_pages()
-
-
-def test_a_second_crawl_on_the_same_folder_is_refused_and_the_first_continues(
-    tmp_path: Path,
-) -> None:
-    topic = write_topic(tmp_path, SEED)
-    with served(wide_web(), FaultPlan((parse_fault("*:kind=latency,latency_s=0.1"),))) as site:
-        first = start(topic, site.address)
-        wait_for_answers(site, 2, first)
-        # Held meanwhile: it must not be done before the second has started, however slowly.
-        first.send_signal(signal.SIGSTOP)
-        try:
-            second = crawl(topic, site.address)
-        finally:
-            first.send_signal(signal.SIGCONT)
-        done = finish(first, topic)
-    assert second.status != 0
-    assert "Traceback" not in second.output
-    (line,) = second.output.splitlines()
-    assert line.startswith("focused: ")
-    assert "in use by another crawl" in line and str(first.pid) in line
-    assert done.status == 0
-    assert set(done.fetched()) == all_pages()

@@ -163,24 +163,6 @@ def test_nothing_of_the_replay_is_left_in_the_request_or_its_signals() -> None:
     assert not [name for name in pages_of(seen)["http://a.example/"]["sent"] if "Focused" in name]
 
 
-def test_robots_txt_of_a_replayed_host_is_obeyed() -> None:
-    urls = "http://c.example/private", "http://c.example/landed"
-    with served(WEB) as site:
-        seen = crawl(site, *urls, ROBOTSTXT_OBEY=True)
-    assert pages_of(seen).keys() == {"http://c.example/landed"}
-    assert [each["error"] for each in seen if "failed" in each] == ["IgnoreRequest"]
-
-
-def test_cookies_of_a_host_are_sent_back_to_it() -> None:
-    link = page("http://c.example/", html("x", "/landed"))
-    greeting = answer(
-        "http://c.example/", 200, link.body, content_type="text/html", set_cookie="seen=1"
-    )
-    with served(MemoryWeb(greeting, page("http://c.example/landed", html("landed")))) as site:
-        seen = pages_of(crawl(site, "http://c.example/"))
-    assert "Cookie" in seen["http://c.example/landed"]["sent"]
-
-
 def test_an_unknown_host_fails_as_on_the_live_web() -> None:
     with served(WEB) as site:
         (seen,) = [each for each in crawl(site, "https://nowhere.example/") if "failed" in each]
@@ -210,14 +192,6 @@ def test_a_fault_gives_the_error_that_the_live_web_gives(fault: str, error: str)
         seen = crawl(site, "http://big.example/", DOWNLOAD_TIMEOUT=1)
     (failed,) = [each for each in seen if "failed" in each]
     assert (failed["failed"], failed["error"]) == ("http://big.example/", error)
-
-
-def test_a_retry_after_a_fault_succeeds() -> None:
-    faults = FaultPlan((parse_fault("*:kind=503,attempts=1"),))
-    with served(WEB, faults) as site:
-        seen = crawl(site, "http://a.example/", RETRY_ENABLED=True)
-    assert pages_of(seen)["http://a.example/"]["status"] == 200
-    assert [each.status for each in site.accesses] == [503, 200]
 
 
 def test_the_server_missing_is_a_refused_connection() -> None:

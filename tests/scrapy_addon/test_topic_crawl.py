@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
 
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from tests.support.crawling import crawl, write_topic
-from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect, served
+import pytest
+
+from tests.support.crawling import Finished, crawl, write_topic
+from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 
 
 def small_web() -> MemoryWeb:
@@ -29,11 +28,19 @@ def small_web() -> MemoryWeb:
     )
 
 
-def test_a_crawl_fetches_every_reachable_page_once_and_ends(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/")
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, Served]:
+    topic = write_topic(tmp_path_factory.mktemp("crawl"), "http://a.test/")
     with served(small_web()) as site:
         done = crawl(topic, site.address)
     assert done.status == 0, done.output
+    return done, site
+
+
+def test_a_crawl_fetches_every_reachable_page_once_and_ends(
+    crawled: tuple[Finished, Served],
+) -> None:
+    done, site = crawled
     asked = [f"{x.scheme}://{x.host}{x.path}" for x in site.accesses if x.path != "/robots.txt"]
     assert sorted(asked) == sorted(
         [
@@ -51,10 +58,10 @@ def test_a_crawl_fetches_every_reachable_page_once_and_ends(tmp_path: Path) -> N
     assert done.pages.loc["http://a.test/secret/x", "failure"] == "robots"
 
 
-def test_the_user_sees_a_table_and_finds_the_folder_filled(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/")
-    with served(small_web()) as site:
-        done = crawl(topic, site.address)
+def test_the_user_sees_a_table_and_finds_the_folder_filled(
+    crawled: tuple[Finished, Served],
+) -> None:
+    done, _ = crawled
     for word in ("fetched", "on topic", "harvest rate", "robots-excluded", "duplicates"):
         assert word in done.output
     assert "Traceback" not in done.output
@@ -62,45 +69,6 @@ def test_the_user_sees_a_table_and_finds_the_folder_filled(tmp_path: Path) -> No
         assert (done.folder / name).stat().st_size > 0
     assert json.loads((done.folder / "settings.json").read_text())["topic"]["name"] == "whales"
     assert json.loads((done.folder / "stats.json").read_text())["robots_excluded"] == 1
-
-
-def test_each_row_tells_the_way_to_its_page(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/")
-    with served(small_web()) as site:
-        pages = crawl(topic, site.address).pages
-    row = pages.loc["http://c.test/whale-1"]
-    assert (row["parent"], row["anchor"], row["depth"]) == (
-        "http://a.test/whales",
-        "http://c.test/whale-1",
-        2,
-    )
-    assert dict(row["features"]) == {"anchor": 1.0, "parent": 0.9}
-    assert row["score"] == 0.6 + 0.3 * 0.9
-    assert row["on_topic"]
-    assert pages.loc["https://b.test/moved", "outcome"] == "redirected"
-
-
-def test_robots_txt_comes_before_the_first_page_of_each_host(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/")
-    with served(small_web()) as site:
-        crawl(topic, site.address)
-    first = {}
-    for access in site.accesses:
-        first.setdefault((access.scheme, access.host), access.path)
-    assert set(first.values()) == {"/robots.txt"}
-
-
-def test_hosts_are_asked_by_one_connection_and_no_sooner_than_their_delay(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", delay_s=0.1)
-    with served(small_web(), FaultPlan((parse_fault("*:kind=latency,latency_s=0.03"),))) as site:
-        crawl(topic, site.address)
-    by_host = defaultdict(list)
-    for access in sorted(site.accesses, key=lambda x: x.start):
-        by_host[access.host].append(access)
-    for host, accesses in by_host.items():
-        delay_s = 0.3 if host == "c.test" else 0.1
-        for earlier, later in pairwise(accesses):
-            assert later.start - earlier.end >= delay_s - 0.02, (host, earlier.path, later.path)
 
 
 def test_the_focused_policy_takes_the_promising_links_first(tmp_path: Path) -> None:
@@ -125,29 +93,6 @@ def test_the_breadth_first_policy_takes_links_as_they_were_found(tmp_path: Path)
         crawl(topic, site.address, FOCUSED_POLICY="bfs", FOCUSED_FOLDER=tmp_path / "out")
         seqs = [f"{x.scheme}://{x.host}{x.path}" for x in site.accesses if "robots" not in x.path]
     assert seqs.index("http://a.test/trade") < seqs.index("http://c.test/whale-1")
-
-
-def test_a_throttled_page_is_fetched_when_the_server_allows(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/whales")
-    fault = parse_fault("a.test/whales:kind=429,retry_after_s=2,attempts=1")
-    with served(small_web(), FaultPlan((fault,))) as site:
-        done = crawl(topic, site.address)
-    asked = [x for x in site.accesses if x.path == "/whales"]
-    assert [x.status for x in asked] == [429, 200]
-    assert asked[1].start - asked[0].end >= 1.9
-    assert done.pages.loc["http://a.test/whales", "on_topic"]
-
-
-def test_a_host_whose_robots_txt_fails_is_not_requested_pages(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", "http://b.test/", politeness="max_tries = 2")
-    with served(small_web(), FaultPlan((parse_fault("b.test/robots.txt:kind=503"),))) as site:
-        done = crawl(topic, site.address)
-    assert [x.path for x in site.accesses if x.host == "b.test" and x.scheme == "http"] == [
-        "/robots.txt",
-        "/robots.txt",
-    ]
-    assert done.pages.loc["http://b.test/", "failure"] == "http-5xx"
-    assert done.pages.loc["http://c.test/whale-1", "outcome"] == "fetched"
 
 
 def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:

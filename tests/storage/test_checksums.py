@@ -142,21 +142,6 @@ def test_after_a_damaged_row_was_read_nothing_is_written(folder: Path) -> None:
     assert before == ((folder / "data.mdb").read_bytes(), (folder / "journal").read_bytes())
 
 
-def test_what_the_journal_brings_back_has_checksums(tmp_path: Path) -> None:
-    store = StateStore.open(tmp_path / "state", {})
-    store.tables.put("content", KEY, b"value")
-    store.tables.add("queue", KEY, MEMBER)
-    store.tables.add("queue", KEY, b"remove")
-    store.commit()
-    store.tables.discard("queue", KEY, b"remove")
-    store.commit()
-    store.abandon()
-    store = StateStore.reopen(tmp_path / "state")
-    assert store.tables.get("content", KEY) == b"value"
-    assert list(store.tables.members("queue", KEY)) == [MEMBER]
-    store.close()
-
-
 @pytest.mark.parametrize("table", ["host_ids", "links", "sources"])
 def test_a_frontier_whose_rows_do_not_fit_together_is_damaged(tmp_path: Path, table: str) -> None:
     store = StateStore.open(tmp_path / "state", {})

@@ -140,6 +140,7 @@ def test_a_lack_of_memory_while_reading_is_no_damage(tmp_path: Path) -> None:
         (errno.EIO, "Input/output error.*check the disk for errors"),
         (errno.ENOSPC, "No space left on device.*free some disk"),
         (errno.ENOMEM, "Cannot allocate memory.*free some memory"),
+        (errno.EMFILE, "Too many open files.*allow more open files"),
     ],
 )
 def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
@@ -164,18 +165,6 @@ def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
     assert store.tables.count("content") == 1
     store.close()
     assert check_state(folder, lambda table, key, value: None).damaged == []
-
-
-@pytest.mark.parametrize(
-    ("number", "advice"),
-    [
-        (errno.EMFILE, "allow more open files (ulimit -n)"),
-        (errno.EROFS, "make the disk writable"),
-        (errno.ENOSPC, "free some disk"),
-    ],
-)
-def test_the_advice_after_a_failed_write_fits_its_cause(number: int, advice: str) -> None:
-    assert environment.write_error_advice(OSError(number, os.strerror(number))) == advice
 
 
 def test_a_folder_made_before_a_part_of_the_identity_was_stored_is_opened(tmp_path: Path) -> None:

@@ -18,24 +18,6 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
     store.close()
 
 
-def test_the_first_members_of_a_set_are_its_smallest(tables: Tables) -> None:
-    for key, member in ((b"a", b"1"), (b"b", b"2"), (b"b", b"1"), (b"b", b"3"), (b"b", b"1")):
-        tables.add("queue", key, member)
-    assert tables.first_two("queue", b"a") == (b"1", None)
-    assert tables.first_two("queue", b"b") == (b"1", b"2")
-    assert tables.first_two("queue", b"c") == (None, None)
-    assert [tables.first_member("queue", key) for key in (b"a", b"b", b"c")] == [b"1", b"1", None]
-    assert [tables.set_size("queue", key) for key in (b"a", b"b", b"c")] == [1, 3, 0]
-    assert tables.count("queue") == 4
-    assert list(tables.members("queue", b"b")) == [b"1", b"2", b"3"]
-    assert list(tables.members("queue", b"c")) == []
-    assert list(tables.first_members("queue")) == [(b"a", b"1"), (b"b", b"1")]
-    assert tables.discard("queue", b"b", b"1") and not tables.discard("queue", b"b", b"1")
-    assert tables.first_two("queue", b"b") == (b"2", b"3")
-    assert tables.delete("queue", b"b")
-    assert tables.first_two("queue", b"b") == (None, None)
-
-
 def test_the_floor_of_a_key_is_the_row_at_or_before_it(tables: Tables) -> None:
     assert tables.floor("content", b"b") is None
     for key in (b"b", b"d"):

@@ -1,4 +1,4 @@
-"""Who looks on at a crawl from without: each notes the paths that it heard of, in a file."""
+"""Who looks on at a crawl from without: each notes how it heard of which path, in a file."""
 
 from __future__ import annotations
 
@@ -12,50 +12,37 @@ from scrapy.http import Response
 
 
 class _Onlooker:
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, crawler: Crawler) -> None:
+        self._file = Path(crawler.settings["ONLOOKER_FILE"])
 
-    def note(self, url: str) -> None:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def note(self, how: str, url: str) -> None:
         with self._file.open("a") as file:
-            file.write(urlsplit(url).path + "\n")
+            file.write(f"{how} {urlsplit(url).path}\n")
 
 
 class Middleware(_Onlooker):
     """A downloader middleware."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(Path(crawler.settings["ONLOOKER_FILE"]))
-
     def process_request(self, request: Request) -> None:
-        self.note(request.url)
+        self.note("request", request.url)
 
 
-class _Listener(_Onlooker):
-    signal: object
+class Listener(_Onlooker):
+    """Hears of pages, and of the bytes of an answer."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        listener = cls(Path(crawler.settings["ONLOOKER_FILE"]))
-        crawler.signals.connect(listener.came, cls.signal)
-        return listener
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self.response_came, signals.response_received)
+        crawler.signals.connect(self.bytes_came, signals.bytes_received)
 
-
-class Received(_Listener):
-    """Hears of pages."""
-
-    signal = signals.response_received
-
-    def came(self, response: Response, request: Request) -> None:
+    def response_came(self, response: Response, request: Request) -> None:
         assert response.request is request
         assert response.body
-        self.note(response.url)
+        self.note("response", response.url)
 
-
-class Bytes(_Listener):
-    """Hears of the bytes of an answer."""
-
-    signal = signals.bytes_received
-
-    def came(self, data: bytes, request: Request) -> None:
-        self.note(request.url)
+    def bytes_came(self, data: bytes, request: Request) -> None:
+        self.note("bytes", request.url)
