@@ -1,6 +1,24 @@
-"""Let pytest rewrite the assertions of the suites."""
+"""What every :class:`focused.frontier.interface.Frontier` must keep to, tried with each of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-for part in ("links", "turns", "hopes", "deaths"):
-    pytest.register_assert_rewrite(f"tests.contracts.{part}")
+from focused.frontier.interface import Frontier
+from tests.support.frontier_lives import DiskLife, Life, PlainLife
+
+
+@pytest.fixture(params=["disk", "plain"])
+def life(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Life]:
+    """How frontiers are made, die and come back."""
+    made = DiskLife(tmp_path / "state") if request.param == "disk" else PlainLife()
+    yield made
+    made.crash()
+
+
+@pytest.fixture
+def frontier(life: Life) -> Frontier:
+    return life.begin()

@@ -1,6 +1,6 @@
 """The exploration bonus falls with each page, and more with each unproductive one.
 
-tests/contracts/exploration.py tests how a frontier uses it.
+tests/contracts/test_exploration.py tests how a frontier uses it.
 """
 
 from __future__ import annotations
