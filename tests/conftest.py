@@ -7,12 +7,16 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from focused.storage.state_store import StateStore
+    from focused.storage.tables import Tables
 
 # OpenBLAS starts a thread a core in each process, also for the smallest model. Under several test
 # workers these threads wait for each other in busy loops: a training takes ten times the CPU time.
@@ -82,3 +86,19 @@ def living_crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     simulation = continuous_crawl(tmp_path_factory.mktemp("living"), living_web())
     return simulation.topic.output.folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StateStore]:
+    """An empty state in the folder ``state``."""
+    from focused.storage.state_store import StateStore  # not for each worker
+
+    opened = StateStore.open(tmp_path / "state", {})
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def tables(store: StateStore) -> Tables:
+    """The tables of an empty state."""
+    return store.tables

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -23,6 +21,7 @@ from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, write_parquet_fi
 from focused.archive.warc_files import WarcFiles
 from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 from focused.web.page import Fetched
 from tests.support.archived_links import link_rows
 
@@ -41,27 +40,13 @@ LINKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    store: StateStore
-    folder: Path
-
-    def archive(self, **options) -> Archive:
-        return Archive(self.store, **options)
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
-    store = StateStore.open(tmp_path / "state", {})
-    yield Opened(store, tmp_path)
-    store.close()
-
-
-def test_rows_come_back_in_the_order_of_settling_with_all_columns(opened: Opened) -> None:
-    archive = opened.archive()
+def test_rows_come_back_in_the_order_of_settling_with_all_columns(
+    store: StateStore, tables: Tables
+) -> None:
+    archive = Archive(store)
     for seq in (2, 0, 1, 300):
         archive.append(row(seq, title="Größe \u2028", relevance=0.75))
-    rows = list(page_rows(opened.store.tables))
+    rows = list(page_rows(tables))
     assert [each["seq"] for each in rows] == [0, 1, 2, 300]
     assert set(rows[0]) == set(PAGES_SCHEMA.names) - set(HISTORY_COLUMNS) == set(PAGE_COLUMNS)
     assert (rows[0]["title"], rows[0]["features"], rows[0]["relevance"], rows[0]["parent"]) == (
@@ -70,12 +55,12 @@ def test_rows_come_back_in_the_order_of_settling_with_all_columns(opened: Opened
         0.75,
         None,
     )
-    assert list(page_values(opened.store.tables)) == [[*each.values(), {}] for each in rows]
+    assert list(page_values(tables)) == [[*each.values(), {}] for each in rows]
 
 
-def test_links_come_back_page_by_page_under_their_source(opened: Opened) -> None:
-    opened.archive().append(row(1), LINKS)
-    rows = list(link_rows(opened.store.tables))
+def test_links_come_back_page_by_page_under_their_source(store: StateStore, tables: Tables) -> None:
+    Archive(store).append(row(1), LINKS)
+    rows = list(link_rows(tables))
     assert [list(each) for each in rows] == [LINKS_SCHEMA.names] * 2
     assert [each["source"] for each in rows] == ["http://a.test/1"] * 2
     assert [(each["target"], each["nofollow"], each["score"]) for each in rows] == [
@@ -84,31 +69,35 @@ def test_links_come_back_page_by_page_under_their_source(opened: Opened) -> None
     ]
 
 
-def test_an_archive_without_links_keeps_the_pages(opened: Opened) -> None:
-    archive = opened.archive(links=False)
+def test_an_archive_without_links_keeps_the_pages(store: StateStore, tables: Tables) -> None:
+    archive = Archive(store, links=False)
     archive.append(row(1), LINKS)
-    assert (len(list(page_rows(opened.store.tables))), list(link_rows(opened.store.tables))) == (
+    assert (len(list(page_rows(tables))), list(link_rows(tables))) == (
         1,
         [],
     )
 
 
-def test_a_text_that_cannot_be_written_is_archived_with_question_marks(opened: Opened) -> None:
-    opened.archive().append(row(1, title="a\ud800"), [LinkRow("u", "\udfff!", 0.5, False, None)])
-    assert next(page_rows(opened.store.tables))["title"] == "a?"
-    assert next(link_rows(opened.store.tables))["anchor"] == "?!"
+def test_a_text_that_cannot_be_written_is_archived_with_question_marks(
+    store: StateStore, tables: Tables
+) -> None:
+    Archive(store).append(row(1, title="a\ud800"), [LinkRow("u", "\udfff!", 0.5, False, None)])
+    assert next(page_rows(tables))["title"] == "a?"
+    assert next(link_rows(tables))["anchor"] == "?!"
 
 
-def test_parquet_files_say_what_the_rows_say(opened: Opened) -> None:
-    opened.archive().append(row(1), LINKS)
-    write_parquet_files(opened.store.tables, opened.folder)
-    pages = times_as_seconds(pq.read_table(opened.folder / "pages.parquet")).to_pylist()
-    links = pq.read_table(opened.folder / "links.parquet").to_pylist()
+def test_parquet_files_say_what_the_rows_say(
+    store: StateStore, tables: Tables, tmp_path: Path
+) -> None:
+    Archive(store).append(row(1), LINKS)
+    write_parquet_files(tables, tmp_path)
+    pages = times_as_seconds(pq.read_table(tmp_path / "pages.parquet")).to_pylist()
+    links = pq.read_table(tmp_path / "links.parquet").to_pylist()
     assert pages == [
         {**each, "features": [("anchor", 0.5)], **dict.fromkeys(HISTORY_COLUMNS)}
-        for each in page_rows(opened.store.tables)
+        for each in page_rows(tables)
     ]
-    assert links == list(link_rows(opened.store.tables))
+    assert links == list(link_rows(tables))
 
 
 def test_what_rows_speak_of_is_on_the_disk_before_they_are(

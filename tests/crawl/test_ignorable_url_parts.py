@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from focused.crawl.dedup.ignorable_url_parts import (
     IGNORABLE_PARAMETER,
     MIN_DISTINCT_TEXTS,
@@ -13,18 +11,10 @@ from focused.crawl.dedup.ignorable_url_parts import (
     IgnorableUrlParts,
 )
 from focused.crawl.dedup.signatures import ContentSignature
-from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.url_patterns import INDEX_PAGE, LETTER_CASE, PARAMETER_ORDER
 
 A = "http://a.test"
-
-
-@pytest.fixture
-def tables(tmp_path):
-    store = StateStore.open(tmp_path / "state", {})
-    yield store.tables
-    store.close()
 
 
 def came(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,13 +48,6 @@ class Frontier:
 
 def queued(url: str) -> QueuedLink:
     return QueuedLink(link_key(url), url, host_of(url), 0.5, 0.5)
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    opened = StateStore.open(tmp_path / "state", {"crawl": "test"})
-    yield opened.tables
-    opened.close()
 
 
 def mirrors(tables: Tables, frontier: Frontier) -> MirrorFilter:

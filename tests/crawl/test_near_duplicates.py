@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,13 +29,6 @@ def prose(count: int, seed: int) -> str:
 
 def page(url: str, text: str, title: str = "Title") -> Page:
     return Page(url, title=title, text=text)
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    opened = StateStore.open(tmp_path / "state", {"crawl": "test"})
-    yield opened.tables
-    opened.close()
 
 
 def read(each: Page) -> ParsedPage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,13 +35,6 @@ links = st.builds(
     purpose=st.sampled_from(["page", "revisit", "a plug-in's own"]),
     is_exempt=st.booleans(),
 )
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    store = StateStore.open(tmp_path / "state", {})
-    yield store.tables
-    store.close()
 
 
 @pytest.fixture

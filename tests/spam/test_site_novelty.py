@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -18,13 +17,6 @@ SITE, OTHER = "http://a.test/1", "http://b.test/1"
 SOURCES = 20
 PAGES = 150
 MAX_ROW_BYTES = 4_300
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
-    store = StateStore.open(tmp_path / "state", {})
-    yield store
-    store.close()
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,6 @@ from focused.spam.site_trust import (
 )
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import fit_spam_classifier
-from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.host_names import site_key
 from tests.support.prose import prose_pages
@@ -30,13 +27,6 @@ def model() -> SpamClassifier:
     fitted = fit_spam_classifier(prose_pages()[::2], seed=1)
     assert fitted is not None
     return fitted
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    store = StateStore.open(tmp_path / "state", {})
-    yield store.tables
-    store.close()
 
 
 @pytest.fixture

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    store = StateStore.open(tmp_path / "state", {})
-    yield store.tables
-    store.close()
 
 
 def test_the_floor_of_a_key_is_the_row_at_or_before_it(tables: Tables) -> None:

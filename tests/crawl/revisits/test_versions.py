@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,17 +10,9 @@ from focused.crawl.revisits.change_detection import HostBoilerplate, page_blocks
 from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.versions import BoilerplateStore, VersionChecker
 from focused.storage.rows import pack
-from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    store = StateStore.open(tmp_path / "state", {"topic": "t", "policy": "p"})
-    yield store.tables
-    store.close()
 
 
 def add_page(store: BoilerplateStore, number: int) -> HostBoilerplate:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +13,6 @@ from focused.archive.page_history import HistoryWriter, PageHistory, VisitResult
 from focused.crawl.revisits.soft_404 import missing_page_url
 from focused.revisit.disk_schedule import TableDueQueue, TableRecords
 from focused.storage.rows import pack
-from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused_lab.freshness.crash_check import (
     check_collection,
@@ -24,13 +22,6 @@ from focused_lab.freshness.crash_check import (
 
 A, B = "https://a.example/", "https://a.example/b"
 HOUR_S = 3_600.0
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Tables]:
-    store = StateStore.open(tmp_path / "state", {})
-    yield store.tables
-    store.close()
 
 
 def schedule_page(tables: Tables, page: int, due_at: float) -> None:
