@@ -43,24 +43,26 @@ def test_processes_together_fetch_every_page_once(tmp_path: Path, web: MemoryWeb
     assert not impolite(site, DELAY_S)
 
 
-@pytest.mark.parametrize("which", range(3))
-def test_a_killed_process_is_replaced(tmp_path: Path, web: MemoryWeb, which: int) -> None:
+def test_each_killed_process_is_replaced(tmp_path: Path, web: MemoryWeb) -> None:
     with served(web) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
         driver = crawl.start()
-        crawl.wait_for(lambda: crawl.rounds() > which, "a round")
-        crawl.wait_for(lambda: len(crawl.processes()) == 3, "all processes")
-        os.kill(crawl.processes()[which], signal.SIGKILL)
+        for which in range(3):
+            rounds = crawl.rounds()
+            crawl.wait_for(lambda: crawl.rounds() > rounds, "a round")  # noqa: B023
+            crawl.wait_for(lambda: len(crawl.processes()) == 3, "all processes")
+            os.kill(crawl.processes()[which], signal.SIGKILL)
         assert driver.wait(120) == 0
         assert crawl.fetched() == every_page(web)
     assert not impolite(site, DELAY_S)
     assert requests_of_pages(site).total() <= HOSTS * PAGES + CONCURRENT
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_killed_driver_goes_on_where_it_was(tmp_path: Path, web: MemoryWeb, point: str) -> None:
+def test_a_driver_that_is_killed_at_each_point_goes_on_where_it_was(
+    tmp_path: Path, web: MemoryWeb
+) -> None:
     with served(web) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
-        for number in (1, 3):
-            assert crawl.start(killed_at=(point, number)).wait(120) == -signal.SIGKILL
+        for point, number in zip(POINTS, (1, 2) * 3, strict=True):
+            assert crawl.start(killed_at=(point, number)).wait(120) == -signal.SIGKILL, point
         assert crawl.run() == 0
         assert crawl.fetched() == every_page(web)
     assert not impolite(site, DELAY_S)
