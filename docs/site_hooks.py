@@ -154,7 +154,7 @@ def _make(_: str) -> str:
 
 def _topic_keys(section: str) -> str:
     rows = [
-        (f"`{key.name}`", key.type, _default(key.default), key.meaning)
+        (f"`{key.name}`", key.kind.name, _default(key.default), key.meaning)
         for key in TOPIC_KEYS["" if section == "head" else section]
     ]
     return _table(("key", "type", "default", "meaning"), rows)

@@ -1,6 +1,8 @@
 """The topic file as frozen dataclasses: a :class:`Topic` is everything about one crawl.
 
+Fields are annotated with the kinds of their values (:mod:`focused.topic.value_kinds`), by which
 :func:`focused.topic.topic_file.load_topic` reads and validates the file.
+:mod:`focused.topic.topic_keys` says what each key means.
 """
 
 from __future__ import annotations
@@ -9,10 +11,32 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from focused.topic.login import Login
+    from focused.topic.value_kinds import (
+        Count,
+        CountOrZero,
+        Flag,
+        Hosts,
+        Languages,
+        MediaTypes,
+        Number,
+        NumbersByHost,
+        NumbersByPattern,
+        ParameterNames,
+        PathName,
+        Patterns,
+        Positive,
+        Share,
+        Text,
+        Texts,
+        choice,
+        documents,
+        texts,
+        whole,
+    )
 
 _Section = TypeVar("_Section")
 
@@ -53,49 +77,34 @@ _PORT = re.compile(r":\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Where the crawl starts. ``urls`` are those of the inline list and of the seed file.
+    """Where the crawl starts. ``urls`` are those of the inline list and of the seed file."""
 
-    With ``robots_sitemaps`` the sitemaps named in the seed hosts' robots.txt are seeds, too.
-    """
-
-    urls: tuple[str, ...]
-    robots_sitemaps: bool = False
+    urls: Annotated[tuple[str, ...], texts("list of URLs")]
+    robots_sitemaps: Flag = False
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
     """Training data and options of the topic classifier.
 
-    - ``good``: category prefixes; these categories and all below are the topic.
-    - ``model``: the model file.
-    - ``estimator``: one of :data:`ESTIMATORS`.
-    - ``link_prior``: the apprentice's initial model: the name of a shipped prior, or the path
-      of a JSON file.
-    - ``labels``: the label file; it need not exist.
-    - ``max_samples``: maximum number of good samples of the directory, and of other samples.
-    - ``focus``: one of :data:`FOCUS_MODES`. With ``hard`` only links of pages whose most likely
-      category is good are followed, with ``soft`` those of all pages.
-    - ``precision`` or ``recall``: target of the on-topic threshold on held-out samples, in
-      (0, 1]; None for both chooses the best F1.
-    - ``background``: add the general background when the directory has few other samples.
-    - ``keywords``: what the topic started from (:mod:`focused.classifier.keyword_classifier`).
-    - ``embedding``: score links by the meaning of their words, too
-      (:mod:`focused.classifier.semantic_scorer`).
+    ``link_prior`` is the name of a shipped prior, or the path of a JSON file. The file ``labels``
+    need not exist. ``precision`` or ``recall`` is the target of the on-topic threshold on held-out
+    samples; None for both chooses the best F1.
     """
 
-    directory: tuple[Path, ...]
-    good: tuple[str, ...]
-    model: Path
-    estimator: str = ESTIMATORS[0]
-    link_prior: str = "all-webs"
-    labels: Path | None = None
-    focus: str = FOCUS_MODES[0]
-    max_samples: int = DEFAULT_MAX_SAMPLES
-    precision: float | None = None
-    recall: float | None = None
-    background: bool = True
-    keywords: tuple[str, ...] = ()
-    embedding: bool = True
+    directory: Annotated[tuple[Path, ...], texts("list of paths")]
+    good: Annotated[tuple[str, ...], texts("list of categories")]
+    model: PathName
+    estimator: Annotated[str, choice(*ESTIMATORS)] = ESTIMATORS[0]
+    link_prior: Text = "all-webs"
+    labels: PathName | None = None
+    focus: Annotated[str, choice(*FOCUS_MODES)] = FOCUS_MODES[0]
+    max_samples: Annotated[int, whole(10)] = DEFAULT_MAX_SAMPLES
+    precision: Share | None = None
+    recall: Share | None = None
+    background: Flag = True
+    keywords: Texts = ()
+    embedding: Flag = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,69 +112,57 @@ class Scope:
     """Which URLs and pages may be fetched and kept; empty means no limit.
 
     Hosts match themselves and their subdomains. Paths are regular expressions searched in path
-    and query. Languages are ISO 639-1 codes. A directory is a host and the URL path up to its
-    last slash; an address is the IP address of a host. ``documents`` are the
-    formats that are pages besides HTML (:data:`DOCUMENT_FORMATS`). Each page
-    contributes its first ``max_links_per_page`` link targets. ``private_addresses`` allows
-    loopback, private and link-local networks. ``near_duplicates``, ``mirrors`` and ``traps``
-    switch their detectors; ``spam`` is one of :data:`SPAM_ACTIONS`, ``javascript`` one of
-    :data:`JAVASCRIPT_ACTIONS`. Scripts may also request ``javascript_hosts``.
-    ``drop_parameters`` are names (or prefixes ending in ``*``) of query parameters that do not
-    change the page; ``keep_parameters`` are names that always do.
+    and query. A directory is a host and the URL path up to its last slash; an address is the IP
+    address of a host. Names in ``drop_parameters`` and ``keep_parameters`` may be prefixes ending
+    in ``*``.
     """
 
-    allow_hosts: tuple[str, ...] = ()
-    deny_hosts: tuple[str, ...] = ()
-    allow_paths: tuple[str, ...] = ()
-    deny_paths: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml")
-    documents: tuple[str, ...] = DEFAULT_DOCUMENTS
-    max_depth: int | None = None
-    max_pages_per_host: int | None = None
-    max_pages_per_directory: int | None = None
-    max_pages_per_address: int | None = None
-    max_page_bytes: int = 10_000_000
-    max_links_per_page: int = 5_000
-    private_addresses: bool = False
-    near_duplicates: bool = True
-    mirrors: bool = True
-    traps: bool = True
-    spam: str = SPAM_ACTIONS[0]
-    javascript: str = JAVASCRIPT_ACTIONS[0]
-    javascript_hosts: tuple[str, ...] = ()
-    drop_parameters: tuple[str, ...] = ()
-    keep_parameters: tuple[str, ...] = ()
+    allow_hosts: Hosts = ()
+    deny_hosts: Hosts = ()
+    allow_paths: Patterns = ()
+    deny_paths: Patterns = ()
+    languages: Languages = ()
+    content_types: MediaTypes = ("text/html", "application/xhtml+xml")
+    documents: Annotated[tuple[str, ...], documents(DOCUMENT_FORMATS)] = DEFAULT_DOCUMENTS
+    max_depth: CountOrZero | None = None
+    max_pages_per_host: Count | None = None
+    max_pages_per_directory: Count | None = None
+    max_pages_per_address: Count | None = None
+    max_page_bytes: Count = 10_000_000
+    max_links_per_page: Count = 5_000
+    private_addresses: Flag = False
+    near_duplicates: Flag = True
+    mirrors: Flag = True
+    traps: Flag = True
+    spam: Annotated[str, choice(*SPAM_ACTIONS)] = SPAM_ACTIONS[0]
+    javascript: Annotated[str, choice(*JAVASCRIPT_ACTIONS)] = JAVASCRIPT_ACTIONS[0]
+    javascript_hosts: Hosts = ()
+    drop_parameters: ParameterNames = ()
+    keep_parameters: ParameterNames = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
     """How hosts are treated. Set ``robots`` to False for your own hosts only.
 
-    - ``patience``: how long, in delays, to wait for a clearly better link of a host that is
-      not due. Higher values fetch fewer pages per second, more of them on topic.
-    - ``fetch_time_factor``: minimum pause after a response, in multiples of the time that it took
-      to fetch, and to parse in a parser process.
-    - ``suspend_s``: suspension of a host that only fails; doubles each time. 0 gives the host
-      up at once.
-    - ``per_address``: treat hosts at one IP address as one host.
-    - ``noindex``: one of :data:`NOINDEX_ACTIONS`; ``nofollow`` False follows nofollow links.
-    - ``delays``: delay by host, for the host and its subdomains; others have ``delay_s``.
+    ``patience`` and ``fetch_time_factor`` are multiples of the delay and of the time that a
+    response took. ``delays`` has the delay by host, for the host and its subdomains; others have
+    ``delay_s``.
     """
 
-    user_agent: str
-    delay_s: float = 1.0
-    delays: Mapping[str, float] = field(default_factory=dict, hash=False)
-    fetch_time_factor: float = 10.0
-    per_address: bool = True
-    robots: bool = True
-    noindex: str = NOINDEX_ACTIONS[0]
-    nofollow: bool = True
-    concurrency: int = 16
-    timeout_s: float = 30.0
-    max_tries: int = 3
-    suspend_s: float = 3600.0
-    patience: float = 2.0
+    user_agent: Text
+    delay_s: Number = 1.0
+    delays: NumbersByHost = field(default_factory=dict, hash=False)
+    fetch_time_factor: Number = 10.0
+    per_address: Flag = True
+    robots: Flag = True
+    noindex: Annotated[str, choice(*NOINDEX_ACTIONS)] = NOINDEX_ACTIONS[0]
+    nofollow: Flag = True
+    concurrency: Count = 16
+    timeout_s: Positive = 30.0
+    max_tries: Count = 3
+    suspend_s: Number = 3600.0
+    patience: Number = 2.0
 
     @property
     def patience_s(self) -> float:
@@ -202,65 +199,46 @@ def covers_host(names: Collection[str], host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to stop: at the first limit reached; None means no limit.
+    """When to stop: at the first limit reached; None means no limit."""
 
-    ``min_harvest``, in (0, 1], is the least share of pages on topic among the last
-    ``min_harvest_pages`` pages.
-    """
-
-    pages: int | None = None
-    hours: float | None = None
-    bytes: int | None = None
-    min_harvest: float | None = None
-    min_harvest_pages: int = 500
+    pages: Count | None = None
+    hours: Positive | None = None
+    bytes: Count | None = None
+    min_harvest: Share | None = None
+    min_harvest_pages: Count = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Revisit:
     """How a crawl keeps its pages fresh. ``continuous`` crawls go on after the first harvest.
 
-    - ``policy``: the revisit policy by name.
-    - ``pages_per_day`` and ``bytes_per_day``: downloads of the continuous crawl, new pages
-      included; None for ``pages_per_day``: a seventh of the collection.
-    - ``hours``: running time after which the crawl stops; None: never.
-    - ``share``: fixed share of the downloads that are revisits, in (0, 1]; None: revisits and new
-      links compete by expected relevant new content.
-    - ``max_interval_days``: time after which a page is visited whatever its value; None: the
-      policy's own limit, three mean intervals for ``hazard``, longer for pages of weight below 1.
-    - ``min_pace``: each page is visited at least at this share of the mean pace, in (0, 1]; None:
-      the policy's own limit.
-    - ``by_relevance``: weight pages by their relevance; otherwise all pages count the same.
-    - ``host_weights``: factor by host, for the host and its subdomains; ``path_weights``: factor
-      by regular expression searched in path and query.
+    None means: for ``pages_per_day`` a seventh of the collection; for ``share``, revisits and new
+    links compete by expected relevant new content; for ``max_interval_days`` and ``min_pace`` the
+    policy's own limit.
     """
 
-    continuous: bool = False
-    policy: str = "hazard"
-    pages_per_day: int | None = None
-    bytes_per_day: int | None = None
-    hours: float | None = None
-    share: float | None = None
-    min_interval_hours: float = 1.0
-    max_interval_days: float | None = None
-    min_pace: float | None = None
-    by_relevance: bool = True
-    host_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
-    path_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
+    continuous: Flag = False
+    policy: Text = "hazard"
+    pages_per_day: Count | None = None
+    bytes_per_day: Count | None = None
+    hours: Positive | None = None
+    share: Share | None = None
+    min_interval_hours: Number = 1.0
+    max_interval_days: Positive | None = None
+    min_pace: Share | None = None
+    by_relevance: Flag = True
+    host_weights: NumbersByHost = field(default_factory=dict, hash=False)
+    path_weights: NumbersByPattern = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DeepWeb:
-    """Which search forms the crawl may use.
+    """Which search forms the crawl may use: those of ``hosts`` and their subdomains."""
 
-    ``hosts`` and their subdomains; none by default. Each form is sent at most ``queries`` queries,
-    and ``result_pages`` pages of results are fetched for each. The crawl leaves a form after
-    ``stop_after`` queries in a row without new relevant pages.
-    """
-
-    hosts: tuple[str, ...] = ()
-    queries: int = 100
-    result_pages: int = 5
-    stop_after: int = 10
+    hosts: Hosts = ()
+    queries: Count = 100
+    result_pages: Count = 5
+    stop_after: Count = 10
 
 
 DEFAULT_CRAWLS_FOLDER = Path("crawls")
@@ -269,12 +247,12 @@ DEFAULT_CRAWLS_FOLDER = Path("crawls")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results go. ``warc`` is one of :data:`WARC_MODES`."""
+    """Where results go."""
 
-    folder: Path
-    warc: WarcMode = "full"
-    max_warc_bytes: int = DEFAULT_MAX_WARC_BYTES
-    parquet: bool = True
+    folder: PathName
+    warc: Annotated[WarcMode, choice(*WARC_MODES)] = "full"
+    max_warc_bytes: Count = DEFAULT_MAX_WARC_BYTES
+    parquet: Flag = True
 
 
 PARTITION_UNITS = ("domain", "host")
@@ -285,12 +263,11 @@ PARTITION_UNITS = ("domain", "host")
 class Cluster:
     """How a crawl is divided among processes, and where those of several machines meet.
 
-    ``storage`` is the shared storage as a URL of fsspec, empty for a crawl on one machine. ``unit``
-    is one of :data:`PARTITION_UNITS`.
+    ``storage`` is the shared storage as a URL of fsspec, empty for a crawl on one machine.
     """
 
-    storage: str = ""
-    unit: str = PARTITION_UNITS[0]
+    storage: Text = ""
+    unit: Annotated[str, choice(*PARTITION_UNITS)] = PARTITION_UNITS[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import ada_url
 
 from focused.topic.toml_table import TomlTable
+from focused.topic.value_kinds import (
+    Count,
+    Flag,
+    PathName,
+    Text,
+    ValueKind,
+    choice,
+    read_section,
+    text,
+    texts,
+)
 
 LOGIN_METHODS = ("form", "basic", "bearer", "cookies")
 """How a login authenticates; the first is the default."""
-
-DEFAULT_LOGIN_TRIES = 3
 
 _SECRET = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|keyring:[^/]+/.+")
 _OF_METHODS: Mapping[str, tuple[str, ...]] = {
@@ -45,6 +55,41 @@ _EXAMPLES = {
 }
 
 
+def is_secret_reference(text: str) -> bool:
+    """Whether a text names an environment variable or an entry of the keyring."""
+    return _SECRET.fullmatch(text) is not None
+
+
+def _read_secret(section: TomlTable, key: str) -> str:
+    named = section.text(key)
+    if named and not is_secret_reference(named):
+        # The value is not shown: it may be the secret.
+        section.add_error(
+            key, 'must name where the secret is: "env:NAME" or "keyring:SERVICE/USER"'
+        )
+        return ""
+    return named
+
+
+def _read_fields(section: TomlTable, key: str) -> dict[str, str]:
+    value = section.values[key]
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        section.add_error(key, 'must be names and texts: fields = { remember = "1" }')
+        return {}
+    return {str(name): str(text) for name, text in value.items()}
+
+
+_SECRET_NAME = "`env:NAME` or `keyring:SERVICE/USER`"  # noqa: S105  # a type in the reference
+_SECRET_KIND = ValueKind(
+    _SECRET_NAME, {"type": "string", "pattern": "^(env|keyring):"}, _read_secret
+)
+_FIELDS_KIND = ValueKind(
+    "texts by field name",
+    {"type": "object", "additionalProperties": {"type": "string"}},
+    _read_fields,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """How the crawl authenticates at some hosts.
@@ -55,30 +100,25 @@ class Login:
     :data:`focused.topic.topic_keys.LOGIN_KEYS`.
     """
 
-    hosts: tuple[str, ...]
-    method: str = LOGIN_METHODS[0]
-    url: str = ""
-    username: str = ""
-    password: str = ""
-    token: str = ""
-    cookies: Path | None = None
-    form: str = ""
-    username_field: str = ""
-    password_field: str = ""
-    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
-    expired_text: str = ""
-    max_tries: int = DEFAULT_LOGIN_TRIES
-    allow_http: bool = False
+    hosts: Annotated[tuple[str, ...], texts("list of host names")]
+    method: Annotated[str, choice(*LOGIN_METHODS)] = LOGIN_METHODS[0]
+    url: Text = ""
+    username: Annotated[str, text(f"text, {_SECRET_NAME}")] = ""
+    password: Annotated[str, _SECRET_KIND] = ""
+    token: Annotated[str, _SECRET_KIND] = ""
+    cookies: PathName | None = None
+    form: Text = ""
+    username_field: Text = ""
+    password_field: Text = ""
+    fields: Annotated[Mapping[str, str], _FIELDS_KIND] = field(default_factory=dict, hash=False)
+    expired_text: Text = ""
+    max_tries: Count = 3
+    allow_http: Flag = False
 
     def covers(self, url: str) -> bool:
         """Whether requests to a normalised URL may carry the credentials."""
         parts = urlsplit(url)
         return parts.netloc in self.hosts and (parts.scheme == "https" or self.allow_http)
-
-
-def is_secret_reference(text: str) -> bool:
-    """Whether a text names an environment variable or an entry of the keyring."""
-    return _SECRET.fullmatch(text) is not None
 
 
 def read_logins(head: TomlTable, folder: Path) -> tuple[Login, ...]:
@@ -105,25 +145,14 @@ def read_logins(head: TomlTable, folder: Path) -> tuple[Login, ...]:
 def _read_login(section: TomlTable, folder: Path) -> Login:
     names = tuple(each.name for each in fields(Login))
     section.report_unknown_keys(names, {"login": names})
-    method = section.choice("method", LOGIN_METHODS)
     cookies = section.text("cookies")
-    login = Login(
+    login = read_section(
+        section,
+        Login,
         hosts=_read_hosts(section),
-        method=method,
-        url=section.text("url"),
-        username=section.text("username"),
-        password=_read_secret(section, "password"),
-        token=_read_secret(section, "token"),
         cookies=folder / cookies if cookies else None,
-        form=section.text("form"),
-        username_field=section.text("username_field"),
-        password_field=section.text("password_field"),
-        fields=_read_fields(section),
-        expired_text=section.text("expired_text"),
-        max_tries=section.whole("max_tries", DEFAULT_LOGIN_TRIES, at_least=1),
-        allow_http=section.boolean("allow_http", False),
     )
-    _check_keys_of_method(section, method)
+    _check_keys_of_method(section, login.method)
     if login.cookies is not None and not login.cookies.is_file():
         section.add_error("cookies", f"{login.cookies}: there is no such file")
     if login.url:
@@ -177,22 +206,3 @@ def _parse(url: str) -> ada_url.URL | None:
         return ada_url.URL(url)
     except ValueError:
         return None
-
-
-def _read_secret(section: TomlTable, key: str) -> str:
-    text = section.text(key)
-    if text and not is_secret_reference(text):
-        # The value is not shown: it may be the secret.
-        section.add_error(
-            key, 'must name where the secret is: "env:NAME" or "keyring:SERVICE/USER"'
-        )
-        return ""
-    return text
-
-
-def _read_fields(section: TomlTable) -> dict[str, str]:
-    value = section.values.get("fields", {})
-    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-        section.add_error("fields", 'must be names and texts: fields = { remember = "1" }')
-        return {}
-    return {str(name): str(text) for name, text in value.items()}

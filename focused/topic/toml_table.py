@@ -129,7 +129,7 @@ class TomlTable:
         table = TomlTable(self.key(key), value, self.errors)
         numbers: dict[str, float] = {}
         for entry in value:
-            host, number = self._host(key, entry), table.optional_number(entry, zero=True)
+            host, number = self._host(key, entry), table.number(entry, zero=True)
             if host in numbers:
                 self.add_error(key, f'"{entry}" occurs twice')
             elif host is not None and number is not None:
@@ -145,7 +145,7 @@ class TomlTable:
         table = TomlTable(self.key(key), value, self.errors)
         numbers: dict[str, float] = {}
         for pattern in value:
-            number = table.optional_number(pattern, zero=True)
+            number = table.number(pattern, zero=True)
             if self.check_pattern(key, pattern) and number is not None:
                 numbers[pattern] = number
         return numbers
@@ -159,17 +159,13 @@ class TomlTable:
             return False
         return True
 
-    def boolean(self, key: str, default: bool) -> bool:
-        """Return true or false."""
-        return bool(self._value_of_type(key, bool, default))
+    def boolean(self, key: str) -> bool | None:
+        """Return true or false, None if absent."""
+        value = self._value_of_type(key, bool, None)
+        return value if isinstance(value, bool) else None
 
-    def whole(self, key: str, default: int, at_least: int) -> int:
-        """Return an integer >= ``at_least``."""
-        value = self.optional_integer(key, at_least)
-        return default if value is None else value
-
-    def optional_integer(self, key: str, at_least: int) -> int | None:
-        """Return an integer >= ``at_least``, or None if absent."""
+    def whole(self, key: str, at_least: int) -> int | None:
+        """Return an integer >= ``at_least``, None if absent."""
         value = self._value_of_type(key, int, None)
         if not isinstance(value, int):
             return None
@@ -178,13 +174,8 @@ class TomlTable:
             return None
         return value
 
-    def number(self, key: str, default: float, *, zero: bool) -> float:
-        """Return a finite number > 0, or >= 0 with ``zero``."""
-        value = self.optional_number(key, zero=zero)
-        return default if value is None else value
-
-    def optional_number(self, key: str, *, zero: bool) -> float | None:
-        """Return a finite number > 0 (>= 0 with ``zero``), or None if absent."""
+    def number(self, key: str, *, zero: bool) -> float | None:
+        """Return a finite number > 0 (>= 0 with ``zero``), None if absent."""
         value = self._value_of_type(key, float, None)
         if not isinstance(value, int | float):
             return None
@@ -194,8 +185,8 @@ class TomlTable:
         return float(value)
 
     def share(self, key: str) -> float | None:
-        """Return a number in (0, 1], or None if absent."""
-        value = self.optional_number(key, zero=False)
+        """Return a number in (0, 1], None if absent."""
+        value = self.number(key, zero=False)
         if value is not None and value > 1:
             self.add_error(key, f"must be a share of at most 1, like 0.9, not {value:g}")
             return None
@@ -249,8 +240,8 @@ def declared_sections() -> Mapping[str, type[Any]]:
     return {name: section for name, section in declared.items() if section is not None}
 
 
-def read_section(table: TomlTable, kind: type[Any]) -> Any:
-    """Return the section as an instance of its dataclass; wrong keys have their default.
+def read_feature_section(table: TomlTable, kind: type[Any]) -> Any:
+    """Return the section of a feature as its dataclass; wrong keys have their default.
 
     Types are those of msgspec: ``Annotated[int, msgspec.Meta(ge=1)]`` has a bound. A
     ``__post_init__`` may raise ValueError for values that do not fit together.
