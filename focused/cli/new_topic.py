@@ -366,9 +366,9 @@ def _rename_aside(path: Path) -> None:
 
 def _name_options(message: str, options: NewTopicOptions) -> str:
     """Replace the topic file's keys by option names, because the file was removed."""
-    return message.replace(f"{options.topic_file}: seeds.urls", f"--seeds {options.seeds}").replace(
-        f"{options.topic_file}: politeness.user_agent", "--user-agent (politeness.user_agent)"
-    )
+    file = rf"{re.escape(str(options.topic_file))}:(\d+:)? "
+    message = re.sub(f"{file}seeds.urls", lambda _: f"--seeds {options.seeds}", message)
+    return re.sub(f"{file}(politeness.user_agent)", r"--user-agent (\2)", message)
 
 
 def _read_seeds(options: NewTopicOptions) -> list[str]:

@@ -32,13 +32,13 @@ _TYPE_NAMES = {
 
 @dataclass(slots=True)
 class ErrorList:
-    """The errors of one file, in the order found."""
+    """The errors of one file, in the order found: key and message."""
 
-    lines: list[str] = field(default_factory=list)
+    found: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, key: str, message: str) -> None:
         """Add ``message`` about ``key`` (dotted, as in ``scope.max_depth``)."""
-        self.lines.append(f"{key}: {message}")
+        self.found.append((key, message))
 
 
 @dataclass(frozen=True, slots=True)

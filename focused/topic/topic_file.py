@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ _USER_AGENT_EXAMPLE = 'user_agent = "MyBot/1.0 (+https://my.site/bot; me@my.site
 def load_topic(path: Path) -> Topic:
     """Read the topic file at ``path``; relative paths in it are relative to its folder.
 
-    Raises :class:`ConfigurationError` with one line per problem, each naming file and key.
+    Raises :class:`ConfigurationError` with one line per problem, each naming file, line and key.
     """
     errors = ErrorList()
     head = TomlTable("", _read_toml(path), errors)
@@ -76,9 +76,19 @@ def load_topic(path: Path) -> Topic:
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
         errors.add("scope.max_pages_per_address", "needs politeness.per_address = true")
-    if errors.lines:
-        raise ConfigurationError("\n".join(f"{path}: {line}" for line in errors.lines))
+    if errors.found:
+        raise ConfigurationError("\n".join(_messages(path, errors)))
     return topic
+
+
+def _messages(path: Path, errors: ErrorList) -> Iterator[str]:
+    """Yield a line for each error, with the number of the line where its key stands."""
+    from focused.topic.toml_lines import line_of  # only for errors
+
+    text = path.read_text(encoding="utf-8-sig")
+    for key, message in errors.found:
+        number = line_of(text, key)
+        yield f"{path}:{'' if number is None else f'{number}:'} {key}: {message}"
 
 
 def _read_toml(path: Path) -> dict[str, object]:
@@ -204,14 +214,14 @@ def _read_training(section: TomlTable, folder: Path, name: str) -> Training:
     elif section.values["good"] == [] or "" in good:
         section.add_error("good", "is empty; name the categories that are the topic")
     model = _resolve_path(folder, section.text("model") or f"{name}.joblib")
-    labels = section.text("labels") or str(model.parent / f"{name}.labels.jsonl")
+    labels = section.text("labels")
     training = read_section(
         section,
         Training,
         directory=directory,
         good=good,
         model=model,
-        labels=_resolve_path(folder, labels),
+        labels=_resolve_path(folder, labels) if labels else model.parent / f"{name}.labels.jsonl",
     )
     if training.precision is not None and training.recall is not None:
         section.add_error(

@@ -113,9 +113,9 @@ def test_errors_of_its_section_are_reported_with_all_others(tmp_path: Path) -> N
     with pytest.raises(ConfigurationError) as raised:
         load_topic(path)
     assert str(raised.value).splitlines() == [
-        f"{path}: budget.pages: must be 1 or more, not 0",
-        f"{path}: licences.follow_deed: unknown key; did you mean follow_deeds?",
-        f"{path}: licences.find: expected bool, got int",
+        f"{path}:14: budget.pages: must be 1 or more, not 0",
+        f"{path}:12: licences.follow_deed: unknown key; did you mean follow_deeds?",
+        f"{path}:11: licences.find: expected bool, got int",
     ]
 
 

@@ -61,13 +61,26 @@ def complaints(folder: Path, text: str) -> list[str]:
     with pytest.raises(ConfigurationError) as caught:
         load_topic(path)
     lines = str(caught.value).splitlines()
-    assert all(line.startswith(f"{path}: ") for line in lines)
-    return [line.removeprefix(f"{path}: ") for line in lines]
+    where = re.compile(rf"{re.escape(str(path))}:(\d+:)? ")
+    assert all(map(where.match, lines))
+    return [where.sub("", line, count=1) for line in lines]
 
 
 def complaint(folder: Path, text: str) -> str:
     (only,) = complaints(folder, text)
     return only
+
+
+def test_labels_stand_beside_the_model_by_default(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    write(folder, SMALLEST)
+    topic = load_topic(Path("mine.toml"))
+    assert (topic.training.model, topic.training.labels) == (
+        Path("databases.joblib"),
+        Path("databases.labels.jsonl"),
+    )
 
 
 def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder: Path) -> None:
@@ -657,7 +670,7 @@ def test_no_value_of_any_key_breaks_the_reader(
     else:
         messages = []
         json.dumps(topic_to_json(topic), allow_nan=False)
-    assert all(line.startswith(f"{path}: ") for line in messages)
+    assert all(line.startswith(f"{path}:") for line in messages)
 
 
 def as_toml(tables: dict[str, object]) -> str:
