@@ -89,6 +89,8 @@ _SIGNS = struct.Struct(">BB4xHHH")
 _FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
+_NEW_ROW = _COUNTS.pack(0, 0.0)
+"""Of a site of which nothing is known."""
 
 
 @dataclass(slots=True)
@@ -286,7 +288,7 @@ class SiteTrust:
         self._linked.update(pairs)
         linked_rows = dict(self._tables.get_many("site_trust", new)) if new else {}
         for linked_key in new:
-            linked = _unpack_or_empty(linked_rows.get(linked_key))
+            linked = _SiteEvidence.unpack(linked_rows.get(linked_key, _NEW_ROW))
             if key not in linked.sources:
                 linked.sources = (*linked.sources, key)[-_MAX_SOURCES:]
                 if linked_key in own.sources and not is_trusted | self._is_trusted(linked_key):
@@ -347,8 +349,10 @@ class SiteTrust:
             if not self._is_trusted(key):
                 is_labelled = key in self._labelled_spam
                 prior = LABELLED_SITE_PROBABILITY if is_labelled else SPAM_SITE_SHARE
-                row = rows.get(key)
-                total += prior if row is None else _posterior_of_row(prior, _without_sources(row))
+                row = rows.get(key, _NEW_ROW)
+                # Sources say nothing here: without them most sites have equal rows.
+                has_signs = len(row) % _KEY_BYTES
+                total += _posterior_of_row(prior, row if has_signs else row[: _COUNTS.size])
         return total
 
     def _is_trusted(self, key: bytes) -> bool:
@@ -362,16 +366,7 @@ class SiteTrust:
         return (evidence - good_mean) / (classifier.spam_mean - classifier.good_mean)
 
     def _load(self, key: bytes) -> _SiteEvidence:
-        return _unpack_or_empty(self._tables.get("site_trust", key))
-
-
-def _unpack_or_empty(row: bytes | None) -> _SiteEvidence:
-    return _SiteEvidence() if row is None else _SiteEvidence.unpack(row)
-
-
-def _without_sources(row: bytes) -> bytes:
-    """Return a row without keys if it has no signs, as nearly all."""
-    return row if len(row) % _KEY_BYTES else row[: _COUNTS.size]
+        return _SiteEvidence.unpack(self._tables.get("site_trust", key) or _NEW_ROW)
 
 
 @lru_cache(_MAX_CACHED_ROWS)

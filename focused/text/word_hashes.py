@@ -137,6 +137,8 @@ def _locate_words(texts: Sequence[str]) -> _LocatedWords:
 def _encode_text(text: str) -> bytes:
     """Return the beginning of a text in UTF-8, where letters alone are not ASCII."""
     text = text[:MAX_TEXT_CHARS]
+    if text.isascii():  # nearly all anchors and URLs
+        return text.encode()
     if has_only_ascii_letters(text):
         return text.encode("ascii", "replace")
     return " ".join(tokenize(text)).encode("utf-8", _ENCODING_ERRORS)
