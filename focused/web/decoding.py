@@ -17,6 +17,7 @@ from chardetng_py import EncodingDetector
 from resiliparse.parse.encoding import detect_mime
 from webencodings.labels import LABELS
 
+from focused.kernels.markup_scan import FORMATTING_TAGS, scan_markup
 from focused.web.page import Fetched
 
 MAX_PARSED_BYTES = 2_000_000
@@ -200,34 +201,9 @@ _UNNESTED_TAGS = frozenset(
         "wbr",
     }
 )
-# Elements that the parser reopens in each following block; without "a".
-_FORMATTING_TAGS = frozenset(
-    {
-        "b",
-        "big",
-        "code",
-        "em",
-        "font",
-        "i",
-        "nobr",
-        "s",
-        "small",
-        "strike",
-        "strong",
-        "tt",
-        "u",
-    }
-)
-# fmt: on
 _RUBY = frozenset({"rb", "rp", "rt", "rtc"})
 _ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its own kind only
 _OPTIONS = frozenset({"optgroup", "option"})
-# Faster than re.IGNORECASE.
-_FORMATTING_TAG = re.compile(
-    "<(/?)(?=[bcefinstuBCEFINSTU])(?:{})[\\s/>]".format(
-        "|".join("".join(f"[{c}{c.upper()}]" for c in name) for name in sorted(_FORMATTING_TAGS))
-    )
-)
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
 _ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
 _ROOT_TAG = re.compile(r"<(?:[hH][tT][mM][lL]|[bB][oO][dD][yY])(?=[\s/>])[^>]*+>?")
@@ -252,15 +228,15 @@ def limit_markup(html: str) -> str:
     versa. The attributes of all ``html`` and ``body`` tags are merged: those beyond 20,000
     characters together are removed.
     """
-    if len(html) > MAX_TAG_CHARS:
+    tags, most_open, root_chars = scan_markup(html)
+    if root_chars > MAX_TAG_CHARS:
         html = _limit_root_tags(html)
     half = MAX_TAG_CHARS // 2
     if any(html.find(">", i, i + half) < 0 for i in range(0, len(html) - half, half)):
         html = _ANY_TAG.sub(lambda tag: tag[0] if len(tag[0]) <= MAX_TAG_CHARS else "", html)
-    tags = html.count("<")
     if tags < _MIN_SUSPICIOUS_TAGS:
         return html
-    if tags < _SUSPICIOUS_TAGS and not _has_unclosed_formatting(html):
+    if tags < _SUSPICIOUS_TAGS and most_open <= _MAX_OPEN_FORMATTING:
         return html
     max_formatting = min(_MAX_OPEN_FORMATTING, _MAX_REPEATED_FORMATTING // tags)
     is_open: Counter[str] = Counter()
@@ -283,7 +259,7 @@ def limit_markup(html: str) -> str:
             item = _ITEMS[name]
             return tag[0]
         item = ""
-        formats = name in _FORMATTING_TAGS
+        formats = name in FORMATTING_TAGS
         if not tag[1]:
             if depth >= MAX_DEPTH or (formats and formatting >= max_formatting):
                 return ""
@@ -300,8 +276,6 @@ def limit_markup(html: str) -> str:
 
 
 def _limit_root_tags(html: str) -> str:
-    if sum(len(tag) for tag in _ROOT_TAG.findall(html)) <= MAX_TAG_CHARS:
-        return html
     chars = 0
 
     def keep(tag: re.Match[str]) -> str:
@@ -310,18 +284,6 @@ def _limit_root_tags(html: str) -> str:
         return tag[0] if chars <= MAX_TAG_CHARS else ""
 
     return _ROOT_TAG.sub(keep, html)
-
-
-def _has_unclosed_formatting(html: str) -> bool:
-    """Whether many formatting elements are open at once, which the parser would reopen in each
-    block.
-    """
-    is_open = 0
-    for closes in _FORMATTING_TAG.findall(html):
-        is_open = max(0, is_open - 1) if closes else is_open + 1
-        if is_open > _MAX_OPEN_FORMATTING:
-            return True
-    return False
 
 
 def close_empty_elements(xhtml: str) -> str:
