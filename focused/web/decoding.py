@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
 from collections.abc import Mapping
 
 import endec
@@ -17,7 +16,7 @@ from chardetng_py import EncodingDetector
 from resiliparse.parse.encoding import detect_mime
 from webencodings.labels import LABELS
 
-from focused.kernels.markup_scan import FORMATTING_TAGS, scan_markup
+from focused.kernels.markup_limits import limit_tags, scan_markup
 from focused.web.page import Fetched
 
 MAX_PARSED_BYTES = 2_000_000
@@ -169,42 +168,6 @@ def _decode_if_utf8(body: bytes) -> str | None:
     return text if others > _UTF8_SHARE * errors else None
 
 
-# Void elements, and elements that the parser closes itself.
-_UNNESTED_TAGS = frozenset(
-    {
-        "a",
-        "area",
-        "base",
-        "body",
-        "br",
-        "caption",
-        "col",
-        "colgroup",
-        "embed",
-        "head",
-        "hr",
-        "html",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "p",
-        "param",
-        "source",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "track",
-        "wbr",
-    }
-)
-_RUBY = frozenset({"rb", "rp", "rt", "rtc"})
-_ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its own kind only
-_OPTIONS = frozenset({"optgroup", "option"})
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
 _ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
 _ROOT_TAG = re.compile(r"<(?:[hH][tT][mM][lL]|[bB][oO][dD][yY])(?=[\s/>])[^>]*+>?")
 _SELF_CLOSED = re.compile(
@@ -239,40 +202,7 @@ def limit_markup(html: str) -> str:
     if tags < _SUSPICIOUS_TAGS and most_open <= _MAX_OPEN_FORMATTING:
         return html
     max_formatting = min(_MAX_OPEN_FORMATTING, _MAX_REPEATED_FORMATTING // tags)
-    is_open: Counter[str] = Counter()
-    depth = formatting = options = 0
-    item = ""
-
-    def keep(tag: re.Match[str]) -> str:
-        nonlocal depth, formatting, options, item
-        name = tag[2].lower()
-        if name in _UNNESTED_TAGS:
-            return tag[0]
-        if name in _OPTIONS:
-            options += not tag[1]
-            return tag[0] if options <= _MAX_OPTIONS else "\n"
-        if name in _RUBY:
-            return ""
-        if name in _ITEMS:
-            if item not in ("", _ITEMS[name]):
-                return "\n"
-            item = _ITEMS[name]
-            return tag[0]
-        item = ""
-        formats = name in FORMATTING_TAGS
-        if not tag[1]:
-            if depth >= MAX_DEPTH or (formats and formatting >= max_formatting):
-                return ""
-            is_open[name] += 1
-            depth += 1
-            formatting += formats
-        elif is_open[name]:
-            is_open[name] -= 1
-            depth -= 1
-            formatting -= formats
-        return tag[0]
-
-    return _TAG.sub(keep, html)
+    return limit_tags(html, MAX_DEPTH, max_formatting, _MAX_OPTIONS)
 
 
 def _limit_root_tags(html: str) -> str:

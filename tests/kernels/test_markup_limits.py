@@ -1,4 +1,4 @@
-"""Compiled and interpreted, markup has the same numbers."""
+"""Compiled and interpreted, markup has the same numbers, and the same tags are removed."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused.kernels import markup_scan
+from focused.kernels import markup_limits
 
-PIECES = st.sampled_from(("<b>", "</B >", "<i\n", "<html>", "<BODY a", "/>", "<", "é\x7f"))
+PIECES = st.sampled_from(
+    ("<b>", "</B >", "<i\n", "<li>", "<dt>", "</rp>", "<html>", "<BODY a", "/>", "<")
+)
 
 
 @pytest.fixture(scope="module")
 def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
-    return interpreted("markup_scan")
+    return interpreted("markup_limits")
 
 
 @settings(deadline=None)
 @given(st.lists(PIECES | st.text("<b/> i{é中", max_size=9)).map("".join))
 def test_compiled_and_interpreted_count_alike(source, html):
-    assert markup_scan.scan_markup(html) == source.scan_markup(html)
+    assert markup_limits.scan_markup(html) == source.scan_markup(html)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES | st.text("<b/> i{é中", max_size=9)).map("".join), st.integers(0, 4))
+def test_compiled_and_interpreted_remove_the_same_tags(source, html, most):
+    given = html, most, most, most
+    assert markup_limits.limit_tags(*given) == source.limit_tags(*given)
 
 
 @pytest.mark.parametrize(
@@ -34,4 +43,4 @@ def test_compiled_and_interpreted_count_alike(source, html):
     ],
 )
 def test_tags_are_counted(source, html, found):
-    assert markup_scan.scan_markup(html) == source.scan_markup(html) == found
+    assert markup_limits.scan_markup(html) == source.scan_markup(html) == found
