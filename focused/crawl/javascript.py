@@ -82,7 +82,7 @@ def select_to_render(
         return None
     candidate = pages.select(link, fetched, parsed)
     if candidate is not None:
-        crawl.touch_host(fetched.url, fetched, now)
+        crawl.hosts.touch(fetched.url, fetched, now)
     return candidate
 
 
