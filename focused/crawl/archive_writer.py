@@ -94,6 +94,12 @@ class ArchiveWriter:
     def new_version(self, row: PageRow, classified: ClassifiedPage) -> PageRow:
         """Replace the row of a page, its links, and write the WARC records of the new version."""
         fields = self._page_fields(row.url, classified)
+        if row.duplicate_of is not None and not classified.feed:
+            fields["duplicate_of"] = classified.duplicate_of
+            fields["duplicate_kind"] = classified.content and classified.content.kind
+            if classified.duplicate_of is None:
+                self._counters.duplicates -= 1
+                self._counters.on_topic += classified.counts
         row = structs.replace(row, model=self._classifier.name, **fields)
         return self._archive.replace(row, self._link_rows(classified), classified.kept_record)
 

@@ -92,7 +92,7 @@ class ResponseProcessor:
         if isinstance(outcome, Failed):
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
-        classified = self.classify(link, outcome, now, parsed, is_known=False)
+        classified = self.classify(link, outcome, now, parsed)
         if isinstance(classified, Failed):
             return self._failed(link, classified, now)
         with self._stages(Stage.ARCHIVING):
@@ -137,7 +137,10 @@ class ResponseProcessor:
     def keep_version(self, row: PageRow, classified: ClassifiedPage) -> PageRow:
         """Store a new version of a page in place of the earlier one; return its row."""
         if classified.content is not None and not classified.is_noindex:
-            self.duplicates.keep_version(classified.page, classified.content)
+            if row.duplicate_of is None:
+                self.duplicates.keep_version(classified.page, classified.content)
+            else:
+                self.duplicates.keep(classified.page, classified.content)
         self._counters.links_over_limit += classified.page.links_over_limit
         return self.rows.new_version(row, classified)
 
@@ -161,18 +164,18 @@ class ResponseProcessor:
         now: float,
         parsed: ParsedPage | Failed | None,
         *,
-        is_known: bool,
+        earlier: PageRow | None = None,
     ) -> ClassifiedPage | Failed:
         """Parse, deduplicate and score the links; writes nothing but a claim of the content.
 
-        A page that ``is_known`` is compared with no other.
+        A page with an ``earlier`` version is compared with no other, unless that was a duplicate.
         """
         try:
             found = self.parser.read(link, fetched, parsed)
             if isinstance(found, Failed):
                 return found
             feed = is_seed_feed(link, fetched)
-            return self._classified(link, fetched, found, now, feed=feed, is_known=is_known)
+            return self._classified(link, fetched, found, now, feed=feed, earlier=earlier)
         except Exception as error:
             return _internal_error(fetched, error)
 
@@ -184,7 +187,7 @@ class ResponseProcessor:
         now: float,
         *,
         feed: bool,
-        is_known: bool,
+        earlier: PageRow | None,
     ) -> ClassifiedPage:
         page = found.page
         if link.parent is None:  # a spider's own request, or a seed that was added later
@@ -194,11 +197,12 @@ class ResponseProcessor:
         is_noindex = asked_to and not feed
         with self._stages(Stage.DEDUPLICATING):
             content = None
-            if is_known:
+            if earlier is not None and earlier.duplicate_of is None:
                 content = DuplicateMatch(found.content)
             elif not feed:
                 content = self.duplicates.find_duplicate(found, is_kept=not is_noindex)
-        if content is not None and content.of is not None and classification.on_topic:
+        is_first = earlier is None and classification.on_topic
+        if content is not None and content.of is not None and is_first:
             content = self._decide_original(page.url, content)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1

@@ -150,7 +150,8 @@ def _redirect_target(folder: Path, visit: VisitRow) -> str | None:
 
 
 def _is_listed(row: PageRow) -> bool:
-    return is_visited_again(row) and row.outcome not in _HIDDEN and not row.training
+    is_apart = row.outcome in _HIDDEN or row.duplicate_of is not None
+    return is_visited_again(row) and not is_apart and not row.training
 
 
 def to_json_line(change: PageChange) -> str:

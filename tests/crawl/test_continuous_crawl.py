@@ -805,3 +805,56 @@ def test_304_to_every_request_is_found_out(simulate: Simulate, tmp_path: Path) -
     simulation = simulate(subject, {HOME: answer}, confirms_everything=True).run(20_000)
     assert "failed" in results(simulation), "a probe is answered with 304"
     assert results(simulation)[-20:].count("changed") >= 8
+
+
+ORIGINAL, COPY = "http://a.test/original", "http://a.test/copy"
+
+
+def test_a_duplicate_that_becomes_a_page_of_its_own_is_harvested(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    own = page(COPY, "http://a.test/new", text=f"{WHALES} baleen calf of the copy")
+    web = {
+        HOME: page(HOME, ORIGINAL, COPY, text=WHALES),
+        ORIGINAL: page(ORIGINAL, text=f"{WHALES} original", title="Whales"),
+        COPY: after(3, page(COPY, text=f"{WHALES} original", title="Whales"), own),
+        "http://a.test/new": page("http://a.test/new", text=f"{WHALES} new page"),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=100)
+    assert "changed" in results(simulation, COPY)
+    row = simulation.rows[COPY]
+    assert row["duplicate_of"] is None and row["on_topic"]
+    assert simulation.rows["http://a.test/new"]["on_topic"], "its links are followed"
+    assert simulation.crawl.counters.duplicates == 0
+
+
+def test_a_duplicate_that_changes_with_its_original_stays_one(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    def both(url: str) -> Callable[[float], Outcome]:
+        one, two = (page(url, text=f"{WHALES} {each}", title="Whales") for each in ("one", "two"))
+        return after(3, one, two)
+
+    web = {HOME: page(HOME, ORIGINAL, COPY, text=WHALES), ORIGINAL: both(ORIGINAL)}
+    simulation = revisited(simulate, tmp_path, web | {COPY: both(COPY)}, days=100)
+    assert "changed" in results(simulation, COPY)
+    assert simulation.rows[COPY]["duplicate_of"] == ORIGINAL
+    assert not simulation.rows[COPY]["on_topic"]
+
+
+def test_many_duplicates_of_one_page_take_few_visits_from_others(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    """Of 210 pages two hundred are an error page with status 200."""
+    copies = [f"http://a.test/copy/{number}" for number in range(200)]
+    pages = [f"http://a.test/{number}" for number in range(9)]
+    web: dict[str, Any] = {each: page(each, text=f"{WHALES} lost", title="Lost") for each in copies}
+    web |= {each: page(each, text=f"{WHALES} {each}") for each in pages}
+    web[HOME] = page(HOME, *pages, *copies, text=WHALES)
+    revisit = Revisit(continuous=True, hours=200 * 24, pages_per_day=4, by_relevance=False)
+    scope = Scope(traps=False, near_duplicates=False, mirrors=False)
+    simulation = simulate(topic(tmp_path, HOME, revisit=revisit, scope=scope), web).run(20_000)
+    made = visit_rows(simulation.store.tables)
+    visited = [visit.url for visit in made]
+    assert simulation.crawl.counters.duplicates == 199
+    assert 0 < sum(url in copies[1:] for url in visited) < 0.02 * len(visited)

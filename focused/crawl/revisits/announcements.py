@@ -33,6 +33,10 @@ _NUMBER = struct.Struct(">Q")
 _MAX_AHEAD_S = DAY_S
 
 
+def _right_clock(_: str) -> float:
+    return 0.0
+
+
 class SignalSource(StrEnum):
     """Where a signal comes from."""
 
@@ -51,14 +55,17 @@ class ChangeSignal:
 
 
 def read_change_signals(
-    fetched: Fetched, clock_offset_s: float = 0.0, max_entries: int = MAX_FEED_LINKS
+    fetched: Fetched,
+    clock_offset_of: Callable[[str], float] = _right_clock,
+    max_entries: int = MAX_FEED_LINKS,
 ) -> tuple[ChangeSignal, ...]:
     """Return the signals of a sitemap (or sitemap index), feed or directory listing.
 
     Empty for other pages.
 
-    ``clock_offset_s`` is how far the host's clock is ahead of ours: times that are then more than a
-    day in the future are ignored. The latest time counts where a URL has several. Never raises.
+    ``clock_offset_of`` returns how far the clock of a URL's host is ahead of ours; it is called for
+    lists alone. Times that are then more than a day in the future are ignored. The latest time
+    counts where a URL has several. Never raises.
     """
     parsed = parse_feed_entries(fetched, max_entries)
     if parsed is None:
@@ -67,10 +74,13 @@ def read_change_signals(
         kind, entries = parsed
         is_sitemap = kind in ("urlset", "sitemapindex", "text")
         source = SignalSource.SITEMAP if is_sitemap else SignalSource.FEED
+    if not entries:
+        return ()
+    latest = fetched.received_at + clock_offset_of(fetched.url) + _MAX_AHEAD_S
     found: dict[str, ChangeSignal] = {}
     for entry in entries:
         at = entry.changed_at
-        if at is not None and at - clock_offset_s > fetched.received_at + _MAX_AHEAD_S:
+        if at is not None and at > latest:
             at = None
         known = found.get(entry.target)
         if known is not None and known.stated_at is not None:
@@ -113,10 +123,10 @@ class Announcements:
         ``list_page`` is its own number. The pages that it says have changed get a new due time.
         Feeds show their latest items only, so their silence is no news.
         """
-        clock_offset_s = self._versions.clock_offset_s(fetched.url)
-        signals = read_change_signals(fetched, clock_offset_s)
+        signals = read_change_signals(fetched, self._versions.clock_offset_s)
         if not signals:
             return
+        clock_offset_s = self._versions.clock_offset_s(fetched.url)
         found: dict[int, float] = {}
         for signal in signals:
             number = self._collection.records.number_of(signal.url)

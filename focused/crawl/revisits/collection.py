@@ -39,6 +39,9 @@ _REFRESH_S = DAY_S
 """The score of a page that waits in its host's queue is computed again after so long."""
 _PAGE, _TIME = struct.Struct(">Q"), struct.Struct(">d")
 _GONE_FACTOR = 0.05
+_DUPLICATE_FACTOR = 0.05
+_DUPLICATES_TABLE = "duplicate_counts"
+_ALL_ORIGINALS = ""
 _MAX_ADVANCED = 256
 _MIN_INTERVAL_CHANGE = 0.2
 """The schedule is opened anew when the log of the mean interval has changed by so much."""
@@ -77,6 +80,33 @@ class PageWeights:
                 (weight for pattern, weight in self._path_weights if pattern.search(path)), 1.0
             )
         return factor
+
+
+class DuplicateCounts:
+    """How many pages of the collection duplicate each original; the caller commits."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.total = self.of(_ALL_ORIGINALS)
+
+    def of(self, original: str) -> int:
+        """Return the number of duplicates of a URL."""
+        return int.from_bytes(self._tables.get(_DUPLICATES_TABLE, link_key(original)) or b"")
+
+    def move(self, before: str | None, after: str | None) -> None:
+        """Count a page that duplicated ``before`` and duplicates ``after``; None for none."""
+        if before == after:
+            return
+        if before is not None and (number := self.of(before)):
+            self._put(before, number - 1)
+            self.total -= 1
+        if after is not None:
+            self._put(after, self.of(after) + 1)
+            self.total += 1
+        self._put(_ALL_ORIGINALS, self.total)
+
+    def _put(self, original: str, number: int) -> None:
+        self._tables.put(_DUPLICATES_TABLE, link_key(original), number.to_bytes(8))
 
 
 class RevisitQueue:
@@ -156,11 +186,18 @@ class Collection:
         self._archive = archive
         self._queue = queue
         self._weights = PageWeights(settings)
+        self._duplicates = DuplicateCounts(tables)
         self._caught_up = int(tables.get_meta(_CAUGHT_UP_META) or 0)
         self._pages_at_start = len(archive)
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def originals(self) -> int:
+        """The number of pages that duplicate no other; they share the budget."""
+        pages = len(self.records)
+        return max(pages - self._duplicates.total, min(pages, 1))
 
     @property
     def released(self) -> int:
@@ -170,6 +207,7 @@ class Collection:
     def add(self, page: KnownPage) -> None:
         """Add a page after its first fetch."""
         row = page.row
+        self._duplicates.move(None, row.duplicate_of)
         self._set_weight(page)
         self.records.add(page)
         self._add_to_schedule(row, row.fetched_at)
@@ -185,6 +223,10 @@ class Collection:
                 self.add(first_record(row))
         self._caught_up = until
         self._tables.put_meta(_CAUGHT_UP_META, until)
+
+    def replace_row(self, before: PageRow, after: PageRow) -> None:
+        """Note that a page has a new version, which may duplicate another page or none."""
+        self._duplicates.move(before.duplicate_of, after.duplicate_of)
 
     def set_mean_interval(self, mean_interval_s: float) -> None:
         """Set the mean time between two visits of a page; it grows with the collection."""
@@ -281,6 +323,10 @@ class Collection:
         record.weight = self._weights.weight(row.url, relevance, record.new_relevance)
         if page.history.gone_at is not None:
             record.weight *= _GONE_FACTOR
+        if row.duplicate_of is not None:
+            # Many duplicates of one page, such as an error page, get few visits together.
+            number = max(self._duplicates.of(row.duplicate_of), 1)
+            record.weight *= _DUPLICATE_FACTOR / number
 
     def _end_visit(self, page: KnownPage) -> None:
         self.records.put(page)
@@ -299,11 +345,11 @@ def is_visited_again(row: PageRow) -> bool:
     """Whether a row is of a page that belongs to the collection.
 
     A URL without a page (404, 410) belongs to it if its link promised relevance: links may be there
-    before their page.
+    before their page. A duplicate belongs to it: it may change into a page of its own.
     """
     if row.failure == FailureKind.GONE:
         return row.score >= _MIN_PROMISE
-    return row.outcome in _VISITED and row.duplicate_of is None
+    return row.outcome in _VISITED
 
 
 def first_record(row: PageRow) -> KnownPage:

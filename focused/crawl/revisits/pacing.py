@@ -152,7 +152,7 @@ class RevisitPacer(CrawlPacer):
         collection.catch_up()
         if not budget.is_rationed and is_harvest_over(now):
             budget.start_rationing()
-        pages = len(collection)
+        pages = collection.originals
         at = budget.available_at(pages, now)
         if at > now:
             return at
@@ -166,7 +166,7 @@ class RevisitPacer(CrawlPacer):
 
     def next_release_at(self, now: float) -> float | None:
         """Return when the next page may be queued; None if enough are queued, or all."""
-        pages = len(self._collection)
+        pages = self._collection.originals
         release_at = self._collection.next_release_at()
         if release_at is None or not self._may_release(pages):
             return None
@@ -178,7 +178,7 @@ class RevisitPacer(CrawlPacer):
 
     def count_download(self, now: float) -> None:
         """Count a page that is requested, of the collection or new."""
-        self._budget.count_page(len(self._collection), now)
+        self._budget.count_page(self._collection.originals, now)
 
     def count_bytes(self, count: int, now: float) -> None:
         """Count the bytes of a response."""

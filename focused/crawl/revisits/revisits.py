@@ -161,7 +161,7 @@ class ChangeDetector:
                 self._collection.visit_site_soon(known.row.host)
                 return DetectedChange(VisitResult.FAILED)
         elif isinstance(outcome, Fetched):
-            read = self._responses.classify(link, outcome, now, parsed, is_known=True)
+            read = self._responses.classify(link, outcome, now, parsed, earlier=known.row)
             if isinstance(read, Failed):
                 outcome = read
             else:
@@ -318,6 +318,7 @@ class RevisitProcessor:
         if known.history.first_version is None:
             known.history.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, classified)
+        self._collection.replace_row(known.row, row)
         if row.on_topic:
             self._announcements.find_feed(classified.page, now)
         visit = structs.replace(

@@ -19,7 +19,7 @@ SITEMAP_URL = "https://example.org/sitemap.xml"
 def signals(body: str, clock_offset_s: float = 0.0) -> dict[str, ChangeSignal]:
     headers = {"content-type": "application/xml"}
     fetched = Fetched(SITEMAP_URL, 200, headers, body.encode(), received_at=NOW)
-    found = read_change_signals(fetched, clock_offset_s)
+    found = read_change_signals(fetched, lambda _: clock_offset_s)
     assert len({each.url for each in found}) == len(found)
     return {each.url.removeprefix("https://example.org/"): each for each in found}
 
@@ -103,3 +103,22 @@ def test_a_directory_listing_gives_the_times_of_its_files() -> None:
 
 def test_a_page_is_no_signal() -> None:
     assert signals("<html><body><a href='/a'>a</a></body></html>") == {}
+
+
+@pytest.mark.parametrize("path", ["page.html", "pub/"])
+def test_the_clock_of_a_host_is_not_looked_up_for_pages_that_are_no_lists(path: str) -> None:
+    page = Fetched(
+        f"https://example.org/{path}",
+        200,
+        {"content-type": "text/html"},
+        b"<html><title>A page</title><a href='a.pdf'>a.pdf</a> 13-Nov-2023 22:13",
+        received_at=NOW,
+    )
+    looked_up: list[str] = []
+
+    def clock_offset_of(url: str) -> float:
+        looked_up.append(url)
+        return 0.0
+
+    assert read_change_signals(page, clock_offset_of) == ()
+    assert looked_up == []
