@@ -38,6 +38,7 @@ from focused.documents import (
     texts,
 )
 from focused.documents.formats import DocumentError
+from focused.kernels import page_links
 from focused.labelling import page_renderer
 from focused.rendering import asset_cache, detector
 from focused.scrapy_addon import form_login, login_gate, login_session
@@ -66,7 +67,6 @@ from focused.web.html import (
     declared_metadata,
     document,
     json_ld,
-    link_context,
     main_text,
     parse,
     script_redirects,
@@ -519,8 +519,8 @@ def _edit_recorded(text: str) -> None:
 
 
 def _small_functions(text: str) -> None:
-    tree_walk.collapse_whitespace(text, 100_000)
-    link_context.is_navigation("div", {"class": text, "id": text, "role": text})
+    page_links.collapse_whitespace(text, 100_000)
+    page_links.is_navigation("div", {"class": text, "id": text, "role": text})
     script_redirects.script_redirect(text.encode("utf-8", "replace"))
     script_redirects.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 
@@ -547,8 +547,6 @@ READERS: tuple[Reader, ...] = (
             parse.needs_parser_process,
             detector.javascript_need,
             detector.read_signs,
-            link_context.merge_rel,
-            link_context.group_by_block,
             tree_walk.get,
         ),
         (*TAGS, *SIGNS),
@@ -862,8 +860,8 @@ READERS: tuple[Reader, ...] = (
         "small functions of pages",
         _small_functions,
         (
-            tree_walk.collapse_whitespace,
-            link_context.is_navigation,
+            page_links.collapse_whitespace,
+            page_links.is_navigation,
             script_redirects.script_redirect,
         ),
         (*SIGNS, *SCRIPTS),
@@ -1010,7 +1008,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.text.static_embedding:read_embedding": "the package's own table",
     "focused.text.static_embedding:split_word": "a word of bounded length",
     "focused.text.static_embedding:write_embedding": "the package's own table",
-    "focused.web.html.link_context:LinkContextReader.title": _BY_CALLER,
     "focused.web.html.tree_walk:TreeWalk.add_declared_link": _BY_CALLER,
     "focused.web.page:Fetched.as_failure": _OWN_TEXT,
     "focused.web.page:NotModified.as_failure": _OWN_TEXT,

@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from focused.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+_Kind = TypeVar("_Kind")
 
 LAB = "focused_lab"
 """The package of the extra ``experiments``."""
@@ -120,13 +122,15 @@ def installed_features() -> Mapping[str, Feature]:
 
     Raises ConfigurationError for one that cannot be imported.
     """
-    return {name: _load(point) for name, point in installed_parts(ENTRY_POINT_GROUP).items()}
+    points = installed_parts(ENTRY_POINT_GROUP)
+    return {name: load_feature(point, Feature) for name, point in points.items()}
 
 
-def _load(point: EntryPoint) -> Feature:
+def load_feature(point: EntryPoint, kind: type[_Kind]) -> _Kind:
+    """Import a feature. Raises ConfigurationError if it cannot be, or is not of that ``kind``."""
     feature = load_entry_point(point)
-    if not isinstance(feature, Feature):
+    if not isinstance(feature, kind):
         raise ConfigurationError(
-            f"{describe(point)}: {point.value} is no focused.installed_features.Feature"
+            f"{describe(point)}: {point.value} is no {kind.__module__}.{kind.__name__}"
         )
     return feature

@@ -1,6 +1,6 @@
 """The spiders of this checkout: those of :mod:`focused.scrapy_addon.spiders`."""
 
 from focused.scrapy_addon.spiders.samples_spider import SamplesSpider
-from focused.scrapy_addon.spiders.topic_spider import KeywordSpider, TopicSpider
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 
-__all__ = ["KeywordSpider", "SamplesSpider", "TopicSpider"]
+__all__ = ["SamplesSpider", "TopicSpider"]

@@ -80,7 +80,7 @@ def test_corpus_names_what_old_versions_of_pip_leave_out() -> None:
 def test_scrapy_finds_the_spiders_by_the_settings_of_this_checkout() -> None:
     settings = Settings()
     settings.setmodule("spiders.settings")
-    assert {"topic", "samples", "first"} <= set(SpiderLoader.from_settings(settings).list())
+    assert {"topic", "samples"} <= set(SpiderLoader.from_settings(settings).list())
 
 
 # Extras

@@ -37,8 +37,8 @@ from focused.labels.label_file import LabelledPageStore, labelled_pages_path
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.reports.formatting import single_line
 from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 from focused.scrapy_addon.spiders.run import project_settings, run
-from focused.scrapy_addon.spiders.topic_spider import KeywordSpider
 from focused.storage.state_store import StateStore
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
 from focused.topic.topic_file import load_topic

@@ -86,7 +86,7 @@ def build_crawl(
         training_urls=training_urls,
         follow_links=follow_links,
     )
-    hosts = HostAccess(host_policy, robots, direct_requests)
+    hosts = HostAccess(frontier.hosts, host_policy, robots, direct_requests)
     core = CrawlCore(
         topic, policy, classifier, training_urls, state, hosts, enqueuer, responses, follow_links
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 
-import numpy as np
 from msgspec.structs import replace
 
 from focused.archive.archive import LinkRow
@@ -310,11 +309,11 @@ def _merged(link: QueuedLink, waiting: QueuedLink | None) -> QueuedLink:
     """The link with its features merged with the queued link's, and those of the best in-link."""
     if waiting is None or len(waiting.features) != len(FEATURE_NAMES):
         return link
-    joined = merge_features(np.array([link.features]), [waiting])
-    kept = link if joined.is_best_inlink[0] else waiting
+    rows = [list(link.features)]
+    kept = link if merge_features(rows, [waiting])[0] else waiting
     return replace(
         link,
-        features=tuple(joined.rows[0].tolist()),
+        features=tuple(rows[0]),
         parent=kept.parent,
         anchor=kept.anchor,
         tag_path_key=kept.tag_path_key,

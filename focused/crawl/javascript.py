@@ -13,7 +13,9 @@ from functools import partial
 
 import msgspec
 
+from focused.crawl.classified_page import PageColumn
 from focused.crawl.crawl_stats import Counters
+from focused.crawl.features import CrawlCore, FeatureParts
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import ParsedPage
@@ -39,6 +41,7 @@ MAX_HOSTS = 10_000
 
 COUNTS = "javascript"
 _TABLE = "javascript_hosts"
+_LISTED_HOSTS = 100
 _SCORES_META = "javascript_scores"
 _MEMORY_LINKS = 1_000
 _MIN_REQUEST_S = 0.5
@@ -79,7 +82,7 @@ def select_to_render(
         return None
     candidate = pages.select(link, fetched, parsed)
     if candidate is not None:
-        crawl.touch_host(fetched.url, fetched, now)
+        crawl.hosts.touch(fetched.url, fetched, now)
     return candidate
 
 
@@ -203,3 +206,22 @@ class JavascriptPages:
             name = _HOST_OF_OTHERS
         self._tables.put(_TABLE, name.encode(), msgspec.json.encode(host))
         self._tables.put_meta(_SCORES_META, self._scores)
+
+
+def connect(core: CrawlCore) -> FeatureParts:
+    """Build the bookkeeping; the driver's renderer asks it which pages to render."""
+    core.columns.append(
+        PageColumn("rendered", "flag", lambda page: page.response.rendered is not None)
+    )
+    frontier = core.state.frontier
+    pages = JavascriptPages(
+        core.topic,
+        core.state.store.tables,
+        core.state.counters,
+        lambda name: frontier.count(frontier.hosts.get(name)),
+    )
+    return FeatureParts(
+        listeners=[pages],
+        statistics={"javascript_hosts": lambda: pages.needing_by_host(_LISTED_HOSTS)},
+        offered=[pages],
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from focused.classifier.topic_classifier import TopicClassifier
@@ -66,14 +65,12 @@ class Crawl:
         features: FeatureParts,
     ) -> None:
         """``handlers`` handle requests by their purpose."""
-        state, hosts = core.state, core.hosts
+        state = core.state
         self.topic = core.topic
         self.counters = state.counters
         self.frontier = state.frontier
         self.archive = state.archive
-        self.robots = hosts.robots
-        self.direct_requests = hosts.direct_requests
-        self.host_policy = hosts.policy
+        self.hosts = core.hosts
         self.enqueuer = core.enqueuer
         self.parser = core.responses.parser
         self.training = training
@@ -87,7 +84,7 @@ class Crawl:
         self._pacer = features.pacer
         self._listeners = listeners
         self._being_parsed: set[int] = set()
-        self.host_policy.resume(self.frontier.interrupted)
+        self.hosts.policy.resume(self.frontier.interrupted)
 
     @property
     def traps(self) -> TrapFilter:
@@ -149,12 +146,8 @@ class Crawl:
         """
         is_new = self.enqueuer.offer(url, score, now, key, parent, found, payload)
         if payload is not None:
-            self.host_policy.link_came(host_of(url), now)
+            self.hosts.policy.link_came(host_of(url), now)
         return is_new
-
-    def restart_delays(self, now: float) -> None:
-        """Let every host wait its delay, as if it had been requested now."""
-        self.host_policy.resume([(host, now) for host in self.frontier.hosts])
 
     def editor(self, now: float) -> FrontierEditor:
         """Return an editor of this crawl's queued links; links in flight stay as they are."""
@@ -164,7 +157,7 @@ class Crawl:
             self.frontier,
             load_link_order(self._state.store.tables),
             self.topic.scope,
-            self.host_policy.dead_hosts,
+            self.hosts.policy.dead_hosts,
             lambda: self._state.commit(now),
             now,
         )
@@ -184,7 +177,7 @@ class Crawl:
         """
         refused = [
             RefusedRequest(link, failure)
-            for name, failure in self.host_policy.take_newly_suspended().items()
+            for name, failure in self.hosts.policy.take_newly_suspended().items()
             for link in self.frontier.waiting(self.frontier.hosts.get(name))
             if link.payload is not None and concerns(link.payload)
         ]
@@ -212,7 +205,7 @@ class Crawl:
         limit = self.stop_conditions.limit(now)
         if limit is not None:
             return self.stop_conditions.end(limit)
-        redirected = self.robots.take_due(now)
+        redirected = self.hosts.robots.take_due(now)
         if redirected is not None:
             return self._leases.open(redirected)
         may_fetch_at = self._pacer.prepare(now, self.stop_conditions.is_harvest_over)
@@ -287,7 +280,7 @@ class Crawl:
         """Close a lease whose request was not sent; its link stays queued."""
         lease = self._leases.close(lease_id)
         if lease.direct_request is not None:
-            self.direct_requests.finish(lease.direct_request, None, now)
+            self.hosts.direct_requests.finish(lease.direct_request, None, now)
         if lease_id in self._being_parsed:
             self._being_parsed.discard(lease_id)
             self.frontier.save_tries(lease.offer, lease.offer.link.tries)
@@ -297,22 +290,8 @@ class Crawl:
         self, url: str, outcome: Outcome, now: float, parsed: RobotsFile | Failed | None = None
     ) -> None:
         """Store a robots.txt that the driver fetched for a URL outside the frontier."""
-        self.robots.learn(url, outcome, now, parsed)
+        self.hosts.robots.learn(url, outcome, now, parsed)
         self._state.commit(now)
-
-    def due_at(self, url: str) -> float:
-        """Return when the URL's host may be requested again."""
-        return self.frontier.hosts.get(host_of(url)).pace.due_at
-
-    def delay_host(self, url: str, until: float, now: float) -> None:
-        """Request the URL's host not before ``until``: another crawl requests it."""
-        host = self.frontier.hosts.get(host_of(url))
-        host.pace = replace(host.pace, due_at=max(host.pace.due_at, until))
-        self.frontier.hosts.refresh(host, now)
-
-    def touch_host(self, url: str, outcome: Outcome, now: float) -> None:
-        """Restart the delay of the URL's host, for a response that settles no link."""
-        self.host_policy.touch(self.frontier.hosts.get(host_of(url)), now, outcome)
 
     def stop(self, now: float) -> None:
         """Put back open leases, commit, and flush to the disk."""
@@ -354,7 +333,7 @@ class Crawl:
         If not, put its lease back.
         """
         lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None
-        return self.direct_requests.may_connect(lease, url, address, now)
+        return self.hosts.direct_requests.may_connect(lease, url, address, now)
 
     def commit(self, now: float) -> None:
         """Commit what the driver wrote into the crawl's tables."""

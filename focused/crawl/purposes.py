@@ -9,7 +9,7 @@ processes the outcome. The core fetches pages and robots.txt; features add purpo
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from focused.crawl.crawl_stats import Stage
@@ -20,11 +20,11 @@ from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.crawl.steps import ROBOTS, RefusedRequest, SettledFetch
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
+from focused.frontier.interface import Hosts, Offer
 from focused.frontier.queued_link import PAGE
 from focused.web.page import FailureKind, Outcome
 from focused.web.robots.robots_rules import RobotsFile
-from focused.web.urls import robots_url
+from focused.web.urls import host_of, robots_url
 
 if TYPE_CHECKING:
     from focused.crawl.features import CrawlCore
@@ -55,6 +55,7 @@ class RequestHandler(Protocol):
 class HostAccess:
     """How hosts are requested: policy, robots.txt, requests outside the frontier."""
 
+    known: Hosts
     policy: HostPolicy
     robots: RobotsFetcher
     direct_requests: DirectRequests
@@ -70,6 +71,24 @@ class HostAccess:
         """Record that the host answered a request for ``url``; return its pace from now on."""
         self.policy.answered(url, outcome)
         return self.policy.next_pace(offer.host, outcome, now)
+
+    def due_at(self, url: str) -> float:
+        """Return when the URL's host may be requested again."""
+        return self.known.get(host_of(url)).pace.due_at
+
+    def delay(self, url: str, until: float, now: float) -> None:
+        """Request the URL's host not before ``until``."""
+        host = self.known.get(host_of(url))
+        host.pace = replace(host.pace, due_at=max(host.pace.due_at, until))
+        self.known.refresh(host, now)
+
+    def touch(self, url: str, outcome: Outcome, now: float) -> None:
+        """Restart the delay of the URL's host, for a response that settles no link."""
+        self.policy.touch(self.known.get(host_of(url)), now, outcome)
+
+    def restart_delays(self, now: float) -> None:
+        """Let every host wait its delay, as if it had been requested now."""
+        self.policy.resume([(host, now) for host in self.known])
 
 
 class RobotsRequests:

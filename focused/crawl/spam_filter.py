@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
-from focused.crawl.classified_page import ClassifiedPage
+from focused.crawl.classified_page import ClassifiedPage, PageColumn
 from focused.crawl.copied_pages import CopiedPages
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.dedup.duplicates import DuplicateMatch
@@ -21,6 +22,9 @@ from focused.web.host_names import site_key
 from focused.web.html.script_redirects import script_redirect
 from focused.web.page import Classification, Fetched, Page
 from focused.web.urls import host_of
+
+if TYPE_CHECKING:
+    from focused.crawl.features import CrawlCore, FeatureParts
 
 EVIDENCE, SCRIPT_TARGET = "spam_evidence", "spam_script_target"
 """The findings of :func:`rate_text` and :func:`find_script_target`."""
@@ -173,3 +177,35 @@ def _is_doorway(page: Page, script_target: str | None) -> bool:
         return False
     # Pages of sites that moved say so in a few words.
     return len(page.text.split(maxsplit=MIN_DOORWAY_WORDS)) > MIN_DOORWAY_WORDS
+
+
+def connect(core: CrawlCore) -> FeatureParts:
+    """Build the filter, which reviews each page by what is known of its site."""
+    # Parser processes import this module for its functions, and nothing of a crawl's wiring.
+    from focused.crawl.features import FeatureParts
+
+    topic, tables = core.topic, core.state.store.tables
+    site_trust = SiteTrust(tables, core.training_urls)
+    spam_filter = SpamFilter(
+        site_trust,
+        SiteNovelty(tables),
+        CopiedPages(
+            tables,
+            core.responses.duplicates,
+            core.responses.rows,
+            site_trust,
+            may_replace=not topic.revisit.continuous,
+        ),
+        core.classifier,
+        core.state.counters,
+        avoids=topic.scope.spam == "avoid",
+        close_site=core.traps.close_site,
+        allow_hosts=topic.scope.allow_hosts,
+    )
+    core.columns.append(
+        PageColumn("spam", "number", lambda page: None if page.feed else page.classification.spam)
+    )
+    core.page_raters[EVIDENCE] = rate_text
+    core.page_analysers[SCRIPT_TARGET] = find_script_target
+    core.page_reviewers.append(spam_filter)
+    return FeatureParts(first_listeners=[spam_filter])

@@ -197,8 +197,8 @@ def _change_delay(crawl: Crawl, command: ChangeDelay) -> SteeringResult:
         raise ConfigurationError(
             f"delay_s: {command.delay_s:g} is below {least_s:g}; a topic file may set less"
         )
-    before_s = crawl.host_policy.delay_s
-    crawl.host_policy.change_delay(command.delay_s)
+    before_s = crawl.hosts.policy.delay_s
+    crawl.hosts.policy.change_delay(command.delay_s)
     return SteeringResult(
         f"the delay is {command.delay_s:g} s from each host's next response on",
         ChangeDelay(before_s),

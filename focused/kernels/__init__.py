@@ -1,7 +1,7 @@
 """Leaf functions that take much of the time of a page: plain loops over plain values.
 
 They are compiled by mypyc where a C compiler is, and run as they are elsewhere, with equal results.
-A kernel has functions only, and imports nothing of the package.
+A kernel imports nothing of the package. Its classes are plain: mypyc makes structs of them.
 """
 
 from __future__ import annotations

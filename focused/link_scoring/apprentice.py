@@ -53,9 +53,9 @@ _MAX_PAGE_CHARS = 5_000
 
 # Each by the classifier's words and by meaning.
 _ANCHOR = [FEATURE_INDEX["anchor"], FEATURE_INDEX["anchor_meaning"]]
-_CONTEXT = [FEATURE_INDEX["context"], FEATURE_INDEX["context_meaning"]]
 _URL = [FEATURE_INDEX["url"], FEATURE_INDEX["url_meaning"]]
 _ANCHOR_COLUMNS = [FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]]
+_CRAWL_COLUMNS = slice(FEATURE_INDEX["anchor_words"], None)
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
@@ -133,37 +133,36 @@ class Apprentice:
         self, context: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
     ) -> MergedScores:
         """Score the links of one page, merged with the features of those already queued."""
-        static_features, indices = self._static_features_of(context, links)
-        link_word_features = self._link_words.features(static_features.link_words)
-        page_word_features = self._page_words.features(static_features.target_words)
-        rows = self._page_features(context, static_features, indices)
-        rows[:, FEATURE_INDEX["context_words"]] = page_word_features[
-            static_features.context_indices[indices]
-        ]
-        # Rounded before merging, because the queued features are rounded.
-        merged = merge_features(round_precision(rows, np.float16), waiting)
-        rows, tag_path_keys = merged.rows, [static_features.tag_path_keys[i] for i in indices]
+        static, indices = self._static_features_of(context, links)
+        link_words = self._link_words.features(static.link_words)
+        page_words = self._page_words.features(static.target_words)
+        rows = _page_features(context, static, indices, page_words[static.context_indices[indices]])
+        is_best_inlink = merge_features(rows, waiting)
         rate = self._link_words.rate
-        rows[:, FEATURE_INDEX["url_words"]] = link_word_features[indices]
-        rows[:, FEATURE_INDEX["anchor_words"]] = link_word_features[
-            static_features.anchor_indices[indices]
-        ]
-        rows[:, FEATURE_INDEX["page_words"]] = page_word_features[static_features.anchors[indices]]
-        rows[:, FEATURE_INDEX["siblings"]] = self._sibling_means.features_of(
-            position_key(context.page.url), rate
-        )
-        for i in np.flatnonzero(~merged.is_best_inlink).tolist():
-            # rescore updates these before the fetch.
+        siblings = self._sibling_means.features_of(position_key(context.page.url), rate)
+        anchor_words = link_words[static.anchor_indices[indices]].tolist()
+        url_words = link_words[indices].tolist()
+        page_words_of_anchors = page_words[static.anchors[indices]].tolist()
+        tag_path_keys = [static.tag_path_keys[i] for i in indices.tolist()]
+        for i, row in enumerate(rows):
             other = waiting[i]
-            assert other is not None, "a queued link has the best in-link"
-            rows[i, _ANCHOR_COLUMNS] = [other.features[column] for column in _ANCHOR_COLUMNS]
-            parent = position_key(other.parent or "")
-            rows[i, FEATURE_INDEX["siblings"]] = self._sibling_means.features_of(parent, rate)
-            tag_path_keys[i] = other.tag_path_key
-        rows[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
-        rows = round_precision(rows, np.float16)
-        scores, rank_score = self._predict(rows, static_features.levels[indices])
-        return MergedScores(scores, rows, rank_score, merged.is_best_inlink, tag_path_keys)
+            if other is None or is_best_inlink[i]:
+                of_anchor, of_page = anchor_words[i], page_words_of_anchors[i]
+                of_siblings = siblings
+            else:
+                # rescore updates these before the fetch.
+                of_anchor, of_page = (other.features[column] for column in _ANCHOR_COLUMNS)
+                parent = position_key(other.parent or "")
+                of_siblings = self._sibling_means.features_of(parent, rate)
+                tag_path_keys[i] = other.tag_path_key
+            row[_CRAWL_COLUMNS] = of_anchor, url_words[i], of_page, of_siblings, 0.0
+        merged = np.array(rows).reshape(-1, len(FEATURE_NAMES))
+        merged[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
+        merged = round_precision(merged, np.float16)
+        scores, rank_score = self._predict(merged, static.levels[indices])
+        return MergedScores(
+            scores, merged, rank_score, np.array(is_best_inlink, np.bool_), tag_path_keys
+        )
 
     def _static_features_of(
         self, context: PageContext, links: Sequence[Link]
@@ -303,20 +302,39 @@ class Apprentice:
         self._sibling_means = PositionMeans.restored(kept["siblings"])
         self._tag_path_means = PositionMeans.restored(kept["tag_paths"])
 
-    def _page_features(
-        self, context: PageContext, static_features: StaticLinkFeatures, indices: IndexArray
-    ) -> FloatArray:
-        rows = np.zeros((len(indices), len(FEATURE_NAMES)))
-        relevance = parent_log_odds(context.classification)
-        rows[:, FEATURE_INDEX["parent"]] = rows[:, FEATURE_INDEX["parents"]] = relevance
-        rows[:, FEATURE_INDEX["in_links"]] = 1.0
-        rows[:, FEATURE_INDEX["since"]] = links_since_relevant(context)
-        rows[:, FEATURE_INDEX["out_degree"]] = math.log1p(len(context.page.links))
-        rows[:, FEATURE_INDEX["navigation"]] = static_features.navigation[indices]
-        rows[:, _ANCHOR] = static_features.anchor_scores[indices]
-        rows[:, _URL] = static_features.url_scores[indices]
-        rows[:, _CONTEXT] = static_features.context_scores[indices]
-        return rows
+
+def _page_features(
+    context: PageContext,
+    static: StaticLinkFeatures,
+    indices: IndexArray,
+    context_words: FloatArray,
+) -> list[list[float]]:
+    """Return the features from the page, in the order of :data:`FEATURE_NAMES`; 0 for the rest.
+
+    They are rounded where merging calculates, because the queued features are rounded.
+    """
+    of_page = (
+        parent_log_odds(context.classification),
+        links_since_relevant(context),
+        math.log1p(len(context.page.links)),
+    )
+    relevance, since, out_degree = round_precision(np.array(of_page), np.float16).tolist()
+    columns = zip(
+        static.navigation[indices].tolist(),
+        static.anchor_scores[indices].tolist(),
+        static.context_scores[indices].tolist(),
+        static.url_scores[indices].tolist(),
+        context_words.tolist(),
+        strict=True,
+    )
+    return [
+        [
+            *(relevance, relevance, 1.0, since, out_degree, navigation),
+            *(anchor[0], around[0], url[0], anchor[1], around[1], url[1]),
+            *(words, 0.0, 0.0, 0.0, 0.0, 0.0),
+        ]
+        for navigation, anchor, around, url, words in columns
+    ]
 
 
 def _url_levels(links: Sequence[ScorableLink]) -> FloatArray:

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import TopicClassifier, score_meanings
+from focused.kernels.link_features import merge_rows
 from focused.link_scoring.protocols import PageContext, ScorableLink
 from focused.link_scoring.running_means import position_key
 from focused.text.tokens import url_words
@@ -103,42 +104,20 @@ _MAXIMUM_COLUMNS = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class MergedFeatures:
-    """Features of this page's links merged with those of earlier in-links.
+def merge_features(rows: list[list[float]], waiting: Sequence[ScorableLink | None]) -> list[bool]:
+    """Merge each row with the features of the queued link, if there is one, in place.
 
-    ``rows`` has shape (n, len(FEATURE_NAMES)); ``is_best_inlink``, shape (n,), is True where
-    this page's link is the most informative: its anchor and tag path represent the target.
+    Return where this page's link is the most informative: its anchor and tag path represent the
+    target.
     """
-
-    rows: NDArray[np.float64]
-    is_best_inlink: NDArray[np.bool_]
-
-
-def merge_features(
-    rows: NDArray[np.float64], waiting: Sequence[ScorableLink | None]
-) -> MergedFeatures:
-    """Merge each row with the features of the queued link, if there is one."""
-    is_best_inlink = np.ones(len(rows), dtype=np.bool_)
-    merged_indices = [i for i, link in enumerate(waiting) if _has_link_features(link)]
-    if not merged_indices:
-        return MergedFeatures(rows, is_best_inlink)
-    joined = rows[merged_indices]
-    queued = np.array([link.features for i in merged_indices if (link := waiting[i]) is not None])
-    is_better = joined[:, _PARENT] > queued[:, _PARENT]
-    for column in _MINIMUM_COLUMNS:
-        np.minimum(joined[:, column], queued[:, column], out=joined[:, column])
-    for column in _MAXIMUM_COLUMNS:
-        np.maximum(joined[:, column], queued[:, column], out=joined[:, column])
-    joined[~is_better, _OUT_DEGREE] = queued[~is_better, _OUT_DEGREE]
-    count = queued[:, _IN_LINKS] + 1.0
-    joined[:, _PARENTS] = queued[:, _PARENTS] + (joined[:, _PARENTS] - queued[:, _PARENTS]) / count
-    joined[:, _IN_LINKS] = np.minimum(count, MAX_IN_LINKS)
-    kept = (count > MAX_IN_LINKS) & ~is_better
-    joined[kept] = queued[kept]
-    rows[merged_indices] = joined
-    is_best_inlink[merged_indices] = is_better
-    return MergedFeatures(rows, is_best_inlink)
+    return merge_rows(
+        rows,
+        [link.features if _has_link_features(link) else None for link in waiting],
+        (_PARENT, _PARENTS, _IN_LINKS, _OUT_DEGREE),
+        _MINIMUM_COLUMNS,
+        _MAXIMUM_COLUMNS,
+        MAX_IN_LINKS,
+    )
 
 
 def has_enough_inlinks(link: ScorableLink) -> bool:
@@ -161,7 +140,7 @@ def round_precision(
     return numbers.astype(to).astype(np.float64)
 
 
-def _has_link_features(link: ScorableLink | None) -> bool:
+def _has_link_features(link: ScorableLink | None) -> TypeGuard[ScorableLink]:
     # Seeds, a spider's own requests and links of other scorers have no such features.
     return link is not None and len(link.features) == len(FEATURE_NAMES)
 

@@ -13,17 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from focused.kernels.link_features import clip_mean, word_features
 from focused.text.word_hashes import HashedTexts, WordHashes
 
 _INITIAL_CAPACITY = 1_024
-_MIN_MEAN = 1e-4
 
 FloatArray = NDArray[np.float64]
 
@@ -49,18 +48,6 @@ class RunningMeans:
             self._relevance = np.concatenate([self._relevance, more])
         self._cases[index] += 1.0
         self._relevance[index] += relevance
-
-    def indices_of(self, keys: Sequence[int]) -> NDArray[np.intp]:
-        """Return the keys' indices, shape (n,), -1 for unknown keys."""
-        return np.fromiter(map(self._index_by_key.get, keys, repeat(-1)), np.intp, len(keys))
-
-    def log_odds(self, indices: NDArray[np.intp], relevance: float, cases: float) -> FloatArray:
-        """Return log-odds of mean relevances by index, shape (n,).
-
-        The means are smoothed by ``cases`` prior observations with ``relevance`` in total.
-        """
-        shares = (self._relevance[indices] + relevance) / (self._cases[indices] + cases)
-        return log_odds_of_means(shares)
 
     def log_odds_of_key(self, key: int, relevance: float, cases: float) -> float | None:
         """Return the log-odds of one key; None if unknown."""
@@ -95,17 +82,6 @@ class RunningMeans:
         return means
 
 
-def clip_mean(mean: float) -> float:
-    """Clip a mean relevance away from 0 and 1."""
-    return min(max(mean, _MIN_MEAN), 1.0 - _MIN_MEAN)
-
-
-def log_odds_of_means(shares: FloatArray) -> FloatArray:
-    """Return log-odds of clipped mean relevances."""
-    held = np.minimum(np.maximum(shares, _MIN_MEAN), 1.0 - _MIN_MEAN)
-    return np.asarray(np.log(held / (1.0 - held)))
-
-
 def _number_keys(keys: Sequence[int]) -> dict[int, int]:
     return {key: index for index, key in enumerate(keys)}
 
@@ -115,8 +91,6 @@ MAX_POSITIONS = 200_000
 
 # Smoothing: prior number of links at the crawl's mean.
 _PRIOR_LINKS = 4.0
-# Arrays do not pay for few distinct keys.
-_MAX_SCALAR_KEYS = 16
 
 
 class PositionMeans:
@@ -136,17 +110,8 @@ class PositionMeans:
 
     def features(self, keys: Sequence[int], mean: float) -> NDArray[np.float64]:
         """Return each position's log-odds relative to ``mean``, in (0, 1); 0 if unknown."""
-        distinct = set(keys)
-        if len(distinct) <= _MAX_SCALAR_KEYS:
-            feature_by_key = {key: self.features_of(key, mean) for key in distinct}
-            return np.array([feature_by_key[key] for key in keys])
-        features_ = np.zeros(len(keys))
-        indices = self._means.indices_of(keys)
-        is_known = indices >= 0
-        mean = clip_mean(mean)
-        share = self._means.log_odds(indices[is_known], _PRIOR_LINKS * mean, _PRIOR_LINKS)
-        features_[is_known] = share - math.log(mean / (1.0 - mean))
-        return features_
+        feature_by_key = {key: self.features_of(key, mean) for key in set(keys)}
+        return np.array([feature_by_key[key] for key in keys])
 
     def features_of(self, key: int, mean: float) -> float:
         """Return the feature of one position."""
@@ -206,35 +171,17 @@ class WordMeans:
         self._all_relevance += relevance
 
     def features(self, texts: HashedTexts) -> NDArray[np.float64]:
-        """Return each text's feature in nats within ±6, shape (m,); 0 if no word is known.
-
-        The sum of the known words' log-odds relative to the crawl's mean, over the root of their
-        index: words of one text repeat each other.
-        """
-        count = len(texts.lengths)
-        counts = self._counts.take(_slots_of(texts.hashes))
-        is_known = counts.real > 0.0
-        counts, owners = counts[is_known].astype(np.complex128), texts.owners[is_known]
-        mean = clip_mean(self.rate)
-        share = (counts.imag + _PRIOR_RELEVANCE) / (counts.real + _PRIOR_RELEVANCE / mean)
-        log_odds = log_odds_of_means(share) - math.log(mean / (1.0 - mean))
-        total = np.bincount(owners, log_odds, minlength=count)
-        features_ = total / np.sqrt(np.maximum(np.bincount(owners, minlength=count), 1))
-        return np.minimum(np.maximum(features_, -MAX_WORD_FEATURE_NATS), MAX_WORD_FEATURE_NATS)
+        """Return each text's feature, shape (m,)."""
+        return np.array(self._features(texts.hashes, texts.lengths.tolist()))
 
     def features_of(self, words: Sequence[int]) -> float:
-        """Return the feature of one short text; faster without arrays."""
+        """Return the feature of one text."""
+        return self._features(np.array(words, np.uint32), [len(words)])[0]
+
+    def _features(self, words: WordHashes, lengths: list[int]) -> list[float]:
+        counts = self._counts[_slots_of(words)].tobytes()
         mean = clip_mean(self.rate)
-        of_mean, cases = math.log(mean / (1.0 - mean)), _PRIOR_RELEVANCE / mean
-        total, count = 0.0, 0
-        for word in words:
-            counts = self._counts.item(word >> _DROPPED_BITS)
-            if counts:
-                share = clip_mean((counts.imag + _PRIOR_RELEVANCE) / (counts.real + cases))
-                total += math.log(share / (1.0 - share)) - of_mean
-                count += 1
-        feature = total / math.sqrt(max(count, 1))
-        return max(-MAX_WORD_FEATURE_NATS, min(MAX_WORD_FEATURE_NATS, feature))
+        return word_features(counts, lengths, mean, _PRIOR_RELEVANCE, MAX_WORD_FEATURE_NATS)
 
     def state(self) -> Any:
         """Return all counts as plain data."""

@@ -29,11 +29,13 @@ from focused.kernels.change_hazard import (
     Weights,
     due_after,
     due_times,
+    group_after,
     log_hazard,
+    page_after,
     page_context,
     page_features,
 )
-from focused.revisit.group_activity import GroupActivity, bin_days_for, decay, mean_decay
+from focused.revisit.group_activity import bin_days_for, empty_group, pack_group, unpack_group
 from focused.revisit.policy import RevisitInputs, Visit
 
 FEATURES = (
@@ -60,11 +62,8 @@ _PRIOR_PRECISION = 30.0
 _CONSTANT_PRECISION = 1.0
 _BATCH = 50
 """Visits per Newton step."""
-_MAX_CHANGES = 0xFFFF
 _LONGEST = 1_000.0
 """Due times are computed up to so many mean intervals."""
-_HALF_LIVES = (7.0, 30.0, 120.0)
-"""Of the page's activity, in days."""
 
 # Site, directory, weight; time of the last visit in seconds; days between the first and the last
 # visit, and between the last change and the last visit; changes, decayed with a half-life of 7, 30
@@ -81,8 +80,8 @@ class _Evaluation(NamedTuple):
     page: int
     at: float
     state: Page
-    directory: GroupActivity
-    site: GroupActivity
+    directory: Group
+    site: Group
     context: Context
     features: Weights
 
@@ -137,40 +136,16 @@ class Hazard:
             self._batch.append((before.features, visit.changed, math.log(visit.hazard_factor)))
         self._evaluated = None
         self._now = max(self._now, visit.at)
-        site, directory, weight, last, observed, quiet, r7, r30, r120, changes = before.state
-        days = max((visit.at - last) / DAY_S, SHORTEST_DAYS)
-        since = days / 2 if visit.changed_at is None else (visit.at - visit.changed_at) / DAY_S
-        # A change counts by its age; if that is unknown, by the mean over the interval.
-        credits = [0.0] * len(_HALF_LIVES)
-        if visit.changed_at is not None:
-            credits = [decay(since, half_life) for half_life in _HALF_LIVES]
-        elif visit.changed:
-            credits = [mean_decay(days, half_life) for half_life in _HALF_LIVES]
-        r7, r30, r120 = (
-            recent * decay(days, half_life) + credit
-            for recent, half_life, credit in zip((r7, r30, r120), _HALF_LIVES, credits, strict=True)
-        )
-        self._records.put(
-            "page",
-            visit.page,
-            _page.pack(
-                site,
-                directory,
-                weight,
-                int(visit.at),
-                observed + days,
-                since if visit.changed else quiet + days,
-                r7,
-                r30,
-                r120,
-                min(changes + visit.changed, _MAX_CHANGES),
-            ),
-        )
-        activity = GroupActivity.of_visit(
-            visit.at, days, self._bin_days, changed=visit.changed, changed_at=visit.changed_at
-        )
-        self._records.put("site", site, before.site.merged(activity).pack())
-        self._records.put("directory", directory, before.directory.merged(activity).pack())
+        page, changed, changed_at = before.state, visit.changed, visit.changed_at
+        days = max((visit.at - page[3]) / DAY_S, SHORTEST_DAYS)
+        after = page_after(page, visit.at, changed, changed_at)
+        self._records.put("page", visit.page, _page.pack(*after))
+        for kind, number, group in (
+            ("site", page[0], before.site),
+            ("directory", page[1], before.directory),
+        ):
+            group = group_after(group, visit.at, days, self._bin_days, changed, changed_at)
+            self._records.put(kind, number, pack_group(group))
         _, all_changes, all_days = self._all
         self._all = self._now, all_changes + visit.changed, all_days + days
         self._records.put("all", 0, _all.pack(*self._all))
@@ -191,7 +166,9 @@ class Hazard:
         days = due_after(context, features, self._weights, self._slope(), log_price, longest)
         return last + days * DAY_S
 
-    def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
+    def due_at_many(
+        self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
+    ) -> Sequence[float]:
         """Return due times of pages of one site; accurate for those that are due about now."""
         records = self._records.get_many("page", pages)
         if None in records:
@@ -212,6 +189,7 @@ class Hazard:
             self._slope(),
             list(prices),
             math.log(self._mean_days * _LONGEST),
+            latest,
         )
 
     def value(self, page: int, at: float) -> float:
@@ -260,11 +238,9 @@ class Hazard:
         context = page_context(state, directory, site, changes, days)
         return _Evaluation(page, at, state, directory, site, context, page_features(context, at))
 
-    def _group(self, kind: str, number: int) -> GroupActivity:
+    def _group(self, kind: str, number: int) -> Group:
         record = self._records.get(kind, number)
-        if record is None:
-            record = GroupActivity.empty(self._now, self._bin_days).pack()
-        return GroupActivity.unpack(record)
+        return empty_group(self._now, self._bin_days) if record is None else unpack_group(record)
 
     def _learn(self) -> None:
         """Take one Newton step on the batch.

@@ -74,10 +74,13 @@ class DueQueue(Protocol):
 class BatchPolicy(Protocol):
     """A revisit policy that computes due times in batches."""
 
-    def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
+    def due_at_many(
+        self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
+    ) -> Sequence[float]:
         """Return the due times of pages of one site, each at its price.
 
-        They need to be accurate only for pages that are due about now.
+        They need to be accurate only for pages that are due about now, and may be infinite for
+        those that are due after ``latest``.
         """
 
 
@@ -288,11 +291,11 @@ class RevisitSchedule:
         pages = self._take_siblings(site, MAX_SIBLINGS if is_batch else _MAX_SIBLINGS_ONE_BY_ONE)
         price = self.price
         prices = [price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
+        horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         if isinstance(policy, BatchPolicy):
-            dues = policy.due_at_many(pages, prices) if pages else ()
+            dues = policy.due_at_many(pages, prices, horizon) if pages else ()
         else:
             dues = [policy.due_at(page, price) for page, price in zip(pages, prices, strict=True)]
-        horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         for page, due in zip(pages, dues, strict=True):
             if due >= horizon:
                 continue
@@ -318,10 +321,12 @@ class RevisitSchedule:
         target = math.log(max(value, _LEAST_VALUE))
         if self._priced > _MIN_PRICE_WINDOW:
             target = max(target, self._log_price - 1.0)
-            first = self._queue.first()
-            if first is None or first[0] > now:
-                # The budget pays for every visit at this price.
-                target = min(target, self._log_price + _MAX_RISE)
+            most = self._log_price + _MAX_RISE
+            if target > most:
+                first = self._queue.first()
+                if first is None or first[0] > now:
+                    # The budget pays for every visit at this price.
+                    target = most
         self._log_price += rate * (target - self._log_price)
         self._save_price()
 

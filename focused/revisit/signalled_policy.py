@@ -248,6 +248,9 @@ class SignalledPolicy:
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit how far to believe the source, and what the policy learns."""
+        if not self._has_lists:
+            self.policy.record(visit)
+            return
         page = visit.page
         reading = self._list(page)
         if reading is not None:
@@ -293,6 +296,8 @@ class SignalledPolicy:
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the value of a visit reaches ``price``; infinity for never."""
+        if not self._has_lists:
+            return self.policy.due_at(page, price)
         reading = self._list(page)
         if reading is not None:
             own = self._page_due_at(page, price) if reading.is_page else math.inf
@@ -315,10 +320,12 @@ class SignalledPolicy:
             return min(due, signal.announced_at + lack * _WAIT * self._mean_s)
         return _delayed(due, signal.visited_at, self._factor(signal))
 
-    def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
+    def due_at_many(
+        self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
+    ) -> Sequence[float]:
         """Return due times of pages of one site, accurate for those that are due about now."""
         if isinstance(self.policy, BatchPolicy):
-            dues = self.policy.due_at_many(pages, prices)
+            dues = self.policy.due_at_many(pages, prices, latest)
         else:
             dues = [self.policy.due_at(page, p) for page, p in zip(pages, prices, strict=True)]
         if not self._has_lists:
@@ -333,6 +340,8 @@ class SignalledPolicy:
 
     def value(self, page: int, at: float) -> float:
         """Return the value of a visit, in the unit of the price."""
+        if not self._has_lists:
+            return self.policy.value(page, at)
         reading = self._list(page)
         if reading is not None:
             own = self._page_value(page, at) if reading.is_page else 0.0

@@ -75,7 +75,7 @@ class RobotsCheck:
         if state_of(request).purpose == ROBOTS:
             return
         if is_leased:
-            allowed = self._slot.crawl.robots.may_fetch(url, self._clock())
+            allowed = self._slot.crawl.hosts.robots.may_fetch(url, self._clock())
             if allowed is None:
                 raise FetchPostponed(f"the rules of {url} have just run out")
         else:
@@ -86,12 +86,12 @@ class RobotsCheck:
     async def _allowed(self, url: str, sent: str) -> bool:
         """Whether the rules allow the URL as ``sent``; fetches them if they are unknown."""
         crawl, site = self._slot.crawl, robots_url(url)
-        allowed = crawl.robots.may_fetch(url, self._clock(), sent)
+        allowed = crawl.hosts.robots.may_fetch(url, self._clock(), sent)
         shared = False
-        while allowed is None and (site in self._asked or crawl.robots.is_fetching(site)):
+        while allowed is None and (site in self._asked or crawl.hosts.robots.is_fetching(site)):
             shared = True
             await sleep(POLL_INTERVAL_S)
-            allowed = crawl.robots.may_fetch(url, self._clock(), sent)
+            allowed = crawl.hosts.robots.may_fetch(url, self._clock(), sent)
         if allowed is None and not shared:
             self._asked.add(site)
             try:
@@ -101,7 +101,7 @@ class RobotsCheck:
             parsed = await self._parse(outcome)
             crawl.record_robots(url, outcome, self._clock(), parsed)
             self._wake()
-            allowed = crawl.robots.may_fetch(url, self._clock(), sent)
+            allowed = crawl.hosts.robots.may_fetch(url, self._clock(), sent)
         return bool(allowed)
 
     async def _fetch_rules(self, crawl: Crawl, url: str) -> Outcome:
@@ -119,7 +119,7 @@ class RobotsCheck:
             )
             if not isinstance(outcome, Redirected):
                 return outcome
-            crawl.robots.record(outcome, self._clock())
+            crawl.hosts.robots.record(outcome, self._clock())
             url = outcome.target
         return Failed(url, FailureKind.BAD_REDIRECT, detail="too many redirects")
 
@@ -148,7 +148,7 @@ class HostTurns:
 
         Raises the exceptions of ``send``, and IgnoreRequest for a turn that is too far away.
         """
-        direct_requests = self._slot.crawl.direct_requests
+        direct_requests = self._slot.crawl.hosts.direct_requests
         direct_request = direct_requests.add(url, self._clock(), state_of(request).page_lease)
         outcome: Outcome | None = None
         try:
@@ -174,7 +174,7 @@ class HostTurns:
         Raises FetchPostponed for a request of the frontier that must be queued again.
         """
         lease = state_of(request).lease if direct_request is None else direct_request.page_lease
-        direct_requests = self._slot.crawl.direct_requests
+        direct_requests = self._slot.crawl.hosts.direct_requests
         if direct_request is not None:
             direct_requests.hold_back(direct_request)
         if self._slot.run.may_connect(lease, url, address, self._clock()):
@@ -190,7 +190,7 @@ class HostTurns:
 
         Raises IgnoreRequest for long waits, which would occupy a slot of the engine.
         """
-        direct_requests = self._slot.crawl.direct_requests
+        direct_requests = self._slot.crawl.hosts.direct_requests
         host = direct_request.host
         # Limited: a request that another request to the same host waits for would deadlock.
         real_s = self._clock.real_s
@@ -206,7 +206,7 @@ class HostTurns:
     def _finish(self, direct_request: DirectRequest, outcome: Outcome | None) -> None:
         if self._slot.is_open:
             crawl = self._slot.crawl
-            crawl.direct_requests.finish(direct_request, outcome, self._clock())
+            crawl.hosts.direct_requests.finish(direct_request, outcome, self._clock())
             self._wake()
 
 

@@ -208,7 +208,7 @@ def all_settings() -> Mapping[str, Setting]:
     """
     features = installed_driver_features().values()
     return {
-        each.name: each for each in (*SETTINGS, *chain.from_iterable(f.SETTINGS for f in features))
+        each.name: each for each in (*SETTINGS, *chain.from_iterable(f.settings for f in features))
     }
 
 

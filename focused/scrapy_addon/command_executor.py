@@ -139,5 +139,5 @@ class CommandExecutor:
         status["active_s"] = crawl.active_s(now)
         budget = crawl.stop_conditions.budget
         status["budget"] = {"pages": budget.pages, "hours": budget.hours, "bytes": budget.bytes}
-        status["delay_s"] = crawl.host_policy.delay_s
+        status["delay_s"] = crawl.hosts.policy.delay_s
         return status

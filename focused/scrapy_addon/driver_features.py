@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
 from focused.errors import missing_extra
-from focused.installed_features import installed_features, installed_parts, load_entry_point
+from focused.installed_features import installed_features, installed_parts, load_feature
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import Authenticator
@@ -76,25 +76,21 @@ class DriverParts:
     abandon: Callable[[], object] = lambda: None
 
 
-class DriverFeature(Protocol):
+@dataclass(frozen=True, slots=True)
+class DriverFeature:
     """A capability of the driver that a topic or settings switch on.
 
-    It may have ``STATISTICS``: names of what it counts in Scrapy's statistics, with their meaning.
+    ``is_on`` tells whether a crawl uses it. ``connect`` returns its parts, and raises
+    ConfigurationError or MissingExtraError if the crawl cannot use it. ``check`` raises
+    ConfigurationError, which names the setting, for one of ``settings`` that is unusable.
+    ``statistics`` are names of what it counts in Scrapy's statistics, with their meaning.
     """
 
-    SETTINGS: Sequence[Setting]
-
-    def check(self, settings: BaseSettings) -> None:
-        """Raise ConfigurationError, which names the setting, for one that is unusable."""
-
-    def is_on(self, topic: Topic, settings: BaseSettings) -> bool:
-        """Whether the crawl uses the feature."""
-
-    def connect(self, topic: Topic, settings: BaseSettings) -> DriverParts:
-        """Return the feature's parts.
-
-        Raises ConfigurationError and MissingExtraError if the crawl cannot use it.
-        """
+    is_on: Callable[[Topic, BaseSettings], bool]
+    connect: Callable[[Topic, BaseSettings], DriverParts]
+    check: Callable[[BaseSettings], None] = lambda settings: None
+    settings: Sequence[Setting] = ()
+    statistics: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -104,7 +100,7 @@ def installed_driver_features() -> Mapping[str, DriverFeature]:
     Raises ConfigurationError for one that cannot be imported.
     """
     points = installed_parts(ENTRY_POINT_GROUP)
-    return {name: load_entry_point(point) for name, point in points.items()}
+    return {name: load_feature(point, DriverFeature) for name, point in points.items()}
 
 
 def statistics_meanings() -> Mapping[str, str]:
@@ -117,7 +113,7 @@ def statistics_meanings() -> Mapping[str, str]:
     for feature in installed_features().values():
         found |= {**feature.counts, **feature.tables}
     for driver_feature in installed_driver_features().values():
-        found |= getattr(driver_feature, "STATISTICS", {})
+        found |= driver_feature.statistics
     return found
 
 

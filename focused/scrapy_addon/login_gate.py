@@ -85,7 +85,7 @@ class LoginGate:
     def _hold_back(self, request: Request) -> None:
         """Let the frontier offer the request's host again only after a moment."""
         url, now = normalize_url(request.url) or request.url, self._clock()
-        self._slot.crawl.delay_host(url, now + _RETRY_INTERVAL_S, now)
+        self._slot.crawl.hosts.delay(url, now + _RETRY_INTERVAL_S, now)
 
     def after(self, request: Request, response: Response, *, is_leased: bool) -> None:
         """Refuse a response whose session had ended."""
@@ -100,7 +100,7 @@ class LoginGate:
         now = self._clock()
         outcome = outcome_from_scrapy_response(request, response, now, self._clock.real_s)
         url = normalize_url(request.url) or request.url
-        self._slot.crawl.touch_host(url, outcome, now)
+        self._slot.crawl.hosts.touch(url, outcome, now)
         if not login.is_ready and now >= login.blocked_until:
             self._runner.start(login)
         raise FetchPostponed(f"the session at {login.name} has ended")

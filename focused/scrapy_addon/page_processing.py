@@ -209,7 +209,7 @@ class PageParsers:
 
     def _charge(self, url: str, cpu_s: float) -> None:
         if self._slot.is_open:
-            self._slot.crawl.host_policy.charge_parsing(host_of(url), cpu_s)
+            self._slot.crawl.hosts.policy.charge_parsing(host_of(url), cpu_s)
 
 
 ParseEarly = Callable[[int, Outcome], Awaitable[ParseResult]]

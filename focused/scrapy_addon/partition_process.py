@@ -122,7 +122,7 @@ class PartitionPlace:
                 raise
             if self.start.state is not None:
                 # What the last process requested after it had stored this is not known.
-                rounds.crawl.restart_delays(clock()())
+                rounds.crawl.hosts.restart_delays(clock()())
             self._attend(rounds, clock())
             return rounds.crawl, rounds
 

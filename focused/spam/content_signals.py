@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from focused.kernels.word_signals import popular_signals, repetition_signals
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import hash_short_text, hash_word
+from focused.text.word_hashes import HashIndex, WordHashes, hash_texts
 from focused.web.page import Page
 
 MIN_WORDS = 30
@@ -93,20 +93,21 @@ class PopularWords:
         return cls(words, frequencies, scores.astype(np.float32))
 
     @cached_property
-    def _places(self) -> dict[int, int]:
-        return {word: place for place, word in enumerate(map(hash_word, self.words))}
+    def _index(self) -> HashIndex:
+        return HashIndex(hash_texts(self.words).hashes)
 
     @cached_property
-    def _frequency_roots(self) -> list[float]:
-        return [float(root) for root in np.sqrt(self.frequencies)]
+    def _frequency_roots(self) -> bytes:
+        return np.sqrt(self.frequencies).astype(np.float64).tobytes()
 
     @cached_property
-    def _flat_scores(self) -> list[float]:
-        return self.pair_scores.ravel().tolist()
+    def _flat_scores(self) -> bytes:
+        return self.pair_scores.astype(np.float64).tobytes()
 
-    def signals(self, words: list[int]) -> Sequence[float]:
+    def signals(self, words: WordHashes) -> Sequence[float]:
         """Return the five signals of popular words for the hashes of a text, at least two."""
-        return popular_signals(words, self._places, self._frequency_roots, self._flat_scores)
+        places = self._index.find(words).tobytes()
+        return popular_signals(places, self._frequency_roots, self._flat_scores)
 
 
 def body_text(page: Page) -> str:
@@ -126,14 +127,15 @@ def body_text(page: Page) -> str:
 def content_signals(page: Page, popular: PopularWords) -> NDArray[np.float64] | None:
     """Return the values of :data:`SIGNALS`, shape (19,); None for a text that is too short."""
     text = body_text(page)
-    words, title = hash_short_text(text), hash_short_text(page.title)
-    if len(words) < MIN_WORDS:
+    hashed = hash_texts((text, page.title))
+    count = int(hashed.lengths[0])
+    if count < MIN_WORDS:
         return None
-    chars_per_word = len(text) / len(words)
-    words = words[:MAX_WORDS]
-    title_words = set(title[:_MAX_TITLE_WORDS])
+    words, title = hashed.hashes[: min(count, MAX_WORDS)], hashed.hashes[count:]
+    chars_per_word = len(text) / count
+    title_words = HashIndex(title[:_MAX_TITLE_WORDS])
     raw = text.encode("utf-8", "surrogatepass")
-    *repetition, halves, near, gap = repetition_signals(words)
+    *repetition, halves, near, gap = repetition_signals(words.tobytes())
     return np.array(
         (
             len(zlib.compress(raw, 1)) / len(raw),
@@ -144,7 +146,7 @@ def content_signals(page: Page, popular: PopularWords) -> NDArray[np.float64] | 
             near,
             gap,
             min(_MAX_TITLE_WORDS, len(title)),
-            sum(map(title_words.__contains__, words)) / len(words),
+            np.count_nonzero(title_words.find(words) >= 0) / len(words),
             *popular.signals(words),
         )
     )

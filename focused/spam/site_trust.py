@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import filterfalse
 
 from focused.spam.spam_classifier import SpamClassifier
 from focused.storage.tables import Tables
@@ -48,6 +50,7 @@ _BASELINE_PAGES = 20.0
 _MAX_LINKED_SITES = 20
 """Sites that one page can link to: the first ones count."""
 _MAX_CACHED_PAIRS = 100_000
+_MAX_CACHED_ROWS = 10_000
 _MAX_SOURCES = 16
 """Linking sites that are remembered: the latest."""
 
@@ -86,6 +89,8 @@ _SIGNS = struct.Struct(">BB4xHHH")
 _FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
+_NEW_ROW = _COUNTS.pack(0, 0.0)
+"""Of a site of which nothing is known."""
 
 
 @dataclass(slots=True)
@@ -123,14 +128,12 @@ class _SiteEvidence:
     def unpack(cls, raw: bytes) -> _SiteEvidence:
         layout = _LAYOUT_BY_REMAINDER.get(len(raw) % _KEY_BYTES)
         end = len(raw) - (0 if layout is None else layout.size)
-        begins = range(_COUNTS.size, end, _KEY_BYTES)
-        keys = tuple(raw[begin : begin + _KEY_BYTES] for begin in begins)
-        pages, total = _COUNTS.unpack_from(raw)
+        pages, total, *keys = _counts_and_keys((end - _COUNTS.size) // _KEY_BYTES).unpack_from(raw)
         signs = () if layout is None else layout.unpack_from(raw, end)
         origins, partners, *counts = signs if layout is _SIGNS else (0, 0, *signs)
         first = len(keys) - origins
-        found = cls(pages, total, keys[:first], *counts)
-        found.origins, found.partners = keys[first:], partners
+        found = cls(pages, total, tuple(keys[:first]), *counts)
+        found.origins, found.partners = tuple(keys[first:]), partners
         return found
 
     @property
@@ -175,6 +178,12 @@ class _SiteEvidence:
         good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(self.pages))
         spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(self.pages))
         return _log_ratio(self.total / self.pages, good_sd, spam_sd)
+
+
+@cache
+def _counts_and_keys(count: int) -> struct.Struct:
+    """Return the layout of a row with so many keys."""
+    return struct.Struct(_COUNTS.format + f"{_KEY_BYTES}s" * count)
 
 
 _LAYOUT_BY_REMAINDER = {each.size % _KEY_BYTES: each for each in (_SIGNS, *_FORMER_SIGNS)}
@@ -231,7 +240,7 @@ class SiteTrust:
         found = self._load(key)
         if key in self._labelled_spam:
             return _posterior(LABELLED_SITE_PROBABILITY, found)
-        of_sources = sum(map(self._probability_by_pages, found.sources))
+        of_sources = self._sum_of_probabilities(found.sources)
         # Spam links to good sites, too; those that it exchanges links with are counted apart.
         weight = 1.0 / (1 + found.pages)
         linked = (_BASE_SITES * SPAM_SITE_SHARE + weight * of_sources) / (
@@ -274,11 +283,12 @@ class SiteTrust:
         linked_keys.pop(key, None)
         if len(self._linked) > _MAX_CACHED_PAIRS:
             self._linked.clear()
-        for linked_key in list(linked_keys)[:_MAX_LINKED_SITES]:
-            if (key, linked_key) in self._linked:
-                continue
-            self._linked.add((key, linked_key))
-            linked = self._load(linked_key)
+        pairs = [(key, linked_key) for linked_key in list(linked_keys)[:_MAX_LINKED_SITES]]
+        new = [linked_key for _, linked_key in filterfalse(self._linked.__contains__, pairs)]
+        self._linked.update(pairs)
+        linked_rows = dict(self._tables.get_many("site_trust", new)) if new else {}
+        for linked_key in new:
+            linked = _SiteEvidence.unpack(linked_rows.get(linked_key, _NEW_ROW))
             if key not in linked.sources:
                 linked.sources = (*linked.sources, key)[-_MAX_SOURCES:]
                 if linked_key in own.sources and not is_trusted | self._is_trusted(linked_key):
@@ -331,12 +341,19 @@ class SiteTrust:
             found.origins = (*found.origins, origin)
         self._tables.put("site_trust", key, found.packed())
 
-    def _probability_by_pages(self, key: bytes) -> float:
-        """Return what labels and a site's own pages tell of it."""
-        if self._is_trusted(key):
-            return 0.0
-        of_labels = LABELLED_SITE_PROBABILITY if key in self._labelled_spam else SPAM_SITE_SHARE
-        return _posterior(of_labels, self._load(key))
+    def _sum_of_probabilities(self, keys: Sequence[bytes]) -> float:
+        """Return the sum of what labels and their own pages tell of several sites."""
+        rows = dict(self._tables.get_many("site_trust", keys)) if keys else {}
+        total = 0.0
+        for key in keys:
+            if not self._is_trusted(key):
+                is_labelled = key in self._labelled_spam
+                prior = LABELLED_SITE_PROBABILITY if is_labelled else SPAM_SITE_SHARE
+                row = rows.get(key, _NEW_ROW)
+                # Sources say nothing here: without them most sites have equal rows.
+                has_signs = len(row) % _KEY_BYTES
+                total += _posterior_of_row(prior, row if has_signs else row[: _COUNTS.size])
+        return total
 
     def _is_trusted(self, key: bytes) -> bool:
         return key in self._trusted and key not in self._labelled_spam
@@ -349,8 +366,12 @@ class SiteTrust:
         return (evidence - good_mean) / (classifier.spam_mean - classifier.good_mean)
 
     def _load(self, key: bytes) -> _SiteEvidence:
-        raw = self._tables.get("site_trust", key)
-        return _SiteEvidence() if raw is None else _SiteEvidence.unpack(raw)
+        return _SiteEvidence.unpack(self._tables.get("site_trust", key) or _NEW_ROW)
+
+
+@lru_cache(_MAX_CACHED_ROWS)
+def _posterior_of_row(prior: float, row: bytes) -> float:
+    return _posterior(prior, _SiteEvidence.unpack(row))
 
 
 def _posterior(prior: float, found: _SiteEvidence) -> float:

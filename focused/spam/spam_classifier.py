@@ -7,12 +7,15 @@ knows how good pages of this subject and language read.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.spam.content_signals import SIGNALS, PopularWords, content_signals
+from focused.spam.content_signals import PopularWords, content_signals
 from focused.web.page import Page
 
 MAX_EVIDENCE = 4.0
@@ -46,6 +49,20 @@ class SpamClassifier:
     def evidence_of(self, signals: NDArray[np.float64]) -> float:
         """Return the evidence for signals of shape (19,), within ±4."""
         total = self.bias
-        for place in range(len(SIGNALS)):
-            total += float(np.interp(signals[place], self.knots[place], self.values[place]))
+        for signal, (knots, values) in zip(signals.tolist(), self._functions, strict=True):
+            total += _interpolate(signal, knots, values)
         return min(max(total, -MAX_EVIDENCE), MAX_EVIDENCE)
+
+    @cached_property
+    def _functions(self) -> Sequence[tuple[list[float], list[float]]]:
+        return list(zip(self.knots.tolist(), self.values.tolist(), strict=True))
+
+
+def _interpolate(at: float, knots: list[float], values: list[float]) -> float:
+    """Return ``np.interp`` of one number, without arrays."""
+    place = bisect_right(knots, at)
+    if not 0 < place < len(knots):
+        return values[max(place - 1, 0)]
+    low, high = knots[place - 1 : place + 1]
+    least, most = values[place - 1 : place + 1]
+    return (most - least) / (high - low) * (at - low) + least

@@ -287,16 +287,6 @@ class StateStore:
         if self._lock is not None:
             self._lock.close()
 
-    @property
-    def has_commits(self) -> bool:
-        """Whether something was committed since the store was opened."""
-        return self._commits > 0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store was not closed."""
-        return not self._closed
-
     def _run_before_sync(self) -> None:
         with self._write_guard.writing():
             for force in self._before_sync:

@@ -200,14 +200,10 @@ class Tables:
             return first, None
         return first, self._verified(sets, key, cursor.value())
 
-    def member_with(self, sets: str, key: bytes, prefix: bytes) -> bytes | None:
-        """Return the first member that starts with ``prefix``, or None."""
-        return self.members_with(sets, [(key, prefix)])[0]
-
     def members_with(
         self, sets: str, wanted: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[bytes | None]:
-        """:meth:`member_with` for several (key, prefix) pairs."""
+        """Return for each (key, prefix) the first member that starts so, or None."""
         cursor = self._cursor(sets)
         reach, value = cursor.set_range_dup, cursor.value
         found: list[bytes | None] = []
@@ -225,16 +221,6 @@ class Tables:
                         yield self._verified(sets, key, stored)
         except lmdb.Error as error:
             raise self._write_guard.unreadable(sets, error) from error
-
-    def members_from(self, sets: str, key: bytes, start: bytes, limit: int) -> Sequence[bytes]:
-        """Return the first ``limit`` members of a set that are not below ``start``, in order."""
-        cursor = self._cursor(sets)
-        found: list[bytes] = []
-        more = limit > 0 and cursor.set_range_dup(key, start)
-        while more:
-            found.append(self._verified(sets, key, cursor.value()))
-            more = len(found) < limit and cursor.next_dup()
-        return found
 
     def set_size(self, sets: str, key: bytes) -> int:
         """Return the number of members of a set."""

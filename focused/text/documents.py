@@ -8,7 +8,6 @@ assumptions of naive Bayes text classifiers").
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.kernels.word_vectors import unit_vector
 from focused.text.tokens import tokenize
 from focused.text.word_hashes import HashIndex, WordHashes, hash_texts
 from focused.web.page import Page
@@ -87,45 +87,17 @@ class Vocabulary:
     def _hash_index(self) -> HashIndex:
         return HashIndex(hash_texts(self.words).hashes)
 
+    @cached_property
+    def _packed_idf(self) -> bytes:
+        return self.idf.astype(np.float32).tobytes()
+
     def vectorize_page(self, page: HashedPage) -> DocumentVector:
         """Return the page's vector; it is empty if no word is known."""
-        of_text, of_head = self.indices_of_hashes(page.text), self.indices_of_hashes(page.head)
-        n_words = len(of_text) + len(of_head)
-        return self._combine(of_text[of_text >= 0], of_head[of_head >= 0], n_words)
+        text, head = (self._hash_index.find_sorted(part) for part in page)
+        ids, values, known = unit_vector(text, head, self._packed_idf, HEAD_WEIGHT)
+        share = known / max(len(page.text) + len(page.head), 1)
+        return DocumentVector(np.frombuffer(ids, np.intp), np.frombuffer(values), share)
 
     def indices_of_hashes(self, hashes: WordHashes) -> NDArray[np.intp]:
         """Return the index of each hash, -1 if unknown, shape (n,)."""
         return self._hash_index.find(hashes).astype(np.intp)
-
-    def _combine(
-        self, of_text: NDArray[np.intp], of_head: NDArray[np.intp], n_words: int
-    ) -> DocumentVector:
-        """Combine text and head; ``n_words`` is the number of all words, known or not."""
-        share = (len(of_text) + len(of_head)) / max(n_words, 1)
-        ids, values = self._tf_idf(of_text)
-        head_ids, head_values = self._tf_idf(of_head)
-        joined = _unique_counts(np.concatenate((ids, head_ids)))[0]
-        sums = np.zeros(len(joined))
-        sums[joined.searchsorted(ids)] = values
-        sums[joined.searchsorted(head_ids)] += HEAD_WEIGHT * head_values
-        return DocumentVector(joined, _normalise(sums), share)
-
-    def _tf_idf(self, indices: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        # Sparse: arrays as long as the page's words, not the vocabulary.
-        ids, counts = _unique_counts(indices)
-        return ids, _normalise(np.log1p(counts) * self.idf[ids])
-
-
-def _unique_counts(indices: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the distinct indices, ascending, and their counts. Sorts ``indices`` in place."""
-    if not len(indices):
-        return indices, indices
-    indices.sort()
-    ends = np.append(np.flatnonzero(indices[1:] != indices[:-1]) + 1, len(indices))
-    counts = ends.copy()
-    counts[1:] -= ends[:-1]
-    return indices[ends - 1], counts
-
-
-def _normalise(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values / (math.sqrt(values @ values) or 1.0)

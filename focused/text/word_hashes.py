@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
 from focused.kernels.word_hashing import END_OF_TEXT, hash_words
+from focused.kernels.word_table import find_words, make_word_table
 from focused.text.tokens import MAX_WORD_CHARS, has_only_ascii_letters, tokenize
 
 WordHashes = NDArray[np.uint32]
@@ -136,6 +137,8 @@ def _locate_words(texts: Sequence[str]) -> _LocatedWords:
 def _encode_text(text: str) -> bytes:
     """Return the beginning of a text in UTF-8, where letters alone are not ASCII."""
     text = text[:MAX_TEXT_CHARS]
+    if text.isascii():  # nearly all anchors and URLs
+        return text.encode()
     if has_only_ascii_letters(text):
         return text.encode("ascii", "replace")
     return " ".join(tokenize(text)).encode("utf-8", _ENCODING_ERRORS)
@@ -155,53 +158,24 @@ def _letter_values() -> bytes:
     return struct.pack("<256q", *numbers)
 
 
-_SLOTS_PER_WORD = 8
-_MIN_BITS = 4
-
-
 class HashIndex:
-    """Vectorised lookup of word hashes in a vocabulary: a hash table with open addressing.
+    """Lookup of many word hashes in a vocabulary.
 
-    If two words share a hash, the later one may stand for both.
+    If two words share a hash, the later one stands for both.
     """
 
     def __init__(self, hashes: WordHashes) -> None:
         """``hashes`` has shape (V,)."""
         self.hashes = hashes
-        bits = max(_MIN_BITS, (_SLOTS_PER_WORD * len(hashes)).bit_length())
-        self._shift = np.uint32(32 - bits)
-        self._last = (1 << bits) - 1
-        self._table = np.full(1 << bits, -1, np.int32)
-        left = np.arange(len(hashes), dtype=np.int32)
-        slots = self._slots(hashes)
-        while len(left):
-            free = self._table[slots] < 0
-            self._table[slots[free]] = left[free]
-            unplaced = self._table[slots] != left
-            left, slots = left[unplaced], (slots[unplaced] + 1) & self._last
+        self._table = make_word_table(hashes.tobytes())
 
     def find(self, hashes: WordHashes) -> NDArray[np.int32]:
         """Return the index of each hash in the vocabulary, -1 if absent, shape (n,)."""
-        slots = self._slots(hashes)
-        found = self._table[slots]
-        wrong = self._with_other_hash(found, hashes, np.arange(len(found)))
-        while len(wrong):
-            slots[wrong] = (slots[wrong] + 1) & self._last
-            found[wrong] = self._table[slots[wrong]]
-            wrong = self._with_other_hash(found, hashes, wrong)
-        return found
+        return np.frombuffer(find_words(self._table, hashes.tobytes()), np.int32)
 
-    def _slots(self, hashes: WordHashes) -> NDArray[np.intp]:
-        return (hashes >> self._shift).astype(np.intp)
-
-    def _with_other_hash(
-        self, found: NDArray[np.int32], hashes: WordHashes, among: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """Return those positions of ``among`` whose slot holds another hash."""
-        places_found = found[among]
-        taken = places_found >= 0
-        among, places_found = among[taken], places_found[taken]
-        return np.asarray(among[self.hashes[places_found] != hashes[among]])
+    def find_sorted(self, hashes: WordHashes) -> bytes:
+        """Return the indices of :meth:`find`, ascending, in 32 bits each."""
+        return np.sort(self.find(hashes)).tobytes()
 
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
 from collections.abc import Mapping
 
 import endec
@@ -17,6 +16,7 @@ from chardetng_py import EncodingDetector
 from resiliparse.parse.encoding import detect_mime
 from webencodings.labels import LABELS
 
+from focused.kernels.markup_limits import limit_tags, scan_markup
 from focused.web.page import Fetched
 
 MAX_PARSED_BYTES = 2_000_000
@@ -168,67 +168,6 @@ def _decode_if_utf8(body: bytes) -> str | None:
     return text if others > _UTF8_SHARE * errors else None
 
 
-# Void elements, and elements that the parser closes itself.
-_UNNESTED_TAGS = frozenset(
-    {
-        "a",
-        "area",
-        "base",
-        "body",
-        "br",
-        "caption",
-        "col",
-        "colgroup",
-        "embed",
-        "head",
-        "hr",
-        "html",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "p",
-        "param",
-        "source",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "track",
-        "wbr",
-    }
-)
-# Elements that the parser reopens in each following block; without "a".
-_FORMATTING_TAGS = frozenset(
-    {
-        "b",
-        "big",
-        "code",
-        "em",
-        "font",
-        "i",
-        "nobr",
-        "s",
-        "small",
-        "strike",
-        "strong",
-        "tt",
-        "u",
-    }
-)
-# fmt: on
-_RUBY = frozenset({"rb", "rp", "rt", "rtc"})
-_ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its own kind only
-_OPTIONS = frozenset({"optgroup", "option"})
-# Faster than re.IGNORECASE.
-_FORMATTING_TAG = re.compile(
-    "<(/?)(?=[bcefinstuBCEFINSTU])(?:{})[\\s/>]".format(
-        "|".join("".join(f"[{c}{c.upper()}]" for c in name) for name in sorted(_FORMATTING_TAGS))
-    )
-)
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
 _ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
 _ROOT_TAG = re.compile(r"<(?:[hH][tT][mM][lL]|[bB][oO][dD][yY])(?=[\s/>])[^>]*+>?")
 _SELF_CLOSED = re.compile(
@@ -252,56 +191,21 @@ def limit_markup(html: str) -> str:
     versa. The attributes of all ``html`` and ``body`` tags are merged: those beyond 20,000
     characters together are removed.
     """
-    if len(html) > MAX_TAG_CHARS:
+    tags, most_open, root_chars = scan_markup(html)
+    if root_chars > MAX_TAG_CHARS:
         html = _limit_root_tags(html)
     half = MAX_TAG_CHARS // 2
     if any(html.find(">", i, i + half) < 0 for i in range(0, len(html) - half, half)):
         html = _ANY_TAG.sub(lambda tag: tag[0] if len(tag[0]) <= MAX_TAG_CHARS else "", html)
-    tags = html.count("<")
     if tags < _MIN_SUSPICIOUS_TAGS:
         return html
-    if tags < _SUSPICIOUS_TAGS and not _has_unclosed_formatting(html):
+    if tags < _SUSPICIOUS_TAGS and most_open <= _MAX_OPEN_FORMATTING:
         return html
     max_formatting = min(_MAX_OPEN_FORMATTING, _MAX_REPEATED_FORMATTING // tags)
-    is_open: Counter[str] = Counter()
-    depth = formatting = options = 0
-    item = ""
-
-    def keep(tag: re.Match[str]) -> str:
-        nonlocal depth, formatting, options, item
-        name = tag[2].lower()
-        if name in _UNNESTED_TAGS:
-            return tag[0]
-        if name in _OPTIONS:
-            options += not tag[1]
-            return tag[0] if options <= _MAX_OPTIONS else "\n"
-        if name in _RUBY:
-            return ""
-        if name in _ITEMS:
-            if item not in ("", _ITEMS[name]):
-                return "\n"
-            item = _ITEMS[name]
-            return tag[0]
-        item = ""
-        formats = name in _FORMATTING_TAGS
-        if not tag[1]:
-            if depth >= MAX_DEPTH or (formats and formatting >= max_formatting):
-                return ""
-            is_open[name] += 1
-            depth += 1
-            formatting += formats
-        elif is_open[name]:
-            is_open[name] -= 1
-            depth -= 1
-            formatting -= formats
-        return tag[0]
-
-    return _TAG.sub(keep, html)
+    return limit_tags(html, MAX_DEPTH, max_formatting, _MAX_OPTIONS)
 
 
 def _limit_root_tags(html: str) -> str:
-    if sum(len(tag) for tag in _ROOT_TAG.findall(html)) <= MAX_TAG_CHARS:
-        return html
     chars = 0
 
     def keep(tag: re.Match[str]) -> str:
@@ -310,18 +214,6 @@ def _limit_root_tags(html: str) -> str:
         return tag[0] if chars <= MAX_TAG_CHARS else ""
 
     return _ROOT_TAG.sub(keep, html)
-
-
-def _has_unclosed_formatting(html: str) -> bool:
-    """Whether many formatting elements are open at once, which the parser would reopen in each
-    block.
-    """
-    is_open = 0
-    for closes in _FORMATTING_TAG.findall(html):
-        is_open = max(0, is_open - 1) if closes else is_open + 1
-        if is_open > _MAX_OPEN_FORMATTING:
-            return True
-    return False
 
 
 def close_empty_elements(xhtml: str) -> str:

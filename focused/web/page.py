@@ -36,7 +36,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``block`` is the number, in document order, of the nearest block around the link (list, table,
     paragraph, section or page) that holds another target too. ``siblings`` counts the targets in
     that block. ``navigation`` is True if all links of the page to this target stand in navigation
-    (:func:`~focused.web.html.link_context.is_navigation`) within the first 24 levels of the tree.
+    (:func:`~focused.kernels.page_links.is_navigation`) within the first 24 levels of the tree.
 
     A struct, not a dataclass: pages have many links, and structs are created and decoded faster.
     Copy with :func:`msgspec.structs.replace`.

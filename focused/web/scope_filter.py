@@ -16,6 +16,7 @@ from focused.topic import Scope, Topic
 from focused.web.host_names import is_private_host
 from focused.web.page import Link, Page
 
+_CACHED_HOSTS = 8_192
 _PRIVATE_ADDRESS_HINT = "scope.private_addresses = true lets in hosts of your own network"
 
 
@@ -37,6 +38,9 @@ class ScopeFilter:
         self._has_paths = bool(self._allow_paths or self._deny_paths)
         self._only_depth = not (
             self._allow_hosts or self._deny_hosts or self._allow_paths or self._deny_paths
+        )
+        self._refuses_host = lru_cache(_CACHED_HOSTS)(
+            lambda host: self._out_of_bounds(f"http://{host}/") is not None
         )
 
     def refusal_reason(self, url: str, depth: int = 0) -> str | None:
@@ -62,7 +66,7 @@ class ScopeFilter:
         """
         if self._has_paths or (self._max_depth is not None and depth > self._max_depth):
             return False
-        return self._out_of_bounds(f"http://{host}/") is None
+        return not self._refuses_host(host)
 
     def is_plain(self, url: str) -> bool:
         """Whether the URL does not look like a trap."""

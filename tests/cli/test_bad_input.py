@@ -188,7 +188,7 @@ def test_scrapy_crawl_topic_without_a_topic_says_how_to_give_one():
 def test_a_spider_that_does_not_exist_is_answered_with_those_there_are():
     ran = run("scrapy", "crawl", "typo")
     assert ran.status == 2
-    assert ran.errors == "focused: there is no spider 'typo'; there are first, samples, topic\n"
+    assert ran.errors == "focused: there is no spider 'typo'; there are samples, topic\n"
 
 
 def test_unreachable_seeds_end_the_crawl_and_are_reported(tmp_path):

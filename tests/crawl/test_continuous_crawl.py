@@ -132,7 +132,9 @@ def test_the_mean_interval_follows_the_number_of_pages(
             intervals.append(inputs.mean_interval_s / DAY_S)
             super().__init__(inputs)
 
-    monkeypatch.setattr("focused.revisit.policy.find_revisit_policy", lambda name: Recording)
+    monkeypatch.setattr(
+        "focused.crawl.revisits.feature.find_revisit_policy", lambda name: Recording
+    )
     links = [f"http://a.test/{number}" for number in range(39)]
     web: dict[str, Any] = {url: page(url, text=f"{WHALES} {url}") for url in links}
     web[HOME] = page(HOME, *links, text=WHALES)

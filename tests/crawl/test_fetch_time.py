@@ -46,8 +46,8 @@ class TestFetchTime:
 
     def test_counts_together_with_the_time_in_a_parser_process(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), self.web(1.0))
-        crawl.crawl.host_policy.charge_parsing(host_of(A), 2.0)
-        crawl.crawl.host_policy.charge_parsing(host_of(A), 1.0)
+        crawl.crawl.hosts.policy.charge_parsing(host_of(A), 2.0)
+        crawl.crawl.hosts.policy.charge_parsing(host_of(A), 1.0)
         assert crawl.run().times(A)[0] >= 30.0
         assert self.pauses(crawl) == pytest.approx([10.1] * 2)
 

@@ -81,7 +81,7 @@ def gaps(
     def of_crawl(max_interval_days: float | None, **settings: Any) -> Sequence[float]:
         found: list[float] = []
         monkeypatch.setattr(
-            "focused.revisit.policy.find_revisit_policy",
+            "focused.crawl.revisits.feature.find_revisit_policy",
             lambda _: lambda inputs: WorthlessFirstPage(inputs, found),
         )
         web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}

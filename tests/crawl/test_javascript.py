@@ -105,7 +105,7 @@ def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl: 
     parsed = simulation.crawl.parser.page_parser().read(answer)
     candidate = select_to_render(simulation.crawl, lease, answer, parsed, simulation.now)
     assert candidate is not None
-    requests = simulation.crawl.direct_requests
+    requests = simulation.crawl.hosts.direct_requests
     own = requests.add(A + "app.js", simulation.now, lease)
     assert requests.wait_s(own, simulation.now) == pytest.approx(1.0)
     assert requests.wait_s(own, simulation.now + 1.0) == 0.0
@@ -114,7 +114,7 @@ def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl: 
 def test_other_requests_wait_until_the_page_is_settled(crawl: Open) -> None:
     simulation = crawl("render", WEB, A + "shell")
     lease_of(simulation, A + "shell")
-    requests = simulation.crawl.direct_requests
+    requests = simulation.crawl.hosts.direct_requests
     other = requests.add(A + "picture", simulation.now)
     assert requests.wait_s(other, simulation.now + 100.0) > 0.0
 

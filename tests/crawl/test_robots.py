@@ -288,8 +288,8 @@ def test_a_file_that_could_not_be_parsed_counts_as_unreachable(simulate, tmp_pat
     rules = denying("/y", "http://x.test/robots.txt")
     stopped = Failed(rules.url, FailureKind.PARSE_TIMEOUT, 200)
     crawl.record_robots("http://x.test/z", rules, START, stopped)
-    assert crawl.robots.may_fetch("http://x.test/z", START) is None
-    assert crawl.due_at("http://x.test/z") > START
+    assert crawl.hosts.robots.may_fetch("http://x.test/z", START) is None
+    assert crawl.hosts.due_at("http://x.test/z") > START
 
 
 class TestRequestsOutsideOfTheFrontier:
@@ -300,22 +300,22 @@ class TestRequestsOutsideOfTheFrontier:
         return simulate(topic(tmp_path, "http://a.test/"), {}).crawl
 
     def test_it_is_not_known_before_the_rules_were_requested(self, crawl):
-        assert crawl.robots.may_fetch("http://x.test/y", START) is None
+        assert crawl.hosts.robots.may_fetch("http://x.test/y", START) is None
 
     def test_learned_rules_decide(self, crawl):
         crawl.record_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
-        assert crawl.robots.may_fetch("http://x.test/y", START) is False
-        assert crawl.robots.may_fetch("http://x.test/z", START) is True
+        assert crawl.hosts.robots.may_fetch("http://x.test/y", START) is False
+        assert crawl.hosts.robots.may_fetch("http://x.test/z", START) is True
 
     def test_rules_of_one_scheme_say_nothing_about_the_other(self, crawl):
         crawl.record_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
-        assert crawl.robots.may_fetch("https://x.test/y", START) is None
+        assert crawl.hosts.robots.may_fetch("https://x.test/y", START) is None
 
     def test_an_unreachable_robots_txt_leaves_it_open(self, crawl):
         url = "http://x.test/robots.txt"
         crawl.record_robots("http://x.test/y", failed(url, FailureKind.SERVER_ERROR), START)
-        assert crawl.robots.may_fetch("http://x.test/y", START) is None
-        assert crawl.due_at("http://x.test/y") > START
+        assert crawl.hosts.robots.may_fetch("http://x.test/y", START) is None
+        assert crawl.hosts.due_at("http://x.test/y") > START
 
     def test_the_hosts_own_links_wait_for_its_delay_after_such_a_request(self, crawl):
         crawl.record_robots("http://a.test/own", denying("/x"), START)
@@ -323,13 +323,13 @@ class TestRequestsOutsideOfTheFrontier:
 
     def test_rules_end_with_their_time(self, crawl):
         crawl.record_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)
-        assert crawl.robots.may_fetch("http://x.test/y", START + DAY_S + 1) is None
+        assert crawl.hosts.robots.may_fetch("http://x.test/y", START + DAY_S + 1) is None
 
     def test_such_a_request_starts_the_hosts_delay_again(self, crawl):
-        crawl.direct_requests.mark_sent(
-            crawl.direct_requests.add("http://a.test/own", START), START
+        crawl.hosts.direct_requests.mark_sent(
+            crawl.hosts.direct_requests.add("http://a.test/own", START), START
         )
-        assert crawl.due_at("http://a.test/") == START + 1.0
+        assert crawl.hosts.due_at("http://a.test/") == START + 1.0
 
 
 def test_a_robots_txt_that_is_kept_on_another_host_waits_for_that_host_to_be_due(

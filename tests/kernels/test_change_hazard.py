@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import ModuleType
 
@@ -68,7 +69,27 @@ def test_compiled_and_interpreted_find_the_same_due_times_of_a_site(
     directories = {0: directory, 1: site}
     prices = [price] * len(of_site)
     given = of_site, directories, site, 40.0, 9_000.0, NOW, WEIGHTS, 0.8, prices, 9.0
-    assert change_hazard.due_times(*given) == source.due_times(*given)
+    all_times = change_hazard.due_times(*given, math.inf)
+    assert all_times == source.due_times(*given, math.inf)
+    latest = NOW + 3 * DAY_S
+    until_then = change_hazard.due_times(*given, latest)
+    assert until_then == source.due_times(*given, latest)
+    for due, precise in zip(until_then, all_times, strict=True):
+        assert due in (precise, math.inf)
+
+
+@settings(deadline=None)
+@given(pages, groups, days, st.booleans(), st.none() | times)
+def test_compiled_and_interpreted_a_visit_has_the_same_effect(
+    source: ModuleType, page: Page, group: Group, later: float, changed: bool, at: float | None
+) -> None:
+    changed_at = at if changed else None
+
+    def found(kernel: ModuleType) -> object:
+        group_then = kernel.group_after(group, NOW, later + 0.1, 1.0, changed, changed_at)
+        return group_then, kernel.page_after(page, NOW, changed, changed_at)
+
+    assert found(change_hazard) == found(source)
 
 
 def test_a_group_counts_what_came_after_a_time(source: ModuleType) -> None:

@@ -49,9 +49,9 @@ def joined(*rows: np.ndarray) -> tuple[np.ndarray, list[bool]]:
     """The features of pages that link to one target, one after the other; and who led."""
     waiting, led = None, []
     for row in rows:
-        found = merge_features(row[None, :].copy(), [waiting])
-        waiting = Waiting(tuple(found.rows[0].tolist()))
-        led.append(bool(found.is_best_inlink[0]))
+        rows = [row.tolist()]
+        led += merge_features(rows, [waiting])
+        waiting = Waiting(tuple(rows[0]))
     assert waiting is not None
     return np.array(waiting.features), led
 
@@ -76,10 +76,10 @@ many_pages = st.lists(pages, min_size=1, max_size=3 * MAX_IN_LINKS)
 
 
 def test_without_queued_links_the_pages_own_features_stay():
-    rows = np.array([features(1.0, anchor=2.0), features(-1.0)])
-    found = merge_features(rows.copy(), [None, None])
-    assert np.array_equal(found.rows, rows)
-    assert found.is_best_inlink.all()
+    rows = [features(1.0, anchor=2.0).tolist(), features(-1.0).tolist()]
+    before = [list(row) for row in rows]
+    assert merge_features(rows, [None, None]) == [True, True]
+    assert rows == before
 
 
 def test_best_and_mean_parent_are_both_features():
@@ -108,19 +108,18 @@ def test_a_link_in_running_text_is_not_navigation():
 
 @pytest.mark.parametrize("known", [(), (0.5,), (1.0,) * (len(FEATURE_NAMES) + 1)])
 def test_a_seed_and_what_another_scorer_found_are_not_joined(known):
-    row = features(-2.0, anchor=1.0)
-    found = merge_features(row[None, :].copy(), [Waiting(known)])
-    assert np.array_equal(found.rows[0], row)
-    assert found.is_best_inlink[0]
+    rows = [features(-2.0, anchor=1.0).tolist()]
+    before = list(rows[0])
+    assert merge_features(rows, [Waiting(known)]) == [True]
+    assert rows == [before]
 
 
 def test_each_link_of_a_page_is_joined_with_its_own():
-    rows = np.array([features(1.0), features(1.0), features(1.0)])
+    rows = [features(1.0).tolist() for _ in range(3)]
     waiting = [Waiting(tuple(features(2.0))), None, Waiting(tuple(features(-2.0)))]
-    found = merge_features(rows.copy(), waiting)
-    assert found.rows[:, FEATURE_INDEX["parent"]].tolist() == [2.0, 1.0, 1.0]
-    assert found.rows[:, FEATURE_INDEX["in_links"]].tolist() == [2.0, 1.0, 2.0]
-    assert found.is_best_inlink.tolist() == [False, True, True]
+    assert merge_features(rows, waiting) == [False, True, True]
+    assert [row[FEATURE_INDEX["parent"]] for row in rows] == [2.0, 1.0, 1.0]
+    assert [row[FEATURE_INDEX["in_links"]] for row in rows] == [2.0, 1.0, 2.0]
 
 
 def test_after_many_inlinks_only_a_more_relevant_page_adds_information():

@@ -15,22 +15,22 @@ from scrapy.settings import Settings
 from focused.errors import ConfigurationError, MissingExtraError
 from focused.rendering.renderer import RenderLimits
 from focused.scrapy_addon import driver_features
+from focused.scrapy_addon import features as shipped
 from focused.scrapy_addon.addon_settings import all_settings, set_defaults
 from focused.scrapy_addon.driver_features import (
+    DriverFeature,
     DriverParts,
     connect_driver_features,
     installed_driver_features,
     join_driver_parts,
     require_library,
 )
-from focused.scrapy_addon.features import javascript
 from focused.topic import Scope
 from focused.topic.login import Login
 from tests.support.own_project import crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.simulated import topic
 
-SHIPPED = Path(javascript.__file__).parent
 PAGE = "http://a.test/"
 ALWAYS_ON = {"steering"}
 
@@ -49,8 +49,9 @@ def on(folder: Path, given: Settings, **parts: Any) -> set[str]:
 
 
 def test_all_that_come_with_the_driver_are_installed() -> None:
-    names = {path.stem.replace("_", "-") for path in SHIPPED.glob("[a-z]*.py")}
-    assert names <= set(installed_driver_features())
+    own = [each for each in vars(shipped).values() if isinstance(each, DriverFeature)]
+    assert own
+    assert all(each in installed_driver_features().values() for each in own)
 
 
 def test_a_plain_topic_and_its_settings_switch_none_on(tmp_path: Path) -> None:
@@ -196,10 +197,8 @@ def _exists(name: str) -> bool:
 PRINTED = """
 from scrapy import signals
 
-from focused.scrapy_addon.driver_features import Component, DriverParts
+from focused.scrapy_addon.driver_features import Component, DriverFeature, DriverParts
 from focused.scrapy_addon.setting import Setting, SettingType
-
-SETTINGS = (Setting("FOCUSED_PRINTED", SettingType.FLAG, False, "Print the pages."),)
 
 
 class Printer:
@@ -217,19 +216,18 @@ class Judge:
         return fetched, parsed
 
 
-def check(settings):
-    pass
-
-
-def is_on(topic, settings):
-    return settings.getbool("FOCUSED_PRINTED")
-
-
 def connect(topic, settings):
     return DriverParts(
         components=[Component("EXTENSIONS", "Printer", 500, Printer)],
         page_stages=[lambda driver: Judge()],
     )
+
+
+printed = DriverFeature(
+    is_on=lambda topic, settings: settings.getbool("FOCUSED_PRINTED"),
+    connect=connect,
+    settings=(Setting("FOCUSED_PRINTED", SettingType.FLAG, False, "Print the pages."),),
+)
 """
 
 
@@ -240,7 +238,9 @@ def test_a_package_adds_a_feature_that_a_setting_switches_on(tmp_path: Path, is_
     info = project / "printed-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: printed\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[focused.scrapy_features]\nprinted = printed_driver\n")
+    (info / "entry_points.txt").write_text(
+        "[focused.scrapy_features]\nprinted = printed_driver:printed\n"
+    )
     with served(MemoryWeb(page(PAGE, html("Start")))) as site:
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
     assert done.status == 0, done.output

@@ -100,7 +100,7 @@ def handed_out(fetch: Fetch) -> Request:
 def test_a_request_to_a_host_that_is_due_leaves_at_once_and_starts_its_delay(simulation):
     async def send() -> None:
         await Sender(simulation).begin(Request(URL))
-        assert simulation.crawl.due_at(URL) == START + 1.0
+        assert simulation.crawl.hosts.due_at(URL) == START + 1.0
 
     asyncio.run(send())
 
@@ -182,14 +182,14 @@ def send_and_end(
 
 def test_what_it_gives_counts_for_the_host(simulation):
     send_and_end(simulation, Response(URL, status=429, headers={"Retry-After": "90"}))
-    assert simulation.crawl.due_at(URL) == START + 90.0
+    assert simulation.crawl.hosts.due_at(URL) == START + 90.0
 
 
 def test_a_robots_txt_that_moved_may_ask_its_host_to_be_left_alone(simulation):
     request = Request(f"{SEED}robots.txt", meta={META_KEY: RequestState(rules_of="a.test")})
     headers = {"Retry-After": "90", "Location": "http://b.test/robots.txt"}
     send_and_end(simulation, Response(request.url, 301, headers), request)
-    assert simulation.crawl.due_at(URL) == START + 90.0
+    assert simulation.crawl.hosts.due_at(URL) == START + 90.0
 
 
 def test_one_that_was_dropped_on_its_way_out_leaves_the_host_free(simulation):

@@ -64,7 +64,7 @@ MEMBER_READS: dict[str, Callable[[Tables], object]] = {
     "first_member": lambda tables: tables.first_member("queue", KEY),
     "first_two": lambda tables: tables.first_two("queue", KEY),
     "members": lambda tables: list(tables.members("queue", KEY)),
-    "member_with": lambda tables: tables.member_with("queue", KEY, MEMBER[:2]),
+    "members_with": lambda tables: tables.members_with("queue", [(KEY, MEMBER[:2])]),
     "first_members": lambda tables: list(tables.first_members("queue")),
 }
 

@@ -162,7 +162,7 @@ class SimulatedRounds(SimulatedProcesses):
             clock=lambda: self.now,
         )
         if start.state is not None:
-            rounds.crawl.restart_delays(self.now)
+            rounds.crawl.hosts.restart_delays(self.now)
         rounds.crawl.seed(topic.seeds.urls, self.now)
         return rounds
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from focused.text.tokens import tokenize
 from focused.text.word_hashes import (
-    HashIndex,
     LazyHashedTexts,
     hash_short_text,
     hash_texts,
@@ -75,15 +74,3 @@ def test_a_word_of_lazy_texts_is_that_of_the_tokeniser(texts):
     lazy = LazyHashedTexts(texts)
     words = [lazy.word(place) for place in range(len(lazy.words.hashes))]
     assert words == [word for text in texts for word in tokenize(text)]
-
-
-hashes = st.integers(0, 2**32 - 1)
-
-
-@given(st.lists(hashes, unique=True, max_size=60), st.lists(hashes, max_size=60), st.booleans())
-def test_the_index_finds_each_hash_and_no_other(known, asked, crowded):
-    if crowded:  # all in neighbouring slots
-        known = sorted({each >> 24 for each in known})
-    every = [*asked, *known]
-    found = HashIndex(np.array(known, np.uint32)).find(np.array(every, np.uint32))
-    assert found.tolist() == [known.index(each) if each in known else -1 for each in every]

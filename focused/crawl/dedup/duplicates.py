@@ -360,12 +360,14 @@ class NearDuplicateIndex:
         self._tables.put("sketches", _PAGE_KEY.pack(self._next), pack(filed), last=True)
         keys = _hash_keys(own.hashes[:_INDEXED_HASHES])
         pages, this = dict(self._tables.get_many("shingles", keys)), _PAGE.pack(self._next)
+        rows = []
         for key in keys:
             earlier = pages.get(key, b"")
             # The first one stays: later ones may all be copies of it.
             first, others = earlier[: _PAGE.size], earlier[_PAGE.size :]
             latest = (others + this)[(1 - _MAX_PAGES_PER_HASH) * _PAGE.size :]
-            self._tables.put("shingles", key, first + latest if first else this)
+            rows.append((key, first + latest if first else this))
+        self._tables.put_many("shingles", rows)
         self._next += 1
         self._tables.put_meta(_NEXT_PAGE_META, self._next)
         if self._next > self._most:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from focused.crawl.deep_web.query_selection import QuerySelector
+from focused.crawl.features import CrawlCore, FeatureParts
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.steps import SettledFetch
 from focused.storage.tables import Tables
@@ -26,6 +27,9 @@ from focused.web.page import Fetched, Page
 from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)
+
+SEARCH_RESULTS = "search results"
+"""The reason counted for links to result pages of queries, which the crawl queues itself."""
 
 MAX_OPEN_QUERIES = 2
 MAX_OPEN_RESULTS = 20
@@ -178,3 +182,18 @@ class FormProber:
 def words_of(page: Page) -> list[str]:
     """Return the words of a page that may be queries."""
     return [word for word in tokenize(f"{page.title} {page.text}") if len(word) <= _MAX_WORD_CHARS]
+
+
+def connect(core: CrawlCore) -> FeatureParts:
+    """Build the prober; links to result pages are left to it."""
+    if not core.follow_links:
+        return FeatureParts()
+
+    topic = core.topic
+    prober = FormProber(
+        topic.deep_web, topic.training.keywords, core.state.store.tables, core.enqueuer.offer_feed
+    )
+    core.link_filter.refusals.append(
+        lambda url: SEARCH_RESULTS if prober.is_results_page(url) else None
+    )
+    return FeatureParts(listeners=[prober])

@@ -1,8 +1,4 @@
-"""``scrapy crawl topic -a topic=FILE``: crawl the pages of one topic.
-
-:class:`KeywordSpider` is the first crawl of a new topic: around its seeds, guided only by its
-keywords.
-"""
+"""``scrapy crawl topic -a topic=FILE``: crawl the pages of one topic."""
 
 from __future__ import annotations
 
@@ -17,10 +13,8 @@ from scrapy.settings import BaseSettings
 from focused.crawl import SettledFetch
 from focused.errors import FocusedError, missing_extra, print_notice
 from focused.scrapy_addon.addon_settings import parse_item_fields, parsing_limits
-from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import find_session
 from focused.scrapy_addon.request_state import state_of
-from focused.topic import Topic
 
 if TYPE_CHECKING:
     from focused.scrapy_addon.item_documents import ItemDocuments
@@ -143,35 +137,3 @@ def _skip_unused_components(settings: BaseSettings) -> None:
     stock = settings["DOWNLOADER_MIDDLEWARES_BASE"]
     kept = {name: order for name, order in stock.items() if name not in unused}
     settings.set("DOWNLOADER_MIDDLEWARES_BASE", kept, priority="spider")
-
-
-def keyword_models(topic: Topic) -> CrawlModels:
-    """Return a keyword classifier, and an apprentice that uses it."""
-    from focused.classifier.keyword_classifier import KeywordClassifier  # only for this spider
-    from focused.link_scoring.apprentice import Apprentice
-
-    classifier = KeywordClassifier(topic.training.keywords)
-    return CrawlModels(classifier, Apprentice(classifier), frozenset())
-
-
-class KeywordSpider(Spider):
-    """Receives pages; the crawl behind the scheduler chooses them."""
-
-    name = "first"
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        """Follow links by the keywords; log to the crawl's folder."""
-        super().update_settings(settings)
-        settings.set("FOCUSED_MODELS", keyword_models, priority="spider")
-        settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
-        settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
-
-    async def start(self) -> AsyncIterator[Any]:
-        """Yield nothing: the seeds are in the frontier."""
-        nothing: tuple[Any, ...] = ()
-        for item in nothing:
-            yield item
-
-    def parse(self, response: Response) -> None:
-        """Do nothing: the page is in the archive."""

@@ -1,19 +1,19 @@
 """Parse a response into a page: text, links and their context.
 
-The tree is walked once, and its text is collected piece by piece. Links, blocks and headings are
-ranges of pieces, so that a link's context is a slice of its block and the cost is linear in the
-size of the page.
+The tree is walked once (:mod:`focused.kernels.page_links`); the cost is linear in the size of the
+page.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import islice, starmap
 
 from resiliparse.parse.lang import detect_fast
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from focused.kernels.page_links import read_walk
 from focused.web.decoding import (
     GZIP_START,
     MAX_PARSED_BYTES,
@@ -24,8 +24,7 @@ from focused.web.decoding import (
     media_type_of,
     sniff_media_type,
 )
-from focused.web.html.link_context import LinkContextReader, group_by_block, merge_rel
-from focused.web.html.tree_walk import RawLink, TreeWalk
+from focused.web.html.tree_walk import TreeWalk
 from focused.web.http_response import parse_canonical, parse_refresh
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
@@ -132,9 +131,8 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
             walk.add_declared_link(url, name)
     base = make_resolver(fetched.url, charset)(walk.base) if walk.base else None
     resolve = make_resolver(base or fetched.url, charset)
-    found = LinkContextReader(walk)
-    text = found.text()
-    links, links_over_limit = _merge_links(walk.links, found, fetched.url, resolve, max_links)
+    own_url = make_resolver(fetched.url)("") or ""
+    text, headings, links, links_over_limit = read_walk(walk.tree, own_url, resolve, max_links)
     tags = parse_robots_directives(fetched.headers.get("x-robots-tag", ""), walk.meta_robots, robot)
     refresh = parse_refresh(fetched.headers.get("refresh", ""))
     refresh = parse_refresh(walk.refresh) if refresh is None else refresh
@@ -142,15 +140,15 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     return Page(
         url=fetched.url,
         title=walk.title or walk.meta.get("og:title", "") or described,
-        headings=found.headings(),
+        headings=tuple(headings),
         description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
         text=text,
-        links=links,
+        links=tuple(starmap(Link, links)),
         links_over_limit=links_over_limit,
         canonical=resolve(canonical) if canonical else None,
         feed=resolve(walk.feed) if walk.feed else None,
         amp=resolve(walk.amp) if walk.amp else None,
-        refresh=_resolve_refresh(refresh, fetched.url, resolve),
+        refresh=_resolve_refresh(refresh, own_url, resolve),
         language=_declared_language(walk.language) or _detect_language(text),
         charset=charset,
         noindex=tags.noindex,
@@ -160,96 +158,9 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     )
 
 
-def _merge_links(
-    raw_links: list[RawLink],
-    found: LinkContextReader,
-    url: str,
-    resolve: UrlResolver,
-    max_links: int,
-) -> tuple[tuple[Link, ...], int]:
-    """Merge the links to each target: the longest anchor, at the place of the first link.
-
-    A target is nofollow, or navigation, only if all its links are. Links beyond ``max_links``
-    targets are counted.
-    """
-    targets: dict[str, list[RawLink]] = {}
-    cut = 0
-    own_url = make_resolver(url)("")
-    resolved: dict[str, str | None] = {}
-    for raw in raw_links:
-        # Tables of contents and indexes have many links that differ only in their fragments.
-        start, hash_, _ = raw.href.partition("#")
-        href = start + hash_
-        if href not in resolved:
-            resolved[href] = resolve(href)
-        target = resolved[href]
-        if target is None or target == own_url:
-            continue
-        known = targets.get(target)
-        if known is not None:
-            known.append(raw)
-        elif len(targets) < max_links:
-            targets[target] = [raw]
-        else:
-            cut += 1
-    best = [_with_longest_anchor(same, found) for same in targets.values()]
-    groups = group_by_block([raw for raw, _ in best])
-    last = max(1, len(targets) - 1)
-    links = [
-        _merged_link(target, same, *chosen, i / last, group, found)
-        for i, ((target, same), chosen, group) in enumerate(
-            zip(targets.items(), best, groups, strict=True)
-        )
-    ]
-    return tuple(links), cut
-
-
-def _with_longest_anchor(same: list[RawLink], found: LinkContextReader) -> tuple[RawLink, str]:
-    """Return the first link with the longest anchor, and its anchor."""
-    best = same[0]
-    anchor = found.anchor(best)
-    for raw in same[1:]:
-        other = found.anchor(raw)
-        if len(other) > len(anchor):
-            best, anchor = raw, other
-    return best, anchor
-
-
-def _merged_link(
-    url: str,
-    same: list[RawLink],
-    raw: RawLink,
-    anchor: str,
-    position: float,
-    group: tuple[int, int],
-    found: LinkContextReader,
-) -> Link:
-    """Return the link to ``url`` of the links ``same``, with anchor and context of ``raw``."""
-    context = found.context(raw)
-    path, navigation = found.place(raw)
-    if navigation and len(same) > 1:
-        navigation = all(map(found.is_in_navigation, same))
-    nofollow, rel = merge_rel(same)
-    return Link(
-        url,
-        anchor,
-        context.text,
-        path,
-        position,
-        nofollow,
-        context.words_before,
-        context.heading_words,
-        context.context_levels,
-        found.title(raw, anchor),
-        rel,
-        *group,
-        navigation,
-    )
-
-
-def _resolve_refresh(refresh: str | None, url: str, resolve: UrlResolver) -> str | None:
+def _resolve_refresh(refresh: str | None, own_url: str, resolve: UrlResolver) -> str | None:
     target = resolve(refresh) if refresh else None
-    return target if target != make_resolver(url)("") else None
+    return target if target != own_url else None
 
 
 def _declared_language(lang: str) -> str:

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from focused.kernels.page_links import is_navigation
 from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup, media_type_of
-from focused.web.html.link_context import is_navigation
 from focused.web.html.tree_walk import BLOCK_TAGS, BREAK_TAGS, SKIPPED_TAGS
 from focused.web.page import Fetched
 

@@ -1,0 +1,82 @@
+"""Features of a page's links: running means of their words, merging with earlier in-links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log, sqrt
+
+from librt.strings import read_f32_le
+
+
+def word_features(
+    counts: bytes, lengths: list[int], mean: float, prior_relevance: float, most: float
+) -> list[float]:
+    """Return the feature of each text's words in nats within ±``most``; 0 if no word is known.
+
+    ``counts`` has two 32-bit floats per word: its observations and the sum of their relevance.
+    ``lengths`` is the number of words per text; ``mean`` in (0, 1) the mean of all observations,
+    of which each word has prior ones with ``prior_relevance`` in total. The feature is the sum of
+    the known words' log-odds relative to the mean, over the root of their number: words of one text
+    repeat each other.
+    """
+    mean_log_odds = log(mean / (1.0 - mean))
+    prior_cases = prior_relevance / mean
+    features: list[float] = []
+    place = 0
+    for length in lengths:
+        total = 0.0
+        known = 0
+        for _ in range(length):
+            cases = read_f32_le(counts, place)
+            if cases > 0.0:
+                relevance = read_f32_le(counts, place + 4)
+                share = clip_mean((relevance + prior_relevance) / (cases + prior_cases))
+                total += log(share / (1.0 - share)) - mean_log_odds
+                known += 1
+            place += 8
+        feature = total / sqrt(float(max(known, 1)))
+        features.append(max(-most, min(most, feature)))
+    return features
+
+
+def clip_mean(mean: float) -> float:
+    """Clip a mean relevance away from 0 and 1."""
+    return min(max(mean, 1e-4), 1.0 - 1e-4)
+
+
+def merge_rows(
+    rows: list[list[float]],
+    queued: list[Sequence[float] | None],
+    columns: tuple[int, int, int, int],
+    minimum_columns: list[int],
+    maximum_columns: list[int],
+    max_in_links: float,
+) -> list[bool]:
+    """Merge each row with the features of the queued link, if there is one, in place.
+
+    ``columns`` are those of the best and the mean parent, the number of in-links and the
+    out-degree. Return which rows have a better parent than the queued link.
+    """
+    best_column, mean_column, count_column, out_degree_column = columns
+    is_best: list[bool] = []
+    for i, row in enumerate(rows):
+        earlier = queued[i]
+        if earlier is None:
+            is_best.append(True)
+            continue
+        is_better = row[best_column] > earlier[best_column]
+        is_best.append(is_better)
+        count = earlier[count_column] + 1.0
+        if count > max_in_links and not is_better:
+            rows[i] = list(earlier)
+            continue
+        for column in minimum_columns:
+            row[column] = min(row[column], earlier[column])
+        for column in maximum_columns:
+            row[column] = max(row[column], earlier[column])
+        if not is_better:
+            row[out_degree_column] = earlier[out_degree_column]
+        mean = earlier[mean_column]
+        row[mean_column] = mean + (row[mean_column] - mean) / count
+        row[count_column] = min(count, max_in_links)
+    return is_best

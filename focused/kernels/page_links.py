@@ -1,0 +1,529 @@
+"""Walk a document's tree; collect its text, headings and links with their context.
+
+Blocks, headings and links are ranges of text pieces, so that a link's context is a slice of its
+block: the cost is proportional to the size of the page. The walk has its own stack, so that depth
+never causes recursion.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+# Kinds of nodes. From LINK on, the end of the element matters.
+TEXT: Final = 0
+SKIPPED: Final = 1
+BREAK: Final = 2
+IMAGE: Final = 3
+LEAF: Final = 4
+INLINE: Final = 5
+LINK: Final = 6
+BLOCK: Final = 7
+LOW_HEADING: Final = 8
+HEADING: Final = 9
+
+MAX_HEADINGS: Final = 200
+MAX_ALTS: Final = 10
+MAX_INLINE: Final = 24  # inline elements kept between a block or link and its parent block
+LABEL_ATTRIBUTES = ("title", "aria-label")
+
+CONTEXT_WORDS: Final = 40
+HEADING_WORDS: Final = 10
+MAX_ANCHOR_CHARS: Final = 300
+MAX_HEADING_CHARS: Final = 500
+MAX_LINK_TITLE_CHARS: Final = 200
+MAX_REL_TOKENS: Final = 8
+
+_HALF: Final = 20
+_MIN_CONTEXT_CHARS: Final = 30  # a block with fewer characters gives way to its parent
+_MAX_CONTEXT_LEVELS: Final = 2
+_WINDOW_CHARS: Final = 200
+_PATH_DEPTH: Final = 24
+_PATH_CLASSES: Final = 2
+_PATH_NAME_CHARS: Final = 40
+_MAX_NAME_CHARS: Final = 200
+_CACHED_NAMES: Final = 4_096
+_REL_CHARS: Final = 200
+_REL_TOKEN_CHARS: Final = 20
+_NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
+
+Attributes = dict[str, str | None]
+LinkRow = tuple[
+    str, str, str, str, float, bool, int, int, int, str, tuple[str, ...], int, int, bool
+]
+"""The fields of :class:`focused.web.page.Link`."""
+
+
+class Block:
+    """A block element as a range of pieces; ``end`` is set when the walk leaves it.
+
+    ``inline`` holds the inline elements between the parent block and this block, outermost first,
+    then the block itself. ``path`` is None until it is known.
+    """
+
+    def __init__(
+        self, start: int, parent: Block | None, inline: list[LexborNode], depth: int
+    ) -> None:
+        self.start = start
+        self.end = start
+        self.parent = parent
+        self.inline = inline
+        self.depth = depth
+        self.path: str | None = None
+        self.navigation = False
+        self.group: tuple[int, int] | None = None
+
+
+class RawLink:
+    """A link with an unresolved URL; pieces ``start`` to ``end`` are its anchor.
+
+    ``label`` names the attributes that replace a missing anchor; ``inline`` holds the inline
+    elements between the link and its block. ``alts`` are those of the first images in the link.
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        href: str,
+        attributes: Attributes,
+        label: tuple[str, ...],
+        start: int,
+        block: Block,
+        inline: list[LexborNode],
+        heading: tuple[int, int],
+    ) -> None:
+        self.tag = tag
+        self.href = href
+        self.attributes = attributes
+        self.label = label
+        self.start = start
+        self.end = start
+        self.block = block
+        self.inline = inline
+        self.heading = heading
+        self.alts: tuple[str, ...] = ()
+
+
+class WalkedTree:
+    """What a walk found; ``headings`` are the ranges of h1 to h3."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.links: list[RawLink] = []
+        self.headings: list[tuple[int, int]] = []
+        self.block = Block(0, None, [], 0)
+        self.block.path = ""
+        self.stack: list[LexborNode] = []
+        self.heading = (0, 0)
+
+    def add_link(
+        self, tag: str, attributes: Attributes, target: str, label: tuple[str, ...]
+    ) -> bool:
+        """Add a link at the present place, if it has a target."""
+        href = attributes.get(target)
+        if not href:
+            return False
+        depth = self.block.depth
+        inline = self.stack[depth : depth + MAX_INLINE]
+        start = len(self.pieces)
+        self.links.append(
+            RawLink(tag, href, attributes, label, start, self.block, inline, self.heading)
+        )
+        return True
+
+
+def walk_tree(
+    walk: WalkedTree,
+    root: LexborNode | None,
+    kinds: dict[int, int],
+    on_leaf: Callable[[LexborNode], object],
+) -> None:
+    """Walk a tree; ``kinds`` are those of nodes by tag number, :data:`INLINE` for all others.
+
+    ``on_leaf`` is called with each :data:`LEAF`, and may add a link.
+    """
+    node = root
+    pieces, stack = walk.pieces, walk.stack
+    open_kinds: list[int] = []  # of the elements in the stack
+    open_links: list[RawLink] = []
+    while node is not None:
+        kind: int = kinds.get(node.tag_id, INLINE)
+        if kind == TEXT:
+            pieces.append(node.text_content or "")
+        elif kind == BREAK:
+            pieces.append("\n")
+        elif kind == LEAF:
+            on_leaf(node)
+        elif kind == IMAGE:
+            if open_links:
+                _add_alt(open_links[-1], node.attributes.get("alt"))
+        elif kind != SKIPPED:
+            if kind == LINK:
+                attributes = node.attributes
+                if not (
+                    walk.add_link("a", attributes, "href", LABEL_ATTRIBUTES)
+                    or walk.add_link("a", attributes, "data-href", LABEL_ATTRIBUTES)
+                ):
+                    kind = INLINE
+            elif kind != INLINE:
+                pieces.append("\n")
+            child = node.first_child
+            if child is not None:
+                # The common case: a single text child.
+                if kind <= BLOCK and kinds.get(child.tag_id, INLINE) == TEXT and child.next is None:
+                    pieces.append(child.text_content or "")
+                    if kind == LINK:
+                        walk.links[-1].end = len(pieces)
+                    elif kind == BLOCK:
+                        pieces.append("\n")
+                else:
+                    stack.append(node)
+                    open_kinds.append(kind)
+                    if kind == LINK:
+                        open_links.append(walk.links[-1])
+                    elif kind != INLINE:
+                        depth = walk.block.depth
+                        inline = stack[depth : depth + MAX_INLINE]
+                        walk.block = Block(len(pieces), walk.block, inline, len(stack))
+                    node = child
+                    continue
+        following = node.next
+        while following is None and stack:
+            node = stack.pop()
+            kind = open_kinds.pop()
+            if kind == LINK:
+                open_links.pop().end = len(pieces)
+            elif kind != INLINE:
+                _leave_block(walk, kind)
+            following = node.next
+        node = following
+    walk.block.end = len(pieces)
+
+
+def _add_alt(link: RawLink, alt: str | None) -> None:
+    if alt and len(link.alts) < MAX_ALTS:
+        link.alts += (alt,)
+
+
+def _leave_block(walk: WalkedTree, kind: int) -> None:
+    block, end = walk.block, len(walk.pieces)
+    block.end = end
+    walk.pieces.append("\n")
+    if block.parent is not None:
+        walk.block = block.parent
+    if kind != BLOCK:
+        walk.heading = (block.start, end)
+        if kind == HEADING and len(walk.headings) < MAX_HEADINGS:
+            walk.headings.append(walk.heading)
+
+
+def collapse_whitespace(text: str, max_chars: int) -> str:
+    """Return the beginning of a text with white space collapsed."""
+    return " ".join(text[: 4 * max_chars].split())[:max_chars]
+
+
+def read_walk(
+    walk: WalkedTree, own_url: str, resolve: Callable[[str], str | None], max_links: int
+) -> tuple[str, list[str], list[LinkRow], int]:
+    """Return the text of a finished walk, its headings, its links, and the number of links cut.
+
+    The links to each target are merged: the longest anchor, at the place of the first link. A
+    target is nofollow, or navigation, only if all its links are. Links beyond ``max_links``
+    targets, and links to ``own_url``, are left out; the former are counted.
+    """
+    text = "".join(walk.pieces)
+    offsets = [0]
+    offset = 0
+    for piece in walk.pieces:
+        offset += len(piece)
+        offsets.append(offset)
+    headings = []
+    for start, end in walk.headings:
+        heading = collapse_whitespace(text[offsets[start] : offsets[end]], MAX_HEADING_CHARS)
+        if heading:
+            headings.append(heading)
+    targets, cut = _group_by_target(walk.links, own_url, resolve, max_links)
+    best: list[RawLink] = []
+    anchors: list[str] = []
+    for same in targets.values():
+        link = same[0]
+        anchor = _anchor(link, text, offsets)
+        for other in same[1:]:
+            other_anchor = _anchor(other, text, offsets)
+            if len(other_anchor) > len(anchor):
+                link, anchor = other, other_anchor
+        best.append(link)
+        anchors.append(anchor)
+    groups = _group_by_block(best)
+    last = max(1, len(best) - 1)
+    heading_words: dict[tuple[int, int], list[str]] = {}
+    rows: list[LinkRow] = []
+    for url, same in targets.items():
+        i = len(rows)
+        link = best[i]
+        words = heading_words.get(link.heading)
+        if words is None:
+            start, end = link.heading
+            heading = collapse_whitespace(text[offsets[start] : offsets[end]], MAX_HEADING_CHARS)
+            words = heading_words[link.heading] = heading.split()[:HEADING_WORDS]
+        context, words_before, context_levels = _context(link, text, offsets, words)
+        path, navigation = _place(link)
+        if navigation:
+            for other in same:
+                navigation = navigation and (other is link or _place(other)[1])
+        nofollow, rel = _merge_rel(same)
+        title = _title(link.attributes, anchors[i])
+        block, siblings = groups[i]
+        rows.append(
+            (
+                *(url, anchors[i], context, path, i / last, nofollow),
+                *(words_before, len(words), context_levels, title, rel, block, siblings),
+                navigation,
+            )
+        )
+    return " ".join(text.split()), headings, rows, cut
+
+
+def _group_by_target(
+    links: list[RawLink], own_url: str, resolve: Callable[[str], str | None], max_links: int
+) -> tuple[dict[str, list[RawLink]], int]:
+    """Return the links by target, and the number of links beyond ``max_links`` targets."""
+    targets: dict[str, list[RawLink]] = {}
+    resolved: dict[str, str | None] = {}
+    cut = 0
+    for link in links:
+        # Tables of contents and indexes have many links that differ only in their fragments.
+        href = link.href
+        place = href.find("#")
+        if place >= 0:
+            href = href[: place + 1]
+        if href not in resolved:
+            resolved[href] = resolve(href)
+        target = resolved[href]
+        if target is None or target == own_url:
+            continue
+        known = targets.get(target)
+        if known is not None:
+            known.append(link)
+        elif len(targets) < max_links:
+            targets[target] = [link]
+        else:
+            cut += 1
+    return targets, cut
+
+
+def _anchor(link: RawLink, text: str, offsets: list[int]) -> str:
+    """Return the link's text with the alts of its images, else its label."""
+    anchor = collapse_whitespace(text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS)
+    if link.alts:
+        anchor = collapse_whitespace(" ".join([anchor, *link.alts]), MAX_ANCHOR_CHARS)
+    return anchor or collapse_whitespace(_first(link.attributes, link.label), MAX_ANCHOR_CHARS)
+
+
+def _first(attributes: Attributes, names: tuple[str, ...]) -> str:
+    """Return the first of these attributes that is not empty, else ``""``."""
+    for name in names:
+        value = attributes.get(name)
+        if value:
+            return value
+    return ""
+
+
+def _context(
+    link: RawLink, text: str, offsets: list[int], heading_words: list[str]
+) -> tuple[str, int, int]:
+    """Return the words of the link's block around it, then the heading above.
+
+    Then the number of words before the link, and of levels. A block with little other text (a list
+    item, a cell) gives way to its parent.
+    """
+    start, end = offsets[link.start], offsets[link.end]
+    block = link.block
+    first, last = offsets[block.start], offsets[block.end]
+    context_levels = 0
+    while start - first + last - end < _MIN_CONTEXT_CHARS and context_levels < _MAX_CONTEXT_LEVELS:
+        parent = block.parent
+        if parent is None:
+            break
+        context_levels += 1
+        block = parent
+        first, last = offsets[block.start], offsets[block.end]
+    before = text[max(first, start - _WINDOW_CHARS) : start].rsplit(None, _HALF)
+    after = text[end : min(last, end + _WINDOW_CHARS)].split(None, _HALF)
+    # The rest of the text is one more item.
+    words = before[-_HALF:]
+    words_before = len(words)
+    words += after[:_HALF]
+    words += heading_words
+    return " ".join(words), words_before, context_levels
+
+
+def _place(link: RawLink) -> tuple[str, bool]:
+    """Return a link's tag path, and whether it stands in navigation.
+
+    The path goes from ``body`` to the link, with classes, 24 levels at most.
+    """
+    path, navigation = _place_of_block(link.block)
+    if link.inline:
+        path, navigation = _extend(path, navigation, link.inline)
+    if len(link.attributes) == 1:  # only the target
+        return f"{path}/{link.tag}", navigation
+    navigation = navigation or is_navigation(link.tag, link.attributes)
+    return f"{path}/{_name(link.tag, link.attributes)}", navigation
+
+
+def _place_of_block(block: Block) -> tuple[str, bool]:
+    """Return the tag path of a block, and whether it is navigation."""
+    path = block.path
+    if path is not None:
+        return path, block.navigation
+    pending: list[Block] = []
+    above: Block | None = block
+    navigation = False
+    while above is not None:
+        path = above.path
+        if path is not None:
+            navigation = above.navigation
+            break
+        pending.append(above)
+        above = above.parent
+    found = path or ""
+    for each in reversed(pending):
+        found, navigation = _extend(found, navigation, each.inline)
+        each.path, each.navigation = found, navigation
+    return found, navigation
+
+
+def _extend(path: str, navigation: bool, elements: list[LexborNode]) -> tuple[str, bool]:
+    for node in elements:
+        tag = node.tag or ""
+        if tag == "html":
+            continue
+        if path.count("/") >= _PATH_DEPTH:
+            break
+        attributes = node.attributes
+        name = _name(tag, attributes)
+        path = f"{path}/{name}" if path else name
+        navigation = navigation or is_navigation(tag, attributes)
+    return path, navigation
+
+
+def _name(tag: str, attributes: Attributes) -> str:
+    if not attributes:
+        return tag
+    classes = attributes.get("class")
+    return _name_with_classes(tag, classes[:_MAX_NAME_CHARS]) if classes else tag
+
+
+@lru_cache(_CACHED_NAMES)
+def _name_with_classes(tag: str, classes: str) -> str:
+    return ".".join([tag, *classes.split()[:_PATH_CLASSES]])[:_PATH_NAME_CHARS]
+
+
+def _title(attributes: Attributes, anchor: str) -> str:
+    """Return the link's title if the anchor does not contain it, else ``""``."""
+    # Most links have only a target.
+    title = _first(attributes, LABEL_ATTRIBUTES) if len(attributes) > 1 else ""
+    if not title:
+        return ""
+    title = collapse_whitespace(title, MAX_LINK_TITLE_CHARS)
+    return "" if title in anchor else title
+
+
+def _merge_rel(links: list[RawLink]) -> tuple[bool, tuple[str, ...]]:
+    """Return whether the rel of all links says nofollow, ugc or sponsored, and their tokens.
+
+    Tokens are in lower case: the first 8, of 20 characters at most.
+    """
+    is_nofollow = True
+    tokens: dict[str, None] = {}
+    for link in links:
+        rel = link.attributes.get("rel") if len(link.attributes) > 1 else None
+        if not rel:
+            is_nofollow = False
+            continue
+        is_nofollow = is_nofollow and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
+        for word in rel[:_REL_CHARS].lower().split():
+            tokens[word[:_REL_TOKEN_CHARS]] = None
+    return is_nofollow, tuple(list(tokens)[:MAX_REL_TOKENS])
+
+
+def _group_by_block(links: list[RawLink]) -> list[tuple[int, int]]:
+    """Return, for each link, the number of its block and how many of the links that block holds.
+
+    A link's block is the nearest one around it that holds another of the links, else the page.
+    Numbers follow document order. The cost is that of sorting, however deep blocks nest.
+    """
+    order = sorted(range(len(links)), key=lambda i: links[i].start)
+    starts = [links[i].start for i in order]
+    groups = [(0, 1)] * len(links)
+    known = 0
+    before = -1
+    for place, i in enumerate(order):
+        after = starts[place + 1] if place + 1 < len(starts) else sys.maxsize
+        block = links[i].block
+        while before < block.start and block.end < after:
+            parent = block.parent
+            if parent is None:
+                break
+            block = parent
+        group = block.group
+        if group is None:
+            held = bisect_right(starts, block.end) - bisect_left(starts, block.start)
+            group = block.group = (known, held)
+            known += 1
+        groups[i] = group
+        before = links[i].start
+    return groups
+
+
+NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})
+NAVIGATION_ROLES = frozenset({"navigation", "menu", "menubar", "banner", "contentinfo"})
+# fmt: off
+NAVIGATION_WORDS = frozenset({
+    "banner", "breadcrumb", "breadcrumbs", "crumbs", "footer", "header", "masthead", "menu",
+    "menubar", "nav", "navbar", "navfooter", "navheader", "navigation", "navpath", "pager",
+    "pagination", "related", "sidebar", "sidenav", "sphinxsidebar", "subnav", "toc", "topbar",
+    "topnav",
+})
+# fmt: on
+# ``has-sidebar`` and ``grid-for-nav`` describe the page, not the element.
+_NEGATING_WORDS = frozenset({"for", "has", "hide", "no", "show", "with", "without"})
+
+
+def is_navigation(tag: str, attributes: Attributes) -> bool:
+    """Whether an element declares itself navigation; ``html`` and ``body`` never do.
+
+    Declarations are the elements nav, header, footer and aside, some ARIA roles, and class and id
+    names whose last word is one of a list (``main-nav``, but neither ``nav-content`` nor
+    ``grid-for-nav``). Nothing is inferred from layout. The first 200 characters of class and id are
+    read.
+    """
+    if tag in NAVIGATION_TAGS:
+        return True
+    if not attributes or tag in ("html", "body"):
+        return False
+    role = attributes.get("role")
+    if role and role.strip().lower() in NAVIGATION_ROLES:
+        return True
+    classes, name = attributes.get("class"), attributes.get("id")
+    return bool(
+        (classes and _has_navigation_name(classes[:_MAX_NAME_CHARS]))
+        or (name and _has_navigation_name(name[:_MAX_NAME_CHARS]))
+    )
+
+
+@lru_cache(_CACHED_NAMES)
+def _has_navigation_name(names: str) -> bool:
+    for name in names.lower().replace("_", "-").split():
+        if name.rpartition("-")[2] in NAVIGATION_WORDS and _NEGATING_WORDS.isdisjoint(
+            name.split("-")
+        ):
+            return True
+    return False

@@ -1,0 +1,295 @@
+"""The features that come with the Scrapy driver: when they are on, and their parts.
+
+The objects are entry points of the group ``focused.scrapy_features``. This module is imported for
+every crawl; what a feature connects is imported when it is on.
+:mod:`focused.scrapy_addon.driver_features` describes the seams.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
+
+from focused.errors import ConfigurationError
+from focused.scrapy_addon.driver_features import (
+    Component,
+    DriverFeature,
+    DriverParts,
+    require_library,
+)
+from focused.scrapy_addon.setting import (
+    Setting,
+    SettingType,
+    non_negative,
+    positive,
+    whole_number,
+)
+from focused.topic import Topic
+
+if TYPE_CHECKING:
+    from focused.search.server_address import ServerAddress
+
+_LOG_FORMATS = ("text", "json")
+_MAX_PORT = 65_535
+
+
+def _check_javascript(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for a limit that is unusable."""
+    positive(settings, "FOCUSED_JAVASCRIPT_TIMEOUT_S")
+    positive(settings, "FOCUSED_JAVASCRIPT_MEMORY_MB")
+    whole_number(settings, "FOCUSED_JAVASCRIPT_REQUESTS")
+    whole_number(settings, "FOCUSED_JAVASCRIPT_PAGES")
+
+
+def _connect_javascript(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Render pages between their arrival and their settling."""
+    from focused.scrapy_addon.page_rendering import BrowserRendering
+
+    return DriverParts(page_stages=[lambda driver: BrowserRendering.of_driver(settings, driver)])
+
+
+javascript = DriverFeature(
+    is_on=lambda topic, settings: topic.scope.javascript == "render",
+    connect=_connect_javascript,
+    check=_check_javascript,
+    settings=(
+        Setting(
+            "FOCUSED_JAVASCRIPT_BROWSER",
+            SettingType.PATH,
+            None,
+            'Path of the browser for `scope.javascript = "render"`. `None`: `chromium`, '
+            "`chromium-browser`, `google-chrome` or `chrome` on the PATH. See "
+            "docs/how-to/javascript.md.",
+        ),
+        Setting(
+            "FOCUSED_JAVASCRIPT_SANDBOX",
+            SettingType.FLAG,
+            True,
+            "If false, the browser runs without its sandbox. It does not start as root with it; "
+            "run the crawl as another user where you can.",
+        ),
+        Setting(
+            "FOCUSED_JAVASCRIPT_TIMEOUT_S",
+            SettingType.NUMBER,
+            15.0,
+            "Seconds that the scripts of a page may run; the time that it waits for its requests "
+            "does not count.",
+        ),
+        Setting(
+            "FOCUSED_JAVASCRIPT_REQUESTS",
+            SettingType.NUMBER,
+            50,
+            "Requests that a page may make; those from the cache do not count.",
+        ),
+        Setting(
+            "FOCUSED_JAVASCRIPT_MEMORY_MB",
+            SettingType.NUMBER,
+            1_500.0,
+            "Memory (10^6 bytes) of the browser with all its pages; Linux only. Above it the "
+            "largest page is killed.",
+        ),
+        Setting(
+            "FOCUSED_JAVASCRIPT_PAGES",
+            SettingType.NUMBER,
+            2,
+            "Pages that the browser renders at once.",
+        ),
+    ),
+)
+"""Rendering: a browser runs the scripts of pages that need it."""
+
+
+def _check_json_log(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for an unknown format."""
+    value = settings["FOCUSED_LOG_FORMAT"]
+    if value not in _LOG_FORMATS:
+        raise ConfigurationError(
+            f"FOCUSED_LOG_FORMAT: {value!r} is not one of {', '.join(_LOG_FORMATS)}"
+        )
+
+
+def _connect_json_log(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Install the log's handler when the log's file is known."""
+    require_library("pythonjsonlogger", "FOCUSED_LOG_FORMAT")
+    from focused.scrapy_addon.json_log import install_json_log
+
+    return DriverParts(configure=[install_json_log])
+
+
+json_log = DriverFeature(
+    is_on=lambda topic, settings: bool(settings["FOCUSED_LOG_FORMAT"] == "json"),
+    connect=_connect_json_log,
+    check=_check_json_log,
+    settings=(
+        Setting(
+            "FOCUSED_LOG_FORMAT",
+            SettingType.TEXT,
+            "text",
+            "`text`, or `json`: one JSON object per line of the log, with `time`, `level`, "
+            "`logger`, `message` and `exc_info`. Lines that Scrapy logs before it loads add-ons "
+            "stay text; `crawl.log` has none of them. Needs the extra `operations`.",
+        ),
+    ),
+)
+"""A JSON log, for log collectors."""
+
+
+def _connect_logins(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Log in before the first request to a host, and add credentials to each."""
+    from focused.scrapy_addon.login_gate import LoginGate
+    from focused.scrapy_addon.login_session import check_login_support, open_sessions
+
+    check_login_support(settings, topic)
+    sessions = open_sessions(topic.login)
+    return DriverParts(
+        gates=[lambda driver: LoginGate.of_driver(sessions, driver)], authenticators=[sessions]
+    )
+
+
+logins = DriverFeature(
+    is_on=lambda topic, settings: bool(topic.login) and not settings["FOCUSED_REPLAY"],
+    connect=_connect_logins,
+    statistics={
+        "logins/succeeded": "Logins by a form, renewals included; not in `stats.json`.",
+        "logins/failed": "Logins that were given up; not in `stats.json`.",
+    },
+)
+"""Sessions at the hosts of the topic's ``[login]``; a replayed web needs none."""
+
+
+def _check_metrics(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for a port or address that is unusable."""
+    port = non_negative(settings, "FOCUSED_METRICS_PORT")
+    if port is not None and not (port == int(port) and port <= _MAX_PORT):
+        raise ConfigurationError(f"FOCUSED_METRICS_PORT: {port} is not a port, 0 to {_MAX_PORT}")
+    host = settings["FOCUSED_METRICS_HOST"]
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        raise ConfigurationError(
+            f"FOCUSED_METRICS_HOST: {host!r} is not an IP address, such as 127.0.0.1 or ::1"
+        ) from None
+
+
+def _connect_metrics(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Listen at once, so that health checks can connect while a model is trained."""
+    require_library("prometheus_client", "FOCUSED_METRICS_PORT")
+    from focused.scrapy_addon.metrics_server import MetricsServer, open_metrics_listener
+
+    listener = open_metrics_listener(
+        settings["FOCUSED_METRICS_HOST"], settings.getint("FOCUSED_METRICS_PORT")
+    )
+    server = Component(
+        "EXTENSIONS", "MetricsServer", 500, lambda driver: MetricsServer.of_driver(listener, driver)
+    )
+    return DriverParts(components=[server], abandon=listener.close)
+
+
+metrics = DriverFeature(
+    is_on=lambda topic, settings: settings["FOCUSED_METRICS_PORT"] is not None,
+    connect=_connect_metrics,
+    check=_check_metrics,
+    settings=(
+        Setting(
+            "FOCUSED_METRICS_PORT",
+            SettingType.NUMBER,
+            None,
+            "Port for Prometheus (`/metrics`) and for health checks (`/health`); `0`: any free "
+            "one. `None`: the crawl listens on no port. Needs the extra `operations`. See "
+            "docs/how-to/monitoring.md.",
+        ),
+        Setting(
+            "FOCUSED_METRICS_HOST",
+            SettingType.TEXT,
+            "127.0.0.1",
+            "Address that `FOCUSED_METRICS_PORT` listens on. Any other exposes the statistics to "
+            "other machines.",
+        ),
+    ),
+)
+"""A port for Prometheus and health checks."""
+
+
+def _check_search_index(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for an address that is unusable."""
+    if settings["FOCUSED_INDEX_URL"]:
+        index_address(settings)
+
+
+def _connect_search_index(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Install the pipeline; items get the fields that it indexes unless others are named."""
+    from focused.search.server_address import CLIENT_LIBRARIES
+
+    address = index_address(settings)
+    require_library(CLIENT_LIBRARIES[address.kind], "FOCUSED_INDEX_URL")
+    from focused.scrapy_addon.index_pipeline import INDEXED_FIELDS, IndexPipeline
+
+    pipeline = Component(
+        "ITEM_PIPELINES",
+        "IndexPipeline",
+        900,
+        lambda driver: IndexPipeline.of_driver(address, driver),
+    )
+    return DriverParts(components=[pipeline], defaults={"FOCUSED_ITEM_FIELDS": INDEXED_FIELDS})
+
+
+def index_address(settings: BaseSettings) -> ServerAddress:
+    """Return the address in FOCUSED_INDEX_URL. Raises ConfigurationError."""
+    from focused.search.server_address import parse_address
+
+    text, ca_certs = settings["FOCUSED_INDEX_URL"], settings["FOCUSED_INDEX_CA_CERTS"]
+    try:
+        return parse_address(text, os.environ, None if ca_certs is None else str(ca_certs))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"FOCUSED_INDEX_URL: {error}") from None
+
+
+search_index = DriverFeature(
+    is_on=lambda topic, settings: bool(settings["FOCUSED_INDEX_URL"]),
+    connect=_connect_search_index,
+    check=_check_search_index,
+    settings=(
+        Setting(
+            "FOCUSED_INDEX_URL",
+            SettingType.TEXT,
+            None,
+            "Index of OpenSearch, Elasticsearch or Solr that receives the items: "
+            "`opensearch+https://USER@HOST:9200/INDEX`, `elasticsearch+https://...` or "
+            "`solr+http://HOST:8983/solr/CORE`. The environment variable `FOCUSED_INDEX_PASSWORD` "
+            "has the password. See docs/how-to/search-servers.md#while-crawling.",
+        ),
+        Setting(
+            "FOCUSED_INDEX_CA_CERTS",
+            SettingType.PATH,
+            None,
+            "File of certificates (PEM) to trust for `FOCUSED_INDEX_URL`.",
+        ),
+    ),
+    statistics={
+        "indexed": "Items that the server of `FOCUSED_INDEX_URL` indexed; not in `stats.json`.",
+        "index_failures": "Items that it refused or missed; not in `stats.json`.",
+    },
+)
+"""Items go to a search server while the crawl runs."""
+
+
+def _connect_steering(topic: Topic, settings: BaseSettings) -> DriverParts:
+    """Watch the crawl's control folder."""
+    from focused.scrapy_addon.control_watch import ControlWatch
+
+    watch = Component("EXTENSIONS", "ControlWatch", 500, ControlWatch.of_driver)
+    return DriverParts(components=[watch])
+
+
+steering = DriverFeature(
+    is_on=lambda topic, settings: True,
+    connect=_connect_steering,
+)
+"""An operator's commands, and the live status for who watches.
+
+It is on in every crawl, and costs two system calls a second; what executes commands is imported
+when somebody watches or steers.
+"""

@@ -1,0 +1,88 @@
+"""Compiled and interpreted, a tree has the same text, headings and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import starmap
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from focused.kernels import page_links
+
+KIND_NAMES = {
+    "p": "BLOCK",
+    "ul": "BLOCK",
+    "li": "BLOCK",
+    "nav": "BLOCK",
+    "a": "LINK",
+    "br": "BREAK",
+    "img": "IMAGE",
+    "area": "LEAF",
+    "script": "SKIPPED",
+    "h2": "HEADING",
+    "h5": "LOW_HEADING",
+}
+ATTRIBUTES = st.dictionaries(
+    st.sampled_from(("href", "data-href", "class", "id", "role", "rel", "title", "alt")),
+    st.sampled_from(("/a", "/b#c", "#", "", "main-nav x", "menu", "nofollow UGC", "é\ud800")),
+    max_size=3,
+)
+TAGS = st.builds(
+    lambda name, values: "<" + " ".join((name, *starmap('{}="{}"'.format, values.items()))) + ">",
+    st.sampled_from((*KIND_NAMES, "span", "html", "/ul", "/nav", "/a", "/h2", "/span", "/script")),
+    ATTRIBUTES,
+)
+TEXT_ID = LexborHTMLParser("text").css_first("body").first_child.tag_id
+PAGES = st.lists(st.text("ab é\u3000中\n", max_size=9) | TAGS, max_size=60).map("".join)
+
+
+@pytest.fixture(scope="module")
+def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
+    return interpreted("page_links")
+
+
+def read(kernel: Any, html: str, max_links: int) -> object:
+    tree = LexborHTMLParser(html.encode("utf-8", "replace"))
+    kinds = {
+        tree.create_node(tag).tag_id: getattr(kernel, kind) for tag, kind in KIND_NAMES.items()
+    }
+    kinds[LexborHTMLParser("text").body.first_child.tag_id] = kernel.TEXT
+    walk = kernel.WalkedTree()
+
+    def on_area(node: Any) -> None:
+        walk.add_link("area", node.attributes, "href", ("alt",))
+
+    kernel.walk_tree(walk, tree.root, kinds, on_area)
+    return kernel.read_walk(walk, "/own", lambda url: url.partition("#")[0] or "/own", max_links)
+
+
+@settings(deadline=None)
+@given(PAGES, st.integers(1, 5))
+def test_compiled_and_interpreted_read_alike(source, html, max_links):
+    assert read(page_links, html, max_links) == read(source, html, max_links)
+
+
+def test_a_link_has_the_words_around_it_and_its_path(source: ModuleType) -> None:
+    html = (
+        "<h2>Head</h2><ul class=nav><li>many words that stand before it, <a href=/x>to x</a> after"
+    )
+    found: Any = read(source, html, 5)
+    text, headings, links, cut = found
+    assert (text, headings, cut) == (
+        "Head many words that stand before it, to x after",
+        ["Head"],
+        0,
+    )
+    url, anchor, context, path, *_, navigation = links[0]
+    assert (url, anchor, context) == (
+        "/x",
+        "to x",
+        "many words that stand before it, after Head",
+    )
+    assert (path, navigation) == ("body/ul.nav/li/a", True)
+    assert found == read(page_links, html, 5)
