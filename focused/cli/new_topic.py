@@ -366,9 +366,16 @@ def _rename_aside(path: Path) -> None:
 
 def _name_options(message: str, options: NewTopicOptions) -> str:
     """Replace the topic file's keys by option names, because the file was removed."""
-    file = rf"{re.escape(str(options.topic_file))}:(\d+:)? "
-    message = re.sub(f"{file}seeds.urls", lambda _: f"--seeds {options.seeds}", message)
-    return re.sub(f"{file}(politeness.user_agent)", r"--user-agent (\2)", message)
+    option = {
+        "seeds.urls": f"--seeds {options.seeds}",
+        "politeness.user_agent": "--user-agent (politeness.user_agent)",
+    }
+    lines = []
+    for line in message.splitlines():
+        _, _, told = line.removeprefix(f"{options.topic_file}:").partition(" ")
+        key, _, what = told.partition(":")
+        lines.append(f"{option[key]}:{what}" if key in option else line)
+    return "\n".join(lines)
 
 
 def _read_seeds(options: NewTopicOptions) -> list[str]:
