@@ -150,7 +150,9 @@ class Replica:
         return sum(map(len, self._batches)) + sum(map(len, self._unsent))
 
     def begin(self) -> None:
-        """Store the first snapshot of a new state; commits what was written to the store so far.
+        """Store the first snapshot of a state; commits what was written to the store so far.
+
+        One that was restored has a snapshot already, unless that is of an earlier format.
 
         Of a restored state the WARC files of earlier attempts are composed, in the background.
         """
@@ -161,7 +163,9 @@ class Replica:
             self._store.commit()
             parts = taken_over(self._store)
             self._files = self._background.submit(self._warc.compose, parts)
-            return
+            if self._state.format == STATE_FORMAT:
+                return
+            # Commits of this version cannot follow those of an earlier format.
         self._store.commit()
         tables = self._store.freeze()
         self._batches.clear()
@@ -345,7 +349,7 @@ def restore(
         raise local_error(folder, error) from error
     if state is None:
         return
-    if state.format != STATE_FORMAT:
+    if not 1 <= state.format <= STATE_FORMAT:
         where = storage.name_of(f"{_folder(partition)}/{state.snapshot}")
         raise StorageError(f"{where}: format {state.format} is unknown to this version")
     store = _restored_snapshot(storage, partition, state, folder)
@@ -389,7 +393,8 @@ def _restored_snapshot(
         (state / "journal").touch()
     except OSError as error:
         raise local_error(folder, error) from error
-    return StateStore.reopen(state)
+    # All commits are in one format; the next who opens the state migrates it.
+    return StateStore.reopen(state, migrates=False)
 
 
 def _replay(storage: SharedStorage, partition: int, run: SegmentRun, store: StateStore) -> None:

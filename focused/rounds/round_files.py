@@ -21,7 +21,8 @@ from focused.rounds.storage import SharedStorage
 CONTENTS = "contents"
 EXAMPLES = "examples"
 FILE_FORMAT = 1
-STATE_FORMAT = 1
+STATE_FORMAT = 2
+"""2: commits of format 20 of the state store; those of 19, with 1, are migrated once restored."""
 _FOLDER = "rounds/files"
 _LINKS = "links/"
 

@@ -98,13 +98,18 @@ class StateStore:
 
     @classmethod
     def open(
-        cls, folder: Path, identity: Mapping[str, str], *, commit_every: int = 1
+        cls,
+        folder: Path,
+        identity: Mapping[str, str],
+        *,
+        commit_every: int = 1,
+        migrates: bool = True,
     ) -> StateStore:
         """Open or create the state in ``folder``.
 
         ``identity`` (topic, policy) is stored at creation and must be equal later. ``commit_every``
         above 1 persists every n-th commit and never waits for the disk: for state that nobody needs
-        after a crash.
+        after a crash. With ``migrates`` False an older format stays: for who repeats commits.
 
         Raises StateError when another process holds the folder, when the files are damaged or of
         another program, or when they belong to another crawl.
@@ -123,13 +128,13 @@ class StateStore:
             env = environment.open_environment(folder, durable=commit_every == 1)
             undo.callback(env.close)
             try:
-                if environment.is_of_older_format(env, FORMAT_VERSION):
+                is_older = environment.is_of_older_format(env, FORMAT_VERSION)
+                if is_older and migrates:
                     from focused.storage.migrations import migrate  # rarely needed
 
                     migrate(env, folder, FORMAT_VERSION)
-                environment.write_or_check_identity(
-                    env, folder, {"format": FORMAT_VERSION, **identity}
-                )
+                expected = {} if is_older and not migrates else {"format": FORMAT_VERSION}
+                environment.write_or_check_identity(env, folder, {**expected, **identity})
                 store = cls(env, lock, folder, commit_every)
                 undo.callback(store.abandon)
                 store._replay_journal()
@@ -139,10 +144,10 @@ class StateStore:
         return store
 
     @classmethod
-    def reopen(cls, folder: Path) -> StateStore:
+    def reopen(cls, folder: Path, *, migrates: bool = True) -> StateStore:
         """Open an existing state of any identity. Raises StateError like :meth:`open`."""
         environment.require_state(folder)
-        return cls.open(folder, {})
+        return cls.open(folder, {}, migrates=migrates)
 
     @classmethod
     @contextlib.contextmanager

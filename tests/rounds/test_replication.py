@@ -17,12 +17,16 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from msgspec import structs
 
+from focused.archive.archive import page_rows
 from focused.errors import StorageError
 from focused.rounds import replication
 from focused.rounds.replication import Replica, restore
 from focused.rounds.round_files import StoredState
 from focused.rounds.storage import SharedStorage
+from focused.storage import state_store as store_module
+from focused.storage.rows import pack
 from focused.storage.state_store import StateStore
 from tests.support import shared_storages
 from tests.support.examples import examples
@@ -98,6 +102,27 @@ def owners(storage: SharedStorage, tmp_path: Path) -> Iterator[Any]:
     yield make
     for each in opened:
         each.store.abandon()
+
+
+def test_a_state_of_an_earlier_format_is_migrated_and_stored_anew(
+    storage: SharedStorage, tmp_path: Path, owners: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(store_module, "FORMAT_VERSION", 19)
+        first = owners(1)
+        for number in range(2):  # one row is in the snapshot, one in a segment
+            row = [number, f"http://a.test/{number}", "a.test", "fetched", *[0] * 24, 0.25, True]
+            first.store.tables.put("pages", number.to_bytes(8, "big"), pack(row))
+            first.put()
+            if not number:
+                first.replica.begin()
+        stored = structs.replace(first.upload(), format=1)
+    second = owners(2, stored)
+    again = owners(3, second.upload())
+    for owner in (second, again):
+        rows = list(page_rows(owner.store.tables))
+        assert [(each["spam"], each["rendered"]) for each in rows] == [(0.25, True)] * 2
+    assert again.replica.upload(again.replica.prepare()).snapshot.startswith(f"{2:010}/")
 
 
 def objects(storage: SharedStorage, attempt: int, begins: str = "") -> Sequence[str]:
