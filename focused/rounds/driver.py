@@ -216,7 +216,7 @@ class RoundDriver:
         self._inboxes = manifest.inboxes()
         seats = {n: seat for n, seat in processes.items() if seat.is_free}
         for n, seat in seats.items():
-            seat.begin()
+            seat.enter(ProcessState.DELIVERING)
             inbox, last = tuple(self._inboxes[n]), manifest.record(n).round
             processes.send(n, Begin(number, inbox, last, wanted, manifest.learned))
         # At first nobody knows what is left of the budget: all must tell what they fetched.

@@ -121,9 +121,9 @@ class Seat:
         """Whether the process can begin a round."""
         return self.state in (ProcessState.FREE, ProcessState.READY)
 
-    def begin(self) -> None:
-        """Note that the process begins a round: what it said before is over."""
-        self.state = ProcessState.DELIVERING
+    def enter(self, state: ProcessState) -> None:
+        """Note what the process does now; what it said before is over."""
+        self.state = state
         self.ready = self.progress = self.finished = None
 
     def run(self, until: float) -> None:
@@ -292,8 +292,7 @@ class PartitionProcesses:
                     f"{message.machine} has version {message.version} of focused-crawler and this "
                     f"machine {self._version}; install the same one everywhere"
                 )
-            seat.state = ProcessState.FREE
-            seat.ready = seat.progress = seat.finished = None
+            seat.enter(ProcessState.FREE)
         elif message.round != self.round:
             # Late: the round was committed without it. It waits for the next one.
             if isinstance(message, Ready | Finished):
