@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from focused.archive.archive import PAGE_COLUMNS
+from focused.archive.archive import PageRow
 from focused.archive.page_history import decode_history, decode_visit
 from focused.archive.warc_files import WarcPosition, warc_file_name, warc_files, warc_prefix
 from focused.files import open_regular_file
@@ -90,7 +90,7 @@ class _ArchiveIndex:
         if table == "pages":
             self._pages.add(int.from_bytes(key, "big"))
             try:
-                row = dict(zip((*PAGE_COLUMNS, "added"), unpack(value), strict=True))
+                row = dict(zip(PageRow.__struct_fields__, unpack(value), strict=True))
             except (ValueError, TypeError, msgspec.MsgspecError):
                 self._unreadable += 1
                 return

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from focused.archive.archive import PAGE_COLUMNS, added_columns, page_values
+from focused.archive.archive import PageRow, added_columns, page_values
 from focused.archive.parquet import PAGES_SCHEMA
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Done, Fetch, SettledFetch, Step, Wait, build_crawl
@@ -207,8 +207,8 @@ def _without_output(topic: Topic, folder: Path) -> Topic:
 def pages_frame(tables: Tables) -> pd.DataFrame:
     """Return the archived pages, in the order they were settled, without their features."""
     columns = [name for name in PAGES_SCHEMA.names if name != "features"]
-    names = [*PAGE_COLUMNS, "added"]
-    by_name = dict(zip(names, zip(*page_values(tables), strict=True), strict=False))
+    values = zip(*page_values(tables), strict=True)
+    by_name = dict(zip(PageRow.__struct_fields__, values, strict=False))
     added = by_name.pop("added", ())  # without it nothing was settled
     frame = pd.DataFrame(by_name, columns=columns)
     return frame.assign(
