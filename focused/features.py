@@ -1,7 +1,7 @@
-"""The features that come with the crawler: when they are on, and their wiring.
+"""The features that come with the crawler: when they are on, and the modules that wire them.
 
 The objects are entry points of the group ``focused.features``. This module is imported for every
-crawl; what a feature wires is imported when its topic switches it on. :mod:`focused.crawl.features`
+crawl; what wires a feature is imported when its topic switches it on. :mod:`focused.crawl.features`
 describes the seams.
 """
 
