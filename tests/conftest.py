@@ -30,9 +30,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is slow; how long something takes is measured in benchmarks/.
-settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("quick", deadline=None, max_examples=50, derandomize=True)
 # For `make test-all` and CI: pytest --hypothesis-profile=thorough
-settings.register_profile("thorough", deadline=None)
+settings.register_profile("thorough", deadline=None, derandomize=True)
+# Other examples each time: pytest -m hypothesis --hypothesis-profile=random
+settings.register_profile("random", deadline=None, max_examples=1000)
 settings.load_profile("quick")
 
 # A test that needs more memory fails; otherwise the system kills a worker, which names no test.

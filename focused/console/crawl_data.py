@@ -194,7 +194,12 @@ class CrawlData:
         return {"total": len(found), "pages": [_page_json(row) for row in shown]}
 
     def page(self, url: str) -> dict[str, Any] | None:
-        """Return a page with its path from the seed and its links; None for an unknown URL."""
+        """Return a page with its path from the seed and its links; None for an unknown URL.
+
+        Raises StateError if the crawl's state cannot be read.
+        """
+        if url not in self._by_url:
+            self.refresh()  # search and the link graph may know newer pages
         index = self._by_url.get(url)
         if index is None:
             return None

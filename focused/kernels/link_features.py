@@ -54,8 +54,8 @@ def merge_rows(
 ) -> list[bool]:
     """Merge each row with the features of the queued link, if there is one, in place.
 
-    ``columns`` are those of the best and the mean parent, the number of in-links and the
-    out-degree. Return which rows have a better parent than the queued link.
+    ``columns`` are those of the best and the mean parent, the number of in-links (at least 1) and
+    the out-degree. Return which rows have a better parent than the queued link.
     """
     best_column, mean_column, count_column, out_degree_column = columns
     is_best: list[bool] = []

@@ -86,12 +86,15 @@ def console(window: Any, running: RunningCrawl) -> Any:
 
 
 def until(window: Any, holds: Callable[[], object]) -> None:
-    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.common import exceptions
     from selenium.webdriver.support.ui import WebDriverWait
 
-    waiting = WebDriverWait(
-        window, WAIT_S, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
-    )
+    # What is clicked may be replaced or covered meanwhile.
+    passing = [
+        exceptions.StaleElementReferenceException,
+        exceptions.ElementClickInterceptedException,
+    ]
+    waiting = WebDriverWait(window, WAIT_S, poll_frequency=0.05, ignored_exceptions=passing)
     waiting.until(lambda _: holds())
 
 
@@ -113,30 +116,45 @@ def text(window: Any, selector: str) -> str:
     return found
 
 
+def column(window: Any, table: str, index: int) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)"
+    found: list[str] = window.execute_script(script, f"#{table} td:nth-child({index})")
+    return found
+
+
 def open_tab(window: Any, name: str) -> None:
     window.find_element("id", f"tab-{name}").click()
 
 
 def search_pages(window: Any, words: str = "") -> None:
-    """Search until a page is found: what is shown may be ten seconds older than the crawl."""
+    """Search until pages are found: what is shown may be ten seconds older than the crawl."""
     open_tab(window, "pages")
     window.find_element("name", "text").send_keys(words)
 
-    def is_found() -> bool:
+    def are_found() -> bool:
+        if window.find_element("id", "page-table").get_attribute("aria-busy") == "true":
+            return False
+        pages = column(window, "page-table", 1)
+        if pages and all(words in each for each in pages):
+            return True
         window.find_element("css selector", "#page-filter button").click()
-        return bool(window.find_elements("css selector", "#page-table td button"))
+        return False
 
-    until(window, is_found)
+    until(window, are_found)
 
 
-def open_page(window: Any, index: int = 0) -> None:
-    """Open a page of the table, which may be filled anew meanwhile."""
+def click_in(window: Any, table: str, index: int = 0) -> None:
+    """Click a button of a table, which may be filled anew meanwhile."""
 
     def click() -> bool:
-        window.find_elements("css selector", "#page-table td button")[index].click()
+        window.find_elements("css selector", f"#{table} td button")[index].click()
         return True
 
     until(window, click)
+
+
+def open_page(window: Any, table: str = "page-table", index: int = 0) -> None:
+    click_in(window, table, index)
     until(window, lambda: window.find_element("id", "details").is_displayed())
 
 
@@ -167,7 +185,7 @@ def test_figures_and_curves_follow_the_crawl(console: Any) -> None:
 def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
     search_pages(console, "hostile.test")
     assert "<script>" in text(console, "#page-table")
-    open_page(console, -1)
+    open_page(console, index=-1)
     assert "<img" in text(console, "#details-title")
     console.find_element("id", "close").click()
     for name in ("hosts", "frontier"):
@@ -179,7 +197,7 @@ def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
 
 def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
     search_pages(console, "h3.test/0")
-    until(console, lambda: text(console, "#page-count").endswith("of 1"))
+    assert text(console, "#page-count").endswith("of 1")
     open_page(console)
     path = text(console, "#details-path")
     assert path.index(SEED) < path.index("http://h3.test/0")
@@ -187,18 +205,18 @@ def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
 
 def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any) -> None:
     search_pages(console, "h3.test/0")
-    until(console, lambda: text(console, "#page-count").endswith("of 1"))
+    assert text(console, "#page-count").endswith("of 1")
     open_page(console)
     until(console, lambda: console.find_elements("css selector", "#graph svg path"))
     assert "http://h2.test/0" in text(console, "#details-in-links")
     assert "pages link here" in text(console, "#graph-text")
     first = text(console, "#details-url")
-    console.find_element("css selector", "#details-in-links td button").click()
+    click_in(console, "details-in-links")
     until(console, lambda: text(console, "#details-url") != first)
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     try:
-        console.find_element("css selector", "#details-links td button").click()
+        click_in(console, "details-links")
         until(console, lambda: console.find_elements("css selector", "#graph svg path"))
         script = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
         dialog = console.find_element("id", "details")
@@ -229,11 +247,11 @@ def test_the_link_graph_is_built_and_shows_hubs_and_authorities(console: Any) ->
     open_tab(console, "links")
     until(console, lambda: "No link graph yet" in text(console, "#graph-state"))
     console.find_element("id", "build-graph").click()
-    until(console, lambda: console.find_elements("css selector", "#authorities td button"))
-    assert "pages and" in text(console, "#graph-state")
+    until(console, lambda: "pages and" in text(console, "#graph-state"))
+    until(console, lambda: "Building" not in text(console, "#graph-state"))
+    assert console.find_elements("css selector", "#authorities td button")
     assert text(console, "#graph-failure") == ""
-    console.find_element("css selector", "#hubs td button").click()
-    until(console, lambda: console.find_element("id", "details").is_displayed())
+    open_page(console, "hubs")
     assert errors(console) == []
 
 
@@ -275,7 +293,7 @@ def test_a_crawl_is_paused_and_resumed(console: Any, running: RunningCrawl) -> N
 def test_a_boost_is_logged_and_undone(console: Any) -> None:
     send_form(console, "move-links", host="h5.test", by="3")
     until(console, lambda: "by +3" in text(console, "#action-table"))
-    console.find_element("css selector", "#action-table td button").click()
+    click_in(console, "action-table")
     until(console, lambda: "by -3" in text(console, "#action-table"))
     until(console, lambda: "undone" in text(console, "#action-table"))
 
@@ -314,12 +332,6 @@ def test_an_empty_field_of_the_budget_keeps_its_limit(console: Any) -> None:
         console,
         lambda: text(console, "#action-table td + td + td") == "the budget is 170,000 pages",
     )
-
-
-def column(window: Any, table: str, index: int) -> list[str]:
-    script = "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)"
-    found: list[str] = window.execute_script(script, f"#{table} td:nth-child({index})")
-    return found
 
 
 def test_a_click_on_a_heading_sorts_its_column_and_another_reverses_it(console: Any) -> None:

@@ -91,6 +91,13 @@ def test_a_page_shows_its_path_from_the_seed_and_what_became_of_its_links(
     assert data.page("http://nowhere.test/") is None
 
 
+def test_a_page_that_is_asked_for_may_be_newer_than_the_last_refresh(
+    simulation: Simulation,
+) -> None:
+    simulation.run().close()
+    assert CrawlData(simulation.topic.output.folder).page(SEED) is not None
+
+
 def test_the_harvest_curve_ends_at_the_totals(data: CrawlData) -> None:
     curve = data.harvest_curve(100)
     assert curve["pages"][-1] == 3

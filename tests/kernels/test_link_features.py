@@ -21,7 +21,12 @@ def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
 words = st.tuples(st.integers(0, 1000), st.floats(0, 1000, width=32))
 texts = st.lists(st.lists(words, max_size=6), max_size=6)
 rows = st.lists(st.floats(-8, 8), min_size=6, max_size=6)
-links = st.lists(st.tuples(rows, st.none() | rows.map(tuple)), max_size=6)
+counted = st.tuples(
+    rows, st.integers(1, 9)
+).map(  # a queued link has a parent, at least
+    lambda row: (*row[0][:2], float(row[1]), *row[0][3:])
+)
+links = st.lists(st.tuples(rows, st.none() | counted), max_size=6)
 
 
 @settings(deadline=None)

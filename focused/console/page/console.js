@@ -13,6 +13,7 @@
   let stream = null;
   let last = null;
   let offset = 0;
+  let asked = 0;
   let speeds = charts.history();
   let harvestChart = null;
   let speedChart = null;
@@ -307,8 +308,11 @@
   async function showPages() {
     const query = new URLSearchParams(new FormData(element("page-filter")));
     query.set("offset", offset);
+    const request = ++asked;
+    element("page-table").setAttribute("aria-busy", "true");
     const found = await attempt(() => ask(`/api/crawls/${chosen}/pages?${query}`));
-    if (!found) return;
+    element("page-table").setAttribute("aria-busy", String(request < asked));
+    if (!found || request < asked) return;  // answers may overtake each other
     const end = offset + found.pages.length;
     element("page-count").textContent = found.total ? `${number(offset + 1)} to ${number(end)} of ${number(found.total)}` : "No pages";
     element("earlier").disabled = offset === 0;
