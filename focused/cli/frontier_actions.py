@@ -35,7 +35,6 @@ from focused.frontier.inspection import (
     top_links,
     top_links_overall,
 )
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import InvalidRow, QueuedLink
 from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
@@ -47,7 +46,7 @@ from focused.topic.topic_file import parse_url_line
 class OpenFrontier:
     """A crawl's frontier; ``scope`` is None if the crawl has no settings.json."""
 
-    frontier: Frontier
+    frontier: DiskFrontier
     store: StateStore
     order: LinkOrder
     scope: Scope | None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder
 from focused.errors import ConfigurationError
-from focused.frontier.interface import Frontier
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
 from focused.topic import Scope
 from focused.web.scope_filter import ScopeFilter
@@ -62,7 +62,7 @@ class FrontierEditor:
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: DiskFrontier,
         order: LinkOrder,
         scope: Scope | None,
         dead_hosts: DeadHosts,

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.web.urls import host_of, normalize_url
 
@@ -80,7 +80,7 @@ class LinkSummary:
     parent: str | None
 
 
-def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
+def count_totals(frontier: DiskFrontier, now: float) -> FrontierTotals:
     """Count links and hosts in one pass over the hosts."""
     due = resting = with_links = full = 0
     next_due_at = float("inf")
@@ -105,13 +105,13 @@ def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
     )
 
 
-def top_hosts(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
+def top_hosts(frontier: DiskFrontier, at_most: int, now: float) -> list[HostSummary]:
     """Return the hosts with the highest priorities."""
     best = heapq.nlargest(at_most, _with_links(frontier), key=frontier.hosts.worth)
     return [summarise_host(frontier, host, now) for host in best]
 
 
-def hosts_backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
+def hosts_backing_off(frontier: DiskFrontier, at_most: int, now: float) -> list[HostSummary]:
     """Return the hosts that back off or are suspended, next due first."""
     resting = (
         host
@@ -122,7 +122,7 @@ def hosts_backing_off(frontier: Frontier, at_most: int, now: float) -> list[Host
     return [summarise_host(frontier, host, now) for host in soonest]
 
 
-def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
+def summarise_host(frontier: DiskFrontier, host: Host, now: float) -> HostSummary:
     """Summarise one host."""
     best = next(frontier.waiting(host), None)
     return HostSummary(
@@ -142,18 +142,18 @@ def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
     )
 
 
-def hosts_in_flight(frontier: Frontier, at_most: int, now: float) -> list[HostInFlight]:
+def hosts_in_flight(frontier: DiskFrontier, at_most: int, now: float) -> list[HostInFlight]:
     """Return the hosts with a fetch in flight when the frontier was last written, longest first."""
     longest = heapq.nsmallest(at_most, frontier.interrupted, key=_since)
     return [HostInFlight(host.name, max(0.0, now - since)) for host, since in longest]
 
 
-def top_links(frontier: Frontier, host: Host, at_most: int) -> list[LinkSummary]:
+def top_links(frontier: DiskFrontier, host: Host, at_most: int) -> list[LinkSummary]:
     """Return the host's best links."""
     return [_summarise_link(link) for link in islice(frontier.waiting(host), at_most)]
 
 
-def top_links_overall(frontier: Frontier, at_most: int) -> list[LinkSummary]:
+def top_links_overall(frontier: DiskFrontier, at_most: int) -> list[LinkSummary]:
     """Return the best links of all hosts, due or not."""
     # The n best links are on the n hosts with the best links.
     hosts = heapq.nlargest(at_most, _with_links(frontier), key=_best)
@@ -162,7 +162,7 @@ def top_links_overall(frontier: Frontier, at_most: int) -> list[LinkSummary]:
     return [_summarise_link(link) for link in islice(merged, at_most)]
 
 
-def _with_links(frontier: Frontier) -> Iterator[Host]:
+def _with_links(frontier: DiskFrontier) -> Iterator[Host]:
     return (host for host in frontier.hosts if host.best is not None)
 
 
@@ -195,7 +195,9 @@ def _summarise_link(link: QueuedLink) -> LinkSummary:
 _LINKS_A_BATCH = 1_000
 
 
-def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, QueuedLink | None]]:
+def find_links(
+    frontier: DiskFrontier, urls: Iterable[str]
+) -> Iterator[tuple[str, QueuedLink | None]]:
     """Yield each URL with its queued link, or None."""
     for text in urls:
         url = normalize_url(text)
@@ -207,7 +209,7 @@ def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, Q
 
 
 def links_matching(
-    frontier: Frontier, hosts: Iterable[Host], pattern: re.Pattern[str] | None = None
+    frontier: DiskFrontier, hosts: Iterable[Host], pattern: re.Pattern[str] | None = None
 ) -> Iterator[QueuedLink]:
     """Yield the hosts' queued links whose URL matches the pattern, host by host, best first.
 

@@ -19,9 +19,10 @@ from focused.frontier.inspection import (
     top_links,
     top_links_overall,
 )
-from focused.frontier.interface import Frontier, Offer
+from focused.frontier.interface import Offer
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.storage.state_store import StateStore
+from tests.support.frontier_lives import Frontier
 
 NOW = 1_000.0
 

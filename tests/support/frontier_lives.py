@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.interface import Frontier
 from focused.storage.state_store import StateStore
 from tests.support.plain_frontier import PlainFrontier
 from tests.support.plain_hosts import Memory
 
+Frontier = DiskFrontier | PlainFrontier
 IDENTITY = {"topic": "test", "policy": "focused"}
 
 
