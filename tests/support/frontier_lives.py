@@ -44,7 +44,10 @@ class DiskLife:
 
     def begin(self, **settings: Any) -> DiskFrontier:
         self.store = StateStore.open(self._folder, IDENTITY)
-        self.frontier = DiskFrontier(self.store.tables, **settings)
+        delay_s = settings.pop("address_delay_s", 0.0)
+        self.frontier = DiskFrontier(
+            self.store.tables, address_delay_of=lambda _: delay_s, **settings
+        )
         return self.frontier
 
     def commit(self) -> None:
