@@ -24,11 +24,11 @@ from focused.frontier.host import Host
 from focused.frontier.import_export import export_links, read_links
 from focused.frontier.inspection import (
     FrontierTotals,
-    LinkSummary,
     count_totals,
     find_links,
     hosts_backing_off,
     hosts_in_flight,
+    link_to_json,
     links_matching,
     summarise_host,
     top_hosts,
@@ -139,10 +139,10 @@ def show_frontier(
             "late": late,
             "totals": asdict(whole),
             **{title.replace(" ", "_"): rows for title, rows in tables.items()},
-            "in_flight": list(map(asdict, requests)),
+            "in_flight": [{"name": name, "for_s": for_s} for name, for_s in requests],
         }
         if shown is not None:
-            document["links"] = list(map(asdict, shown))
+            document["links"] = list(map(link_to_json, shown))
         echo(json.dumps(document, indent=1))
         return
     if late:
@@ -154,8 +154,8 @@ def show_frontier(
             _print_hosts(title, rows)
     if requests and host is None:
         echo("\nhosts with a request" if late else "\nhosts with a request when the crawl ended")
-        for each in requests:
-            echo(f"  {single_line(each.name)}, sent {format_duration(each.for_s)} ago")
+        for name, for_s in requests:
+            echo(f"  {single_line(name)}, sent {format_duration(for_s)} ago")
     if shown:
         _print_links(shown)
 
@@ -180,7 +180,7 @@ def _tables(
 
 def _shown_links(
     crawl: OpenFrontier, host: str | None, most: int, best: int | None
-) -> Sequence[LinkSummary] | None:
+) -> Sequence[QueuedLink] | None:
     if host is not None:
         return top_links(crawl.frontier, crawl.host(host), most)
     return None if best is None else top_links_overall(crawl.frontier, best)
@@ -220,7 +220,7 @@ def _due(row: Mapping[str, Any]) -> str:
     return f"in {format_duration(row['due_in_s'])}" if row["due_in_s"] else "now"
 
 
-def _print_links(links: Sequence[LinkSummary]) -> None:
+def _print_links(links: Sequence[QueuedLink]) -> None:
     echo(f"\nlinks, best first\n{'score':>6} {'priority':>8} {'depth':>6} {'tries':>6} URL")
     for link in links:
         echo(

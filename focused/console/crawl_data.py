@@ -32,6 +32,7 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.inspection import (
     count_totals,
     hosts_backing_off,
+    link_to_json,
     summarise_host,
     top_hosts,
     top_links_overall,
@@ -366,7 +367,7 @@ class CrawlData:
                 "backing_off": [
                     host_json(each) for each in hosts_backing_off(frontier, at_most, now)
                 ],
-                "links": [asdict(each) for each in top_links_overall(frontier, at_most)],
+                "links": list(map(link_to_json, top_links_overall(frontier, at_most))),
             }
 
     def _open_frontier(self, store: StateStore) -> tuple[DiskFrontier, DeadHosts]:
