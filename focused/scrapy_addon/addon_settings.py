@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -112,9 +111,17 @@ SETTINGS = (
         "Folder of a recorded web. Training reads the samples from it, and its labels score the "
         "topic spider's report. It does not redirect requests; `FOCUSED_REPLAY` does.",
     ),
-    Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`."),
-    Setting("FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`."),
-    Setting("FOCUSED_CONCURRENCY", SettingType.NUMBER, None, "Overrides `politeness.concurrency`."),
+    Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`.", whole_number),
+    Setting(
+        "FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`.", non_negative
+    ),
+    Setting(
+        "FOCUSED_CONCURRENCY",
+        SettingType.NUMBER,
+        None,
+        "Overrides `politeness.concurrency`.",
+        whole_number,
+    ),
     Setting(
         "FOCUSED_CONTINUOUS",
         SettingType.FLAG,
@@ -158,6 +165,7 @@ SETTINGS = (
         "CPU time in seconds to parse and classify one page; six times as much wall-clock time. "
         "A page that exceeds it fails with `parse-timeout`. See "
         "docs/explanation/hostile-input.md#limits-of-one-page.",
+        positive,
     ),
     Setting(
         "FOCUSED_PARSE_MEMORY_MB",
@@ -165,6 +173,7 @@ SETTINGS = (
         1_000.0,
         "Memory (10^6 bytes) to parse and classify one page; Linux only. A page that exceeds it "
         "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
+        positive,
     ),
     Setting(
         "FOCUSED_ITEM_FIELDS",
@@ -181,6 +190,7 @@ SETTINGS = (
         5.0,
         "Seconds between progress lines if standard error is not a terminal. On a terminal the "
         "line is updated every second. `0`: no progress lines.",
+        non_negative,
     ),
     Setting("FOCUSED_LOG_LEVEL", SettingType.OTHER, "INFO", "Level of `crawl.log`."),
     Setting(
@@ -229,7 +239,7 @@ def check_settings(settings: BaseSettings) -> None:
     _check_reactor(settings)
     for setting in known.values():
         _check_type(setting, settings)
-    _check_progress(settings["FOCUSED_PROGRESS_INTERVAL_S"])
+        setting.check(settings, setting.name)
     _check_level(settings["FOCUSED_LOG_LEVEL"])
     web = settings["FOCUSED_RECORDED_WEB"]
     if web and not Path(web).is_dir():
@@ -240,12 +250,7 @@ def check_settings(settings: BaseSettings) -> None:
         find_policy(settings["FOCUSED_POLICY"])
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
-    whole_number(settings, "FOCUSED_PAGES")
-    non_negative(settings, "FOCUSED_DELAY_S")
-    whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
-    positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
-    positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
     if isinstance(settings["FOCUSED_PARTITION"], str | int):
         raise ConfigurationError(
@@ -322,18 +327,6 @@ def load_models_factory(setting: Any) -> Callable[..., Any]:
     if not callable(factory):
         raise ConfigurationError(f"FOCUSED_MODELS: {setting!r} cannot be called with a topic")
     return factory
-
-
-def _check_progress(value: Any) -> None:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise ConfigurationError(
-            f"FOCUSED_PROGRESS_INTERVAL_S: {value!r} is not a number of seconds from 0; "
-            "0 turns progress lines off"
-        )
 
 
 def _check_level(value: Any) -> None:

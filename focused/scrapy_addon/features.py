@@ -36,14 +36,6 @@ _LOG_FORMATS = ("text", "json")
 _MAX_PORT = 65_535
 
 
-def _check_javascript(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for a limit that is unusable."""
-    positive(settings, "FOCUSED_JAVASCRIPT_TIMEOUT_S")
-    positive(settings, "FOCUSED_JAVASCRIPT_MEMORY_MB")
-    whole_number(settings, "FOCUSED_JAVASCRIPT_REQUESTS")
-    whole_number(settings, "FOCUSED_JAVASCRIPT_PAGES")
-
-
 def _connect_javascript(topic: Topic, settings: BaseSettings) -> DriverParts:
     """Render pages between their arrival and their settling."""
     from focused.scrapy_addon.page_rendering import BrowserRendering
@@ -54,7 +46,6 @@ def _connect_javascript(topic: Topic, settings: BaseSettings) -> DriverParts:
 javascript = DriverFeature(
     is_on=lambda topic, settings: topic.scope.javascript == "render",
     connect=_connect_javascript,
-    check=_check_javascript,
     settings=(
         Setting(
             "FOCUSED_JAVASCRIPT_BROWSER",
@@ -77,12 +68,14 @@ javascript = DriverFeature(
             15.0,
             "Seconds that the scripts of a page may run; the time that it waits for its requests "
             "does not count.",
+            positive,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_REQUESTS",
             SettingType.NUMBER,
             50,
             "Requests that a page may make; those from the cache do not count.",
+            whole_number,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_MEMORY_MB",
@@ -90,12 +83,14 @@ javascript = DriverFeature(
             1_500.0,
             "Memory (10^6 bytes) of the browser with all its pages; Linux only. Above it the "
             "largest page is killed.",
+            positive,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_PAGES",
             SettingType.NUMBER,
             2,
             "Pages that the browser renders at once.",
+            whole_number,
         ),
     ),
 )

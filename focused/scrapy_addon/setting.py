@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -13,7 +14,7 @@ from focused.errors import ConfigurationError
 
 
 class SettingType(Enum):
-    """What a setting's value must be. Numbers are checked where they are read."""
+    """What a setting's value must be; a number has a check."""
 
     TEXT = "text"
     PATH = "path"
@@ -24,12 +25,16 @@ class SettingType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of the add-on; ``meaning`` is Markdown for the reference."""
+    """A setting of the add-on; ``meaning`` is Markdown for the reference.
+
+    ``check(settings, name)`` raises ConfigurationError for a value that is unusable.
+    """
 
     name: str
     type: SettingType
     default: Any
     meaning: str
+    check: Callable[[BaseSettings, str], object] = lambda settings, name: None
 
 
 def positive(settings: BaseSettings, name: str) -> float:
