@@ -22,7 +22,11 @@ from focused.errors import ConfigurationError, missing_extra, print_notice
 from focused.orderings import find_policy
 from focused.scrapy_addon.driver_features import installed_driver_features
 from focused.scrapy_addon.name_resolver import parse_servers
-from focused.scrapy_addon.scrapy_settings import apply_to_topic
+from focused.scrapy_addon.scrapy_settings import (
+    REPLAY_SETTING,
+    apply_to_topic,
+    check_replay_address,
+)
 from focused.scrapy_addon.setting import (
     Setting,
     SettingType,
@@ -245,6 +249,8 @@ def check_settings(settings: BaseSettings) -> None:
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
     parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
+    if settings[REPLAY_SETTING]:
+        check_replay_address(settings[REPLAY_SETTING])
     replay_clock(settings)
     try:
         find_policy(settings["FOCUSED_POLICY"])

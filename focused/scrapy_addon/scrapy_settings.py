@@ -169,30 +169,15 @@ REPLAY_SETTING = "FOCUSED_REPLAY"
 _HANDLER = "focused.scrapy_addon.replay_handler.ReplayDownloadHandler"
 
 
-def replay_settings(address: str) -> dict[str, Any]:
-    """Return the settings that send a crawl to the replay server at ``HOST:PORT``.
+def install_replay(settings: BaseSettings) -> None:
+    """Send a Scrapy command to the replay server if ``FOCUSED_REPLAY`` is set.
 
-    Raises ConfigurationError for an invalid address.
+    Replaces all handlers of http and https: it must not reach the live Web.
     """
-    check_replay_address(address)
-    return {
-        REPLAY_SETTING: address,
-        "DOWNLOAD_HANDLERS": {"http": _HANDLER, "https": _HANDLER},
-    }
-
-
-def install_replay(settings: BaseSettings) -> bool:
-    """Enable the replay if ``FOCUSED_REPLAY`` is set; return whether it is.
-
-    Replaces all handlers of http and https: a replayed crawl must not reach the live Web.
-    """
-    address = settings.get(REPLAY_SETTING)
-    if not address:
-        return False
-    ours = replay_settings(address)["DOWNLOAD_HANDLERS"]
-    handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **ours}
-    settings.set("DOWNLOAD_HANDLERS", handlers, priority="cmdline")
-    return True
+    if settings.get(REPLAY_SETTING):
+        check_replay_address(settings[REPLAY_SETTING])
+        handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "http": _HANDLER, "https": _HANDLER}
+        settings.set("DOWNLOAD_HANDLERS", handlers, priority="cmdline")
 
 
 def check_replay_address(address: str) -> None:
