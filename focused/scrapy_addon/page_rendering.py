@@ -169,10 +169,10 @@ class BrowserRendering:
         for _ in range(MAX_REDIRECTS + 1):
             if (reason := policy.refusal(request)) is not None:
                 raise SubrequestRefusedError(reason)
-            response = self._cache.get(request, monotonic())
+            response = self._cache.get(request)
             if response is None:
                 response = await self._download(request, lease)
-                self._cache.put(request, response, monotonic())
+                self._cache.put(request, response)
             target = response.headers.get("location")
             if response.status not in _REDIRECTS or not target:
                 return response
