@@ -20,19 +20,19 @@ from scrapy.utils.misc import load_object
 
 from focused.errors import ConfigurationError, missing_extra, print_notice
 from focused.orderings import find_policy
-from focused.scrapy_addon.driver_features import installed_driver_features
+from focused.scrapy_addon.driver_features import (
+    Setting,
+    SettingType,
+    installed_driver_features,
+    non_negative,
+    positive,
+    whole_number,
+)
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.scrapy_settings import (
     REPLAY_SETTING,
     apply_to_topic,
     check_replay_address,
-)
-from focused.scrapy_addon.setting import (
-    Setting,
-    SettingType,
-    non_negative,
-    positive,
-    whole_number,
 )
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic

@@ -18,13 +18,11 @@ from focused.scrapy_addon.driver_features import (
     Component,
     DriverFeature,
     DriverParts,
-    require_library,
-)
-from focused.scrapy_addon.setting import (
     Setting,
     SettingType,
     non_negative,
     positive,
+    require_library,
     whole_number,
 )
 from focused.topic import Topic

@@ -38,12 +38,11 @@ from focused.rendering.subrequests import (
     SubrequestPolicy,
     SubrequestRefusedError,
 )
-from focused.scrapy_addon.driver_features import Driver
+from focused.scrapy_addon.driver_features import Driver, positive, whole_number
 from focused.scrapy_addon.name_resolver import PrivateAddressError
 from focused.scrapy_addon.outcomes import FetchPostponed, RobotsDeniedError, join_headers
 from focused.scrapy_addon.page_processing import ParseEarly
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.scrapy_addon.setting import positive, whole_number
 from focused.web.page import Failed, Fetched
 
 logger = logging.getLogger(__name__)
