@@ -3,7 +3,7 @@
 Latencies of several faults add up; of the others the first that applies counts. Whether a fault
 applies depends only on seed, URL and attempt.
 
-On the command line and in TOML::
+On the command line::
 
     docs.*:kind=503,rate=0.1                  a status, 400 to 599
     *:kind=429,retry_after_s=2,attempts=1     only the first request of each URL
@@ -12,12 +12,6 @@ On the command line and in TOML::
     *:kind=drop-body,rate=0.02
     big.example.org:kind=slow,bytes_per_s=2000
     cms.example.org:kind=modified-now         a server that lies about its pages
-
-    seed = 7
-    [[fault]]
-    hosts = "docs.*"
-    kind = "503"
-    rate = 0.1
 """
 
 from __future__ import annotations
@@ -27,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from focused.durations import DAY_S
 from focused.errors import ConfigurationError
@@ -172,78 +166,54 @@ def parse_fault(text: str) -> Fault:
         raise ConfigurationError(
             f"fault {text!r}: expected HOSTPATTERN:kind=KIND, such as 'docs.*:kind=503,rate=0.1'"
         )
-    options: dict[str, object] = {}
+    where = f"fault {text!r}"
+    options: dict[str, Any] = {}
     for part in rest.split(","):
-        key, equals, value = part.partition("=")
+        key, equals, value = map(str.strip, part.partition("="))
         if not equals:
-            raise ConfigurationError(f"fault {text!r}: {part!r} is not key=value")
-        if key.strip() in options:
-            raise ConfigurationError(f"fault {text!r}: {key.strip()} is given twice")
-        options[key.strip()] = value.strip()
-    return _fault(hosts.strip(), options, where=f"fault {text!r}")
-
-
-def _fault(hosts: str, options: Mapping[str, object], where: str) -> Fault:
-    known = ("kind", "rate", "attempts", "latency_s", "retry_after_s", "bytes_per_s")
-    if unknown := options.keys() - set(known):
-        raise ConfigurationError(
-            f"{where}: unknown key {min(unknown)}; known are {', '.join(known)}"
-        )
-    given = {key: str(value) for key, value in options.items()}
-    kind, status = _parse_kind(given.get("kind", ""), where)
+            raise ConfigurationError(f"{where}: {part!r} is not key=value")
+        if key in options:
+            raise ConfigurationError(f"{where}: {key} is given twice")
+        if key not in _OPTIONS:
+            known = ", ".join(_OPTIONS)
+            raise ConfigurationError(f"{where}: unknown key {key}; known are {known}")
+        parse, expected = _OPTIONS[key]
+        try:
+            options[key] = parse(value)
+        except ValueError:
+            raise ConfigurationError(f"{where}: {key} must be {expected}, not {value!r}") from None
+    if "kind" not in options:
+        raise ConfigurationError(f"{where}: kind must be {_OPTIONS['kind'][1]}")
+    kind = options.pop("kind")
+    if isinstance(kind, int):
+        kind, options["status"] = FaultKind.STATUS, kind
     try:
-        return Fault(
-            hosts=hosts,
-            kind=kind,
-            status=status,
-            rate=_parse_number(given, "rate", where) if "rate" in given else 1.0,
-            attempts=_parse_int(given, "attempts", where),
-            latency_s=_parse_range(given, where),
-            retry_after_s=_parse_int(given, "retry_after_s", where),
-            bytes_per_s=_parse_number(given, "bytes_per_s", where)
-            if "bytes_per_s" in given
-            else None,
-        )
+        return Fault(hosts.strip(), kind, **options)
     except ConfigurationError as error:
-        message = str(error)
-        raise ConfigurationError(message if where in message else f"{where}: {message}") from None
+        raise ConfigurationError(f"{where}: {error}") from None
 
 
-def _parse_kind(text: str, where: str) -> tuple[FaultKind, int | None]:
-    if text.isdecimal():
-        return FaultKind.STATUS, int(text)
-    kinds = {str(kind): kind for kind in FaultKind if kind is not FaultKind.STATUS}
-    if text not in kinds:
-        raise ConfigurationError(
-            f"{where}: kind must be a status (503, 429) or one of {', '.join(kinds)}, not {text!r}"
-        )
-    return kinds[text], None
+def _parse_kind(text: str) -> FaultKind | int:
+    return int(text) if text.isdecimal() else FaultKind(text)
 
 
-def _parse_range(given: Mapping[str, str], where: str) -> tuple[float, float] | None:
-    if "latency_s" not in given:
-        return None
-    low, _, high = given["latency_s"].partition("-")
-    ends = {"latency_s": low}, {"latency_s": high or low}
-    return _parse_number(ends[0], "latency_s", where), _parse_number(ends[1], "latency_s", where)
+def _parse_range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition("-")
+    return float(low), float(high or low)
 
 
-def _parse_number(given: Mapping[str, str], key: str, where: str) -> float:
-    try:
-        return float(given[key])
-    except ValueError:
-        raise ConfigurationError(f"{where}: {key} must be a number, not {given[key]!r}") from None
-
-
-def _parse_int(given: Mapping[str, str], key: str, where: str) -> int | None:
-    if key not in given:
-        return None
-    try:
-        return int(given[key])
-    except ValueError:
-        raise ConfigurationError(
-            f"{where}: {key} must be a whole number, not {given[key]!r}"
-        ) from None
+_OPTIONS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    "kind": (
+        _parse_kind,
+        "a status (503, 429) or one of "
+        + ", ".join(kind for kind in FaultKind if kind is not FaultKind.STATUS),
+    ),
+    "rate": (float, "a number"),
+    "attempts": (int, "a whole number"),
+    "latency_s": (_parse_range, "a number or a range (0.1-0.5)"),
+    "retry_after_s": (int, "a whole number"),
+    "bytes_per_s": (float, "a number"),
+}
 
 
 SCHEME_HEADER = "X-Focused-Scheme"
