@@ -119,7 +119,7 @@ def _commands(_: str) -> str:
 def _command(path: str, command: click.Command, documented: dict[tuple[str, str], str]) -> str:
     """A command's section; ``documented`` has each option's first command, and gets its options."""
     context = click.Context(command, info_name=path)
-    usage = f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```"
+    usage = f"`{path} {' '.join(command.collect_usage_pieces(context))}`"
     parts = [f"## {path}", usage, _paragraphs(command)]
     options = [each for each in command.params if isinstance(each, click.Option)]
     helps = [help_ for option in options if (help_ := option.get_help_record(context))]
