@@ -22,6 +22,7 @@ from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.scrapy_addon.addon_settings import all_settings
 from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.scrapy_settings import TABLE as SCRAPY_SETTINGS
+from focused.scrapy_addon.scrapy_settings import Effect
 from focused.topic.topic_keys import TOPIC_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,12 +149,13 @@ def _settings(_: str) -> str:
     return _table(("setting", "default", "meaning"), rows)
 
 
-def _scrapy_settings(_: str) -> str:
+def _scrapy_settings(effect: str) -> str:
     rows = [
-        (", ".join(f"`{name}`" for name in each.names), each.effect.value, each.reason)
+        (", ".join(f"`{name}`" for name in each.names), each.reason)
         for each in SCRAPY_SETTINGS
+        if each.effect is Effect[effect.upper()]
     ]
-    return _table(("setting", "effect", "remarks"), rows)
+    return _table(("setting", "remarks"), rows)
 
 
 def _statistics(_: str) -> str:

@@ -1,7 +1,7 @@
 """Effects of Scrapy's settings on a focused crawl.
 
 Each setting is honoured, changes the topic, or is ignored with a warning. The settings page of the
-documentation has the same table; a test compares both with Scrapy's settings.
+documentation has the same tables; a test compares both with Scrapy's settings.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def whole(at_least: int) -> ValueKind:
     """A whole number."""
     schema = {"type": "integer", "minimum": at_least}
     read = partial(TomlTable.whole, at_least=at_least)
-    return ValueKind(f"whole number, from {at_least}", schema, read)
+    return ValueKind(f"integer from {at_least}", schema, read)
 
 
 def text(name: str = "text", schema: _Schema = _TEXT) -> ValueKind:
@@ -114,7 +114,7 @@ def documents(formats: Sequence[str]) -> ValueKind:
     return texts(name, read, {"enum": list(formats)})
 
 
-Flag = Annotated[bool, ValueKind("true or false", {"type": "boolean"}, TomlTable.boolean)]
+Flag = Annotated[bool, ValueKind("boolean", {"type": "boolean"}, TomlTable.boolean)]
 Text = Annotated[str, text()]
 PathName = Annotated[Path, text("path")]
 Count = Annotated[int, whole(1)]
