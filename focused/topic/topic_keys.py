@@ -258,14 +258,13 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "What decides when a page is visited again: see docs/reference/revisit-policies.md."
         ),
         "pages_per_day": (
-            "Downloads a day after the first harvest, revisits and new pages together. By default "
-            "a page is visited once a week on average."
+            "Downloads a day after the first harvest, revisits and new pages together."
         ),
         "bytes_per_day": "Bytes downloaded a day after the first harvest.",
         "hours": "Running time after which a continuous crawl ends.",
         "share": (
             "Fixed share of the downloads that are revisits. Without it revisits and new links "
-            "compete by the relevant new content expected from one download."
+            "compete by the relevant new content expected of a download."
         ),
         "min_interval_hours": "A page is not visited again sooner than this.",
         "max_interval_days": (

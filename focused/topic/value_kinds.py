@@ -122,7 +122,7 @@ CountOrZero = Annotated[int, whole(0)]
 Number = Annotated[
     float,
     ValueKind(
-        "number, from 0", {"type": "number", "minimum": 0}, partial(TomlTable.number, zero=True)
+        "number from 0", {"type": "number", "minimum": 0}, partial(TomlTable.number, zero=True)
     ),
 ]
 Positive = Annotated[
