@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 
-_MANY_SHARED = 5
+_MANY_SHARED = 3
 """So many options of an earlier command are named, not explained again."""
 
 _END = "<!-- end of what is generated -->"
