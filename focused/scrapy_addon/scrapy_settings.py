@@ -1,7 +1,7 @@
 """Effects of Scrapy's settings on a focused crawl.
 
 Each setting is honoured, changes the topic, or is ignored with a warning. The settings page of the
-documentation has the same table; a test compares both with Scrapy's settings.
+documentation has the same tables; a test compares both with Scrapy's settings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Effect(Enum):
 
     HONOURED = "honoured"
     IN_TOPIC = "changes the topic"
-    IGNORED = "ignored, with a warning"
+    IGNORED = "ignored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ TABLE = (
     _in_topic("DOWNLOAD_MAXSIZE", "replaces `scope.max_page_bytes`"),
     _in_topic(
         "DEPTH_LIMIT",
-        "`scope.max_depth` is at most this for links that the crawl follows; Scrapy applies it to "
-        "a spider's own requests",
+        "limits `scope.max_depth` for links that the crawl follows; Scrapy applies it to a "
+        "spider's own requests",
     ),
     _ignored(
         "USER_AGENT ROBOTSTXT_USER_AGENT",
-        "robots.txt is read for `politeness.user_agent`, which every request sends",
+        "`politeness.user_agent` replaces it",
     ),
     _ignored("ROBOTSTXT_OBEY", "`politeness.robots` decides, by RFC 9309", True),
-    _ignored("ROBOTSTXT_PARSER", "the crawl has its own parser, by RFC 9309"),
+    _ignored("ROBOTSTXT_PARSER", "the crawl has its own"),
     _ignored("CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time", 1),
     _ignored(
         "CONCURRENT_REQUESTS_PER_IP",
@@ -104,21 +104,21 @@ TABLE = (
     _ignored("DEPTH_PRIORITY", "`FOCUSED_POLICY` orders the frontier", 0),
     _ignored(
         "SCHEDULER SCHEDULER_*",
-        "the frontier schedules requests and stores them in `output.folder`",
+        "the frontier schedules requests",
     ),
     _ignored("DUPEFILTER_*", "the frontier drops URLs that it has seen"),
     _ignored(
         "JOBDIR",
-        "the queue is in `output.folder` and always resumes; `JOBDIR` keeps `spider.state` alone",
+        "the queue in `output.folder` always resumes; `JOBDIR` keeps only `spider.state`",
     ),
     _ignored("DOWNLOADER", "the add-on's downloader settles leases"),
     _ignored(
         "DNS_RESOLVER TWISTED_DNS_RESOLVER",
-        "the add-on resolves hosts: `FOCUSED_DNS_SERVERS` names other servers",
+        "the add-on resolves hosts: `FOCUSED_DNS_SERVERS`",
     ),
     _ignored(
         "DOWNLOADER_CLIENTCONTEXTFACTORY HTTP2_* HTTPX_*",
-        "the add-on's download handler runs on aiohttp, over HTTP/1.1",
+        "the add-on downloads by aiohttp, over HTTP/1.1",
     ),
     _honoured("TWISTED_REACTOR TWISTED_REACTOR_ENABLED", "any reactor but asyncio's is refused"),
     _honoured("ASYNCIO_EVENT_LOOP REACTOR_THREADPOOL_MAXSIZE FORCE_CRAWLER_PROCESS"),
@@ -134,7 +134,7 @@ TABLE = (
     _honoured("COMPRESSION_ENABLED DEFAULT_REQUEST_HEADERS", "but for the User-Agent header"),
     _honoured(
         "DOWNLOAD_HANDLERS DOWNLOAD_HANDLERS_BASE",
-        "a project's own handlers stay; `FOCUSED_REPLAY` replaces those of http and https",
+        "but `FOCUSED_REPLAY` replaces those of http and https",
     ),
     _honoured("DOWNLOAD_SLOTS", "a slot's delay is added to the host's"),
     _honoured(
