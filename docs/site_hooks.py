@@ -28,6 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 
+_MANY_SHARED = 3
+"""So many options of an earlier command are named, not explained again."""
+
 _END = "<!-- end of what is generated -->"
 _MARKER = re.compile(
     rf"^(<!-- generated: ([a-z-]+)(?: ([a-z_]+))? -->)$(?:.*?^{_END}$)?", re.MULTILINE | re.DOTALL
@@ -88,10 +91,10 @@ def _with_links_out(markdown: str, folder: Path, repository: str | None) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join(
-        f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in lines
-    )
+    lines = [
+        f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in (head, *rows)
+    ]
+    return "\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:]])
 
 
 def commands(
@@ -109,16 +112,28 @@ def commands(
 
 
 def _commands(_: str) -> str:
-    return "\n\n".join(_command(path, command) for path, command in commands())
+    documented: dict[tuple[str, str], str] = {}
+    return "\n\n".join(_command(path, command, documented) for path, command in commands())
 
 
-def _command(path: str, command: click.Command) -> str:
+def _command(path: str, command: click.Command, documented: dict[tuple[str, str], str]) -> str:
+    """A command's section; ``documented`` has each option's first command, and gets its options."""
     context = click.Context(command, info_name=path)
-    pieces = command.collect_usage_pieces(context)
+    usage = f"`{path} {' '.join(command.collect_usage_pieces(context))}`"
+    parts = [f"## {path}", usage, _paragraphs(command)]
     options = [each for each in command.params if isinstance(each, click.Option)]
-    helps = [option.get_help_record(context) for option in options]
-    rows = [(f"`{names}`", text) for names, text in filter(None, helps)]
-    parts = [f"## {path}", f"```text\n{path} {' '.join(pieces)}\n```", _paragraphs(command)]
+    helps = [help_ for option in options if (help_ := option.get_help_record(context))]
+    found = [documented.setdefault(help_, path) for help_ in helps]
+    shared = {other for other in found if other != path and found.count(other) >= _MANY_SHARED}
+    rows = [
+        (f"`{names.replace(' RANGE', '')}`", text)
+        for (names, text), other in zip(helps, found, strict=True)
+        if other not in shared
+    ]
+    for each in sorted(shared):
+        names = (names for (names, _), other in zip(helps, found, strict=True) if other == each)
+        cell = ", ".join(f"`{name.split()[0]}`" for name in names)
+        rows.append((cell, f"As of [{each}](#{each.replace(' ', '-')})."))
     return "\n\n".join([*parts, _table(("option", "meaning"), rows)] if rows else parts)
 
 
@@ -135,7 +150,7 @@ def _settings(_: str) -> str:
 
 def _ignored_settings(_: str) -> str:
     rows = [(", ".join(f"`{name}`" for name in each.names), each.reason) for each in IGNORED]
-    return _table(("setting", "why"), rows)
+    return _table(("setting", "remarks"), rows)
 
 
 def _statistics(_: str) -> str:

@@ -43,12 +43,12 @@ javascript = Feature(
     lambda topic: topic.scope.javascript != "ignore",
     _connect_from("focused.crawl.javascript"),
     counts={
-        "javascript/EVENT": "Pages that need JavaScript and what became of them: "
+        "javascript/EVENT": "Pages that need JavaScript, by event: "
         "docs/reference/crawl-folder.md#javascript."
     },
     tables={
-        "javascript_hosts": "Hosts with pages that show nothing without JavaScript; set when the "
-        "crawl ends. `stats.json` lists at most 100 with the number of such pages."
+        "javascript_hosts": "Hosts with pages that show nothing without JavaScript, at the "
+        "crawl's end. `stats.json` lists at most 100, with the number of such pages."
     },
 )
 """Pages that need JavaScript: count them, or let a driver render them."""

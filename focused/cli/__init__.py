@@ -56,15 +56,15 @@ def main() -> None:
 @click.option(
     "--web",
     type=FOLDER,
-    help="Crawl this recorded web instead of the live one. A replay server in its own process "
-    "serves it; samples and the report's labels come from it, too.",
+    help="Crawl this recorded web instead of the live one; samples and the report's labels come "
+    "from it, too.",
 )
 @click.option(
     "--policy",
     default="focused",
     show_default=True,
-    help="Ordering of the crawl, such as focused or bfs. Any other than focused gets a folder of "
-    "its own, FOLDER-NAME. See docs/how-to/compare.md#policies.",
+    help="Ordering of the crawl, such as bfs. Any other than focused gets a folder of its own, "
+    "FOLDER-NAME. See docs/how-to/compare.md#policies.",
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
 @click.option(
@@ -82,8 +82,7 @@ def main() -> None:
 @click.option(
     "--continuous/--once",
     default=None,
-    help="Override revisit.continuous: go on after the first harvest and keep the pages fresh, or "
-    "end with the harvest.",
+    help="Override revisit.continuous: keep the pages fresh after the first harvest, or end.",
 )
 @click.option(
     "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
@@ -91,8 +90,8 @@ def main() -> None:
 @click.option(
     "--processes",
     type=click.IntRange(min=2),
-    help="Crawl by so many processes of this machine, each a part of the hosts. A crawl keeps its "
-    "number. See docs/how-to/many-cores.md.",
+    help="Number of processes, each for a part of the hosts; fixed for a crawl. See "
+    "docs/how-to/many-cores.md.",
 )
 @click.option(
     "--ray",
@@ -100,13 +99,11 @@ def main() -> None:
     help="Run the processes on a Ray cluster: HOST:PORT, auto for the one of this machine, or "
     "local to start one. See docs/how-to/many-machines.md.",
 )
-@click.option(
-    "--storage", metavar="URL", help="Override cluster.storage, which all machines share."
-)
+@click.option("--storage", metavar="URL", help="Override cluster.storage.")
 @click.option(
     "--round-s",
     type=click.FloatRange(min=0.1),
-    help="Seconds, at most, after which processes exchange links; 30 by default.",
+    help="Maximum length of a round of --processes; 30 by default.",
 )
 @changing_web_options
 @settings_option
@@ -118,8 +115,8 @@ def main() -> None:
 @click.option(
     "--check",
     is_flag=True,
-    help="Do not crawl: verify all files of the crawl's folder, print what is damaged, change "
-    "nothing. TOPIC may be the folder. The exit status is 1 if anything is damaged.",
+    help="Do not crawl: verify all files of the crawl's folder and print what is damaged. TOPIC "
+    "may be the folder. The exit status is 1 if anything is damaged.",
 )
 def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
     """Crawl the topic of a TOML file; the same command resumes a stopped crawl.

@@ -127,9 +127,7 @@ settings_option = click.option(
 
 def serving_options(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add ``--no-browser``, ``--port`` and ``--host``, the options of a ``what`` in the browser."""
-    no_browser = click.option(
-        "--no-browser", is_flag=True, help="Print the address; do not open a browser."
-    )
+    no_browser = click.option("--no-browser", is_flag=True, help="Do not open a browser.")
     port = click.option(
         "--port",
         type=click.IntRange(0, 65535),
@@ -140,7 +138,7 @@ def serving_options(what: str) -> Callable[[Callable[..., Any]], Callable[..., A
         "--host",
         default="127.0.0.1",
         show_default=True,
-        help=f"Address to listen on. Anything but 127.0.0.1 exposes the {what} to other machines.",
+        help=f"Address to listen on. Any other exposes the {what} to other machines.",
     )
     return lambda command: no_browser(port(host(command)))
 
@@ -151,14 +149,14 @@ def changing_web_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--changes",
         type=FILE,
         multiple=True,
-        help="Let the pages of the recorded web change, appear and vanish by this change history "
-        "(.tsv or .tsv.gz). Repeatable. See docs/how-to/recorded-webs.md#pages-that-change.",
+        help="Let the pages of the recorded web change by this change history. Repeatable. See "
+        "docs/how-to/recorded-webs.md#pages-that-change.",
     )
     speed = click.option(
         "--speed",
         type=click.FloatRange(min=0, min_open=True),
         default=1.0,
         show_default=True,
-        help="With --changes: how many times as fast as real time the clock runs.",
+        help="With --changes: factor of the clock to real time.",
     )
     return changes(speed(command))

@@ -19,7 +19,7 @@ from focused.cli.selection_options import chunk_option, processes_option, select
     type=click.Choice(["jsonl", "parquet", "markdown", "text", "csv"]),
     default="jsonl",
     show_default=True,
-    help="markdown and text write a file for each record, the others a file for each split.",
+    help="markdown and text write a file per record, the others one per split.",
 )
 @click.option(
     "--out", type=FOLDER, help="The output's folder. Default: CRAWL-corpus beside the crawl."
@@ -29,7 +29,7 @@ from focused.cli.selection_options import chunk_option, processes_option, select
     type=click.Choice(["none", "gzip", "zstd"]),
     default="none",
     show_default=True,
-    help="Compress the files of jsonl and csv. Parquet always uses zstd inside.",
+    help="Compress jsonl and csv. Parquet always uses zstd.",
 )
 @chunk_option
 @click.option(
@@ -37,7 +37,7 @@ from focused.cli.selection_options import chunk_option, processes_option, select
     type=click.FloatRange(min=0, max=1, max_open=True),
     default=0.0,
     show_default=True,
-    help="Share of the registered domains whose pages go to the validation split.",
+    help="Share of registered domains in the validation split.",
 )
 @click.option(
     "--seed",
@@ -50,8 +50,7 @@ from focused.cli.selection_options import chunk_option, processes_option, select
 @click.option(
     "--guess-dates",
     is_flag=True,
-    help="Search the texts of pages that declare no day of publication for one: finds more days, "
-    "and wrong ones.",
+    help="Search texts for undeclared days of publication: finds more, and wrong ones.",
 )
 @click.option(
     "--graph",
@@ -63,9 +62,8 @@ from focused.cli.selection_options import chunk_option, processes_option, select
 def export(where: Path, form: str, out: Path | None, **options: Any) -> None:
     """Export the pages of a crawl as a corpus: main text, metadata and a data card.
 
-    CRAWL is a crawl's folder or a topic file. The command works on a running crawl. The same
-    command goes on with an interrupted export. See docs/how-to/export.md, and
-    docs/reference/corpus.md for the columns and the quality rules.
+    CRAWL is a crawl's folder or a topic file; the crawl may run. The same command goes on with an
+    interrupted export. See docs/how-to/export.md and docs/reference/corpus.md.
     """
     from focused.cli.export_actions import export_crawl
 
@@ -79,8 +77,7 @@ def download(url: str, folder: Path) -> None:
     """Download a crawl on many machines from its shared storage, also while it runs.
 
     URL is the crawl's folder there: s3://bucket/crawls/NAME, file:///mnt/crawls/NAME. FOLDER, a new
-    one, gets what the last round of the crawl has committed. report, why, export, search, index and
-    graph take it like the folder of any crawl. See
+    one, gets what the last round has committed. See
     docs/how-to/many-machines.md#stop-resume-results.
     """
     from focused.rounds.download import download_crawl

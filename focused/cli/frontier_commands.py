@@ -46,7 +46,7 @@ def frontier() -> None:
 @frontier.command()
 @click.argument("folder", type=FOLDER)
 @click.option(
-    "--hosts", type=_COUNT, default=20, show_default=True, help="Maximum number of hosts shown."
+    "--hosts", type=_COUNT, default=20, show_default=True, help="Maximum number of hosts."
 )
 @click.option("--host", help="Show one host and its best links.")
 @click.option(
@@ -54,7 +54,7 @@ def frontier() -> None:
     type=_COUNT,
     default=10,
     show_default=True,
-    help="Maximum number of links shown for --host.",
+    help="Maximum number of links with --host.",
 )
 @click.option("--best", type=_COUNT, metavar="N", help="Also show the N best links of all hosts.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -63,8 +63,7 @@ def show(
 ) -> None:
     """Show queued links, hosts and due times.
 
-    focused frontier FOLDER is short for it. Works on a running crawl. See
-    docs/how-to/frontier.md.
+    focused frontier FOLDER is short for it. The crawl may run. See docs/how-to/frontier.md.
     """
     from focused.cli.frontier_actions import show_frontier
 
@@ -76,7 +75,7 @@ def show(
 @click.argument("urls", nargs=-1)
 @click.option("--file", type=FILE, help="A file of URLs, one per line; # starts a comment.")
 @_probability(
-    "--score", "Queue the URLs at the position of this score, 0 to 1. Default: before all others."
+    "--score", "Queue the URLs at the position of this score. Default: before all others."
 )
 @click.option(
     "--again", is_flag=True, help="Also queue URLs that were fetched, failed or dropped before."
@@ -119,12 +118,12 @@ def drop(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | 
 
 @frontier.command()
 @_selection_options
-@_probability("--to", "Move to the position of this score, 0 to 1.")
+@_probability("--to", "Move to the position of this score.")
 @click.option(
     "--by",
     type=float,
     callback=_finite,
-    help="Change the priority by this amount; negative moves down.",
+    help="Add to the priority.",
 )
 def move(
     folder: Path,
@@ -136,8 +135,8 @@ def move(
 ) -> None:
     """Change the priority of queued links of a stopped crawl.
 
-    Give URLs, or select by --host, --matching or both, and --to or --by. The crawl does not
-    rescore these links. See docs/how-to/frontier.md#moving.
+    Give URLs, or select by --host, --matching or both, and --to or --by. See
+    docs/how-to/frontier.md#moving.
     """
     from focused.cli.frontier_actions import move_links
 

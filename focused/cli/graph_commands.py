@@ -40,7 +40,7 @@ def link_graph() -> None:
     type=click.IntRange(min=100),
     default=1_000,
     show_default=True,
-    help="Memory for sorting. A build takes about 100 bytes a URL besides.",
+    help="Memory for sorting, besides some 180 bytes a URL.",
 )
 def build(
     crawls: tuple[Path, ...],
@@ -50,8 +50,7 @@ def build(
 ) -> None:
     """Build the link graph of crawls, and replace an earlier one.
 
-    CRAWL is a crawl's folder or a topic file. The command works on a running crawl and on the
-    archive of a cluster.
+    CRAWL is a crawl's folder or a topic file; the crawl may run.
     """
     from focused.cli import graph_actions
 
@@ -61,9 +60,7 @@ def build(
 def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that list the links of a page."""
     hosts = click.option("--hosts", is_flag=True, help="Ask the host graph: URL is a host.")
-    anchors = click.option(
-        "--anchors", is_flag=True, help="Print the anchors, too; reads the crawls' tables of links."
-    )
+    anchors = click.option("--anchors", is_flag=True, help="Print the anchors, too.")
     return _limit_option(hosts(anchors(_json_option(command))))
 
 
@@ -125,7 +122,7 @@ def path(graph: Path, source: str, target: str, as_json: bool) -> None:
 @click.option(
     "--components",
     is_flag=True,
-    help="Strongly connected components and the bow-tie, in memory: 40 bytes a link.",
+    help="Strongly connected components and the bow-tie; takes 40 bytes of memory a link.",
 )
 @click.option("--communities", is_flag=True, help="Communities of hosts.")
 @_json_option
@@ -143,8 +140,7 @@ def stats(graph: Path, components: bool, communities: bool, as_json: bool) -> No
     type=click.Choice(MEASURES),
     default="authority",
     show_default=True,
-    help="authority and hub: topic distillation, HITS weighted by relevance, of fetched pages. "
-    "topic-pagerank: PageRank that teleports to relevant pages. hits-*: HITS of all pages.",
+    help="The measure. See docs/explanation/link-graph.md#measures.",
 )
 @click.option(
     "--within-hosts/--between-hosts",

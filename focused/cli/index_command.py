@@ -16,23 +16,18 @@ from focused.cli.selection_options import chunk_option, processes_option, select
 @click.command()
 @click.argument("where", metavar="CRAWL", type=ANY_PATH)
 @click.argument("server")
-@click.option(
-    "--ca-certs", type=FILE, help="Certificates (PEM) to trust, for a server that has its own."
-)
+@click.option("--ca-certs", type=FILE, help="Certificates (PEM) to trust.")
 @chunk_option
 @selection_options
 @processes_option
-@click.option(
-    "--fresh", is_flag=True, help="Send all pages, also those that the server has already."
-)
+@click.option("--fresh", is_flag=True, help="Send also the pages that the server has.")
 def index(where: Path, server: str, ca_certs: Path | None, fresh: bool, **options: Any) -> None:
     """Send the pages of a crawl to OpenSearch, Elasticsearch or Solr.
 
-    CRAWL is a crawl's folder or a topic file; the crawl may run. SERVER is the address of the index
-    with the kind of the server: opensearch+https://USER@HOST:9200/INDEX, elasticsearch+https://...
-    or solr+http://HOST:8983/solr/CORE. FOCUSED_INDEX_PASSWORD in the environment has the password.
-    The same command later sends what is new or changed and deletes what vanished. See
-    docs/how-to/search-servers.md.
+    CRAWL is a crawl's folder or a topic file; the crawl may run. SERVER is the address of the
+    index: opensearch+https://USER@HOST:9200/INDEX, elasticsearch+https://... or
+    solr+http://HOST:8983/solr/CORE. FOCUSED_INDEX_PASSWORD in the environment has the password.
+    The same command later sends what changed. See docs/how-to/search-servers.md.
     """
     _update(crawl_folder(where), server, ca_certs, fresh=fresh, **options)
 

@@ -16,7 +16,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, serving_options
 @click.option("--web", type=FOLDER, help="A recorded web whose labels score the harvest.")
 @click.option(
     "--policies",
-    help="With a topic file: compare the topic's crawls by these orderings, such as focused,bfs.",
+    help="With a topic file: compare its crawls by these orderings, such as focused,bfs.",
 )
 @click.option(
     "--out",
@@ -26,13 +26,12 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, serving_options
 @click.option(
     "--plot",
     type=FILE,
-    help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl's "
-    "folder.",
+    help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl.",
 )
 @click.option(
     "--graph",
     type=FOLDER,
-    help="One crawl: its link graph ('focused graph build'), for the topic's hubs and authorities.",
+    help="One crawl: its link graph, for hubs and authorities.",
 )
 def report(
     where: tuple[Path, ...],
@@ -44,14 +43,10 @@ def report(
 ) -> None:
     """Print the report of a crawl, or compare several crawls.
 
-    WHERE is a crawl's folder, or a topic file for the topic's crawl. Without it the command
-    reports the only crawl under crawls/; if there are several, it lists them.
-
-    Several crawls: a table compares their first pages, as many as all of them fetched, and a
-    plot shows the curves. Ratios are relative to the breadth-first crawl, or to the last one.
-
-    The command writes nothing into a crawl's folder. It works on a killed or running crawl: what
-    the Parquet files lack comes from the crawl's state.
+    WHERE is a crawl's folder or a topic file. Without it the command reports the only crawl under
+    crawls/, or lists them. The crawl may run or have been killed; nothing is written into its
+    folder. Ratios of several crawls are relative to the breadth-first one, or to the last. See
+    docs/reference/report.md.
     """
     from focused.cli.report_actions import crawl_folders_of, show_comparison, show_report
 
@@ -67,8 +62,8 @@ def report(
 @click.option(
     "--network-mbit",
     type=click.FloatRange(min=0, min_open=True),
-    help="Speed of the network in Mbit/s, of which the share of a crawl is shown. Default: that of "
-    "the machine's interface, where Linux knows it.",
+    help="Speed of the network, to show a crawl's share. Default: that of the interface, where "
+    "Linux knows it.",
 )
 @serving_options("console")
 def ui(
@@ -80,8 +75,8 @@ def ui(
 ) -> None:
     """Watch and steer crawls in the browser.
 
-    FOLDERS are crawls' folders, or folders that hold some; by default crawls/. Running, killed and
-    finished crawls are shown, several at once; new ones are found. See docs/how-to/console.md.
+    FOLDERS are crawls' folders, or folders that hold some; by default crawls/. See
+    docs/how-to/console.md.
     """
     from focused.console.server import serve_console
 
@@ -109,9 +104,9 @@ def ui(
 def why(url: str, folder: Path | None) -> None:
     """Explain why a page was fetched.
 
-    Prints the path from a seed with each link's anchor, score and features, the share of links
-    with such a score that were on topic in this crawl, and the classification of each page. For a
-    page that was found but not fetched: the links to it. URL may lack its scheme.
+    Prints the path from a seed with each link's anchor, score and features, the share of links with
+    such a score that were on topic, and each page's classification. For a page that was found but
+    not fetched: the links to it. URL may lack its scheme.
     """
     from focused.cli.report_actions import show_why
 
@@ -134,9 +129,8 @@ def why(url: str, folder: Path | None) -> None:
 @click.option(
     "--export",
     type=ANY_PATH,
-    help="Instead of a page's history, write the changes of all pages as change histories: into a "
-    "file NAME.tsv or NAME.tsv.gz, or into a folder, one file for each host. See "
-    "docs/how-to/freshness.md#the-history-of-a-page.",
+    help="Write the change histories of all pages into a file, .tsv or .tsv.gz, or into a folder, "
+    "a file for each host. See docs/how-to/freshness.md#the-history-of-a-page.",
 )
 def history(
     url: str | None,
@@ -147,9 +141,8 @@ def history(
 ) -> None:
     """Print the history of a page of a continuous crawl.
 
-    Prints when the page was first and last seen, each visit that brought a change with result,
-    size of the change and relevance, the change rate, and when the next visit is due and the next
-    change expected. URL may lack its scheme. Works while the crawl runs.
+    Prints when the page was first and last seen, each visit that brought a change, the change rate,
+    and when the next visit and change are due. URL may lack its scheme. The crawl may run.
     """
     from focused.cli.report_actions import export_history, show_diff, show_history
 
@@ -172,8 +165,8 @@ def history(
     "--since",
     default="1d",
     show_default=True,
-    help="A date or time in ISO 8601 (2026-01-31, 2026-01-31T14:00; UTC unless it names an "
-    "offset), or how long ago: a number with m, h, d or w for minutes, hours, days or weeks.",
+    help="A date or time (2026-01-31, 2026-01-31T14:00; UTC unless it names an offset), or how "
+    "long ago: a number with m, h, d or w, such as 90m.",
 )
 @click.option(
     "--format",
@@ -183,14 +176,12 @@ def history(
     show_default=True,
     help="JSON Lines, or an Atom feed.",
 )
-@click.option("--relevant-only", is_flag=True, help="Leave out pages that are off topic.")
-@click.option(
-    "--out", type=FILE, help="Write to this file, replaced atomically, and not to the output."
-)
+@click.option("--relevant-only", is_flag=True, help="Only pages on topic.")
+@click.option("--out", type=FILE, help="Replace this file atomically, instead of printing.")
 def changes(where: Path, since: str, form: str, relevant_only: bool, out: Path | None) -> None:
     """List the new, changed, gone, moved and reappeared pages of a crawl.
 
-    WHERE is a crawl's folder or a topic file. Works while the crawl runs.
+    WHERE is a crawl's folder or a topic file; the crawl may run.
     """
     from focused.cli.report_actions import list_changes
 

@@ -24,7 +24,7 @@ from focused.cli.common import ANY_PATH, crawl_folder, echo
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Skip the first results.")
 @click.option("--on-topic", is_flag=True, help="Only pages on topic.")
 @click.option("--host", default="", help="Only pages of this host.")
-@click.option("--language", default="", help="Only pages in this language, an ISO 639-1 code.")
+@click.option("--language", default="", help="Only pages in this language (ISO 639-1).")
 @click.option(
     "--min-relevance", type=click.FloatRange(0, 1), help="Only pages of at least this relevance."
 )
@@ -36,18 +36,15 @@ from focused.cli.common import ANY_PATH, crawl_folder, echo
 @click.option(
     "--plain",
     is_flag=True,
-    help="Rank by words alone, without the pages' relevance and the number of links to them.",
+    help="Rank by words alone, without relevance and number of links.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--no-update", is_flag=True, help="Search what is indexed; do not add the crawl's new pages."
-)
+@click.option("--no-update", is_flag=True, help="Do not index new pages first.")
 def search(where: Path, query: str, as_json: bool, no_update: bool, **options: Any) -> None:
     """Search the pages of a crawl by words.
 
-    WHERE is a crawl's folder or its topic file. The index is built first, and updated with what a
-    running crawl fetched since. Without QUERY that is all. Queries: words, "phrases", +must, -not,
-    title:word, AND, OR and parentheses. See docs/how-to/search.md.
+    WHERE is a crawl's folder or its topic file; the crawl may run. The command updates the index
+    first; without QUERY that is all. See docs/how-to/search.md#queries.
     """
     crawl = crawl_folder(where)
     if not no_update:

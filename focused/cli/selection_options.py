@@ -10,7 +10,7 @@ import click
 chunk_option = click.option(
     "--chunk-chars",
     type=click.IntRange(min=100),
-    help="Cut pages into chunks of at most so many characters, for retrieval.",
+    help="Cut pages into chunks of at most so many characters.",
 )
 """``--chunk-chars``."""
 
@@ -25,26 +25,29 @@ _OPTIONS = (
     click.option(
         "--min-relevance",
         type=click.FloatRange(min=0, max=1),
-        help="Take the pages of at least this relevance, instead of those on topic. 0: all pages.",
+        help="Pages of at least this relevance, instead of those on topic. 0: all pages.",
     ),
     click.option(
         "--language", "languages", multiple=True, help="Only this language (ISO 639-1). Repeatable."
     ),
     click.option(
-        "--host", "hosts", multiple=True, help="Only this host, or the hosts below. Repeatable."
+        "--host", "hosts", multiple=True, help="Only this host and its subdomains. Repeatable."
     ),
     click.option(
-        "--not-host", "not_hosts", multiple=True, help="Not this host, nor those below. Repeatable."
+        "--not-host",
+        "not_hosts",
+        multiple=True,
+        help="Not this host, nor its subdomains. Repeatable.",
     ),
     click.option(
         "--fetched-since",
-        help="Only pages fetched from then on: a date or time in ISO 8601 (2026-01-31, "
-        "2026-01-31T14:00; UTC unless it names an offset).",
+        help="Only pages fetched from then on: 2026-01-31 or 2026-01-31T14:00, UTC unless it names "
+        "an offset.",
     ),
     click.option("--fetched-until", help="Only pages fetched before."),
     click.option(
         "--published-since",
-        help="Only pages published from that day on (2026-01-31).",
+        help="Only pages published from that day on.",
     ),
     click.option("--published-until", help="Only pages published before that day."),
     click.option(
@@ -55,14 +58,15 @@ _OPTIONS = (
         help="Minimum number of words in the main text.",
     ),
     click.option(
-        "--good-quality", is_flag=True, help="Leave out pages that fail a quality rule (see below)."
+        "--good-quality",
+        is_flag=True,
+        help="Leave out pages that fail a rule of docs/reference/corpus.md#quality-rules.",
     ),
     click.option(
         "--not-robots",
         "robots",
         multiple=True,
-        help="Leave out pages with this robots directive, such as noarchive, noai or "
-        "tdm-reservation. Repeatable.",
+        help="Leave out pages with this robots directive, such as noai. Repeatable.",
     ),
     click.option("--duplicates", is_flag=True, help="Include duplicates of other pages."),
     click.option(

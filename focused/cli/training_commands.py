@@ -18,13 +18,13 @@ from focused.cli.common import FILE, FOLDER, SECONDS, echo, finite, serving_opti
 @click.option(
     "--web",
     type=FOLDER,
-    help="Read the samples' pages from this recorded web. Default: fetch them, politely.",
+    help="Read the samples from this recorded web. Default: fetch them, politely.",
 )
 def train(topic: Path, web: Path | None) -> None:
     """Train the topic classifier from the topic's directory.
 
-    Writes the model (training.model) and its card, the same name with .md. Fetched samples are
-    kept in NAME.samples/ beside the model; the same command resumes a stopped download.
+    Writes the model (training.model) and its card (.md), and keeps fetched samples in NAME.samples/
+    beside it. The same command resumes a stopped download.
     """
     from focused.scrapy_addon.model_training import train_topic_model
     from focused.topic.topic_file import load_topic
@@ -37,17 +37,14 @@ def train(topic: Path, web: Path | None) -> None:
 @click.option(
     "--web",
     type=FOLDER,
-    help="Read the samples' pages from this recorded web. Default: fetch them, politely.",
+    help="Read the samples from this recorded web. Default: fetch them, politely.",
 )
 @click.option("--replace", is_flag=True, help="Replace the old model whatever the comparison says.")
-@click.option(
-    "--restore", type=click.IntRange(min=1), help="Do not train; restore this version of the model."
-)
+@click.option("--restore", type=click.IntRange(min=1), help="Restore this version of the model.")
 def retrain(topic: Path, web: Path | None, replace: bool, restore: int | None) -> None:
     """Retrain with the labels of focused label; replace the model unless the old one is better.
 
-    The comparison uses labelled pages that were sampled at random and trained neither model. Exit
-    status 1: the old model stays. See docs/how-to/teaching.md#focused-retrain.
+    Exit status 1: the old model stays. See docs/how-to/teaching.md#focused-retrain.
     """
     from focused.cli import retrain_actions
 
@@ -104,7 +101,7 @@ def topic_schema_command() -> None:
 @click.option(
     "--keywords",
     required=True,
-    help="Words and phrases, separated by commas; whale* matches all words that begin with whale.",
+    help="Words and phrases, separated by commas; whale* is a prefix.",
 )
 @click.option(
     "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."
@@ -157,7 +154,7 @@ def topic_new(
 @click.option(
     "--labels",
     type=FILE,
-    help="Override training.labels. Required if the crawl's topic file no longer exists.",
+    help="Override training.labels. Required if the topic file no longer exists.",
 )
 @serving_options("page")
 def label(
@@ -165,8 +162,8 @@ def label(
 ) -> None:
     """Label pages of a crawl as on or off topic.
 
-    WHERE is the crawl's folder or its topic file. Works on a running crawl and offers its new
-    pages, too. Ctrl-C ends it; the same command resumes. See docs/how-to/labelling.md.
+    WHERE is the crawl's folder or its topic file; the crawl may run. Ctrl-C ends it; the same
+    command resumes. See docs/how-to/labelling.md.
     """
     _run_labelling(where, labels, terminal=terminal, browser=not no_browser, host=host, port=port)
 

@@ -24,7 +24,7 @@ def web() -> None:
 @click.option(
     "--labels",
     type=FILE,
-    help="A labels.tsv: URL, tab, category. Labels of unknown URLs are counted and ignored.",
+    help="Lines of URL, tab, category. Unknown URLs are counted and ignored.",
 )
 def web_import(
     sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
@@ -52,13 +52,13 @@ def web_info(folder: Path) -> None:
     type=click.IntRange(0, 65535),
     default=8100,
     show_default=True,
-    help="Port to listen on; 0 takes a free one and prints it.",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
     "--fault",
     "faults",
     multiple=True,
-    help="Inject faults: HOSTPATTERN:kind=503,rate=0.1. Repeatable. See "
+    help="Inject faults, such as HOSTPATTERN:kind=503,rate=0.1. Repeatable. See "
     "docs/how-to/recorded-webs.md#faults.",
 )
 @click.option(
@@ -71,14 +71,14 @@ def web_info(folder: Path) -> None:
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="With --changes: day of the replayed years at which the clock begins.",
+    help="With --changes: first day of the clock in the replayed years.",
 )
 @click.option(
     "--years",
     type=click.FloatRange(0, 100, min_open=True),
     default=1.0,
     show_default=True,
-    help="With --changes: how many last years of the histories are replayed.",
+    help="With --changes: last years of the histories to replay.",
 )
 @click.option(
     "--sitemaps",
@@ -99,20 +99,19 @@ def web_info(folder: Path) -> None:
     type=SHARE,
     default=0.5,
     show_default=True,
-    help="With --changes: share of changes in sitemap and feed; half of the hosts announce all.",
+    help="With --changes: share of changes in sitemap and feed; half of the hosts state all.",
 )
 @click.option(
     "--noise",
     type=SHARE,
     default=0.25,
     show_default=True,
-    help="With --changes: share of hosts whose pages contain date, counter and rotating "
-    "navigation.",
+    help="With --changes: share of hosts with dates, counters and rotating navigation.",
 )
 @click.option(
     "--truth",
     type=FOLDER,
-    help="With --changes: write the true change history of each host there, to evaluate crawls.",
+    help="With --changes: write each host's true change history there.",
 )
 def web_serve(
     folder: Path,

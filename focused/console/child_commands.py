@@ -78,9 +78,10 @@ class ChildCommands:
         if known is None:
             return None
         process, output = known
+        status = process.poll()  # before the output, which is then whole
         output.seek(0)
         text = output.read()[-_MAX_OUTPUT_CHARS:]
-        return {"is_running": process.poll() is None, "status": process.returncode, "output": text}
+        return {"is_running": status is None, "status": status, "output": text}
 
     def close(self) -> None:
         """End all children."""

@@ -11,7 +11,7 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -193,12 +193,10 @@ class CrawlData:
         return {"total": len(found), "pages": [_page_json(row) for row in shown]}
 
     def page(self, url: str) -> dict[str, Any] | None:
-        """Return a page with its path from the seed and its links; None for an unknown URL.
-
-        Raises StateError if the crawl's state cannot be read.
-        """
+        """Return a page with its path from the seed and its links; None for an unknown URL."""
         if url not in self._by_url:
-            self.refresh()  # search and the link graph may know newer pages
+            with suppress(StateError):  # which the live events tell
+                self.refresh()  # search and the link graph may know newer pages
         index = self._by_url.get(url)
         if index is None:
             return None

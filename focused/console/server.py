@@ -255,13 +255,15 @@ class ConsoleServer:
 
 
 def _event(crawl: CrawlData, *, with_curve: bool) -> dict[str, Any]:
+    # Actions come first: a status is never older than the actions beside it.
+    actions = [msgspec.to_builtins(each) for each in crawl.control.read_actions(_MAX_ACTIONS)]
     running = crawl.is_running()
     live = crawl.live() if running else None
     event: dict[str, Any] = {
         "is_running": running,
         "live": live,
         "totals": None if live else crawl.totals(),
-        "actions": [msgspec.to_builtins(each) for each in crawl.control.read_actions(_MAX_ACTIONS)],
+        "actions": actions,
     }
     if with_curve:
         try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,11 @@ from focused.reports import metrics
 from focused.reports.classifier_drift import ClassifierDrift, measure_drift
 from focused.reports.crawl_folder import CrawlFolder, read_crawl
 from focused.reports.freshness_report import FreshnessReport, measure_freshness
-from focused.reports.link_report import LinkReport
 from focused.reports.reliability import ReliabilityTable, reliability
 from focused.web.page import UNRECORDED_HOST
+
+if TYPE_CHECKING:
+    from focused.reports.link_report import LinkReport
 
 CategoryLabels = Mapping[str, Collection[str]]
 """URL to categories, as in a recorded web's ``labels.tsv``."""

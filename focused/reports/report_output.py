@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from focused.orderings.policy_names import BASELINE
 from focused.reports import metrics
 from focused.reports.classifier_drift import ClassifierDrift
 from focused.reports.crawl_folder import CrawlFolder, read_crawl
-from focused.reports.crawl_plots import plot_crawl_reliability, plot_harvest
 from focused.reports.crawl_report import (
     CategoryLabels,
     CrawlReport,
@@ -38,9 +38,11 @@ from focused.reports.formatting import (
     single_line,
 )
 from focused.reports.freshness_report import Estimate, FreshnessReport
-from focused.reports.link_report import LinkedPage, build_link_report
 from focused.reports.reliability import ReliabilityTable, ScoreBin
 from focused.web.page import FailureKind
+
+if TYPE_CHECKING:
+    from focused.reports.link_report import LinkedPage
 
 _MAX_JAVASCRIPT_HOSTS = 3
 _MAX_MIRRORS = 10
@@ -58,13 +60,16 @@ def print_report(
     good: Collection[str] | None = None,
     out: Path | None = None,
     graph: Path | None = None,
+    *,
+    draws: bool = True,
 ) -> None:
     """Print the report of the crawl in ``folder``.
 
     ``graph`` is the folder of the crawl's link graph, which adds hubs and authorities.
 
-    ``out`` is a folder for ``report.json``, ``harvest.png`` and, where scores are probabilities,
-    ``reliability.png``; a line reports if it cannot be written. ``labels`` and ``good`` as in
+    ``out`` is a folder for ``report.json`` and, if it ``draws``, for ``harvest.png`` and, where
+    scores are probabilities, ``reliability.png``; a line reports if it cannot be written.
+    ``labels`` and ``good`` as in
     :func:`focused.reports.crawl_report.report_as_dict`. Raises :class:`StateError` when the crawl's
     folder is missing, foreign or damaged.
     """
@@ -72,6 +77,8 @@ def print_report(
     labels = usable_labels(crawl, labels, good)
     report = build_report(crawl, labels, good)
     if graph is not None:
+        from focused.reports.link_report import build_link_report  # slow to import
+
         report = replace(report, links=build_link_report(graph))
     console.print(_summary_table(report))
     for warning in _warnings(report):
@@ -82,7 +89,8 @@ def print_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
         write_report(report, out / REPORT_JSON)
-        _write_plots(_harvest_curves(crawl, report, labels, good), report, out, console)
+        if draws:
+            _write_plots(_harvest_curves(crawl, report, labels, good), report, out, console)
     except OSError as error:
         console.print(
             Text(escape_control_characters(f"the report could not be written into {out}: {error}"))
@@ -102,6 +110,8 @@ def _warnings(report: CrawlReport) -> Iterator[str]:
 def _write_plots(
     curves: dict[str, Sequence[bool]], report: CrawlReport, out: Path, console: Console
 ) -> None:
+    from focused.reports.crawl_plots import plot_crawl_reliability, plot_harvest  # slow to import
+
     plot_harvest(curves, out / HARVEST_PNG, report.topic)
     console.print(Text(escape_control_characters(f"Curve: {out / HARVEST_PNG}")), soft_wrap=True)
     if report.reliability is not None:
@@ -512,6 +522,8 @@ def print_comparison(
             "–" if each.ratio is None else f"{each.ratio:.2f}",
         )
     console.print(table)
+    from focused.reports.crawl_plots import plot_harvest  # slow to import
+
     topics = dict.fromkeys(each.topic for each in compared if each.topic)
     plot_harvest({each.name: each.on_topic for each in compared}, picture, title=", ".join(topics))
     console.print(Text(single_line(f"Curves: {picture}")), soft_wrap=True)

@@ -75,45 +75,43 @@ SETTINGS = (
         "FOCUSED_FOLLOW_LINKS",
         SettingType.FLAG,
         False,
-        "If true, the crawl queues the topic's seeds and follows links itself; callbacks receive "
-        "the pages. The topic spider sets it.",
+        "Queue the topic's seeds and follow links; callbacks receive the pages. The topic spider "
+        "sets it.",
     ),
     Setting(
         "FOCUSED_MODELS",
         SettingType.OTHER,
         None,
         "Your own topic classifier and link scorer: a callable, or its dotted path, that takes the "
-        "topic and returns a `focused.scrapy_addon.crawl_models.CrawlModels`. The add-on then "
-        "neither trains nor loads a model.",
+        "topic and returns `CrawlModels`. See docs/how-to/library.md#estimators-of-your-own.",
     ),
     Setting(
         "FOCUSED_REPLAY",
         SettingType.TEXT,
         None,
-        "`HOST:PORT` of a replay server (`focused web serve`). All http and https requests go "
-        "there, none to the live Web.",
+        "`HOST:PORT` of a replay server (`focused web serve`), which gets all requests instead of "
+        "the live Web.",
     ),
     Setting(
         "FOCUSED_CLOCK",
         SettingType.TEXT,
         None,
-        "`START,REAL_START,SPEED`: the clock of a replay server whose pages change, as `focused "
-        "web serve --changes` prints it. The crawl then runs on this clock; delays, budgets and "
-        "all times are in its seconds, response times in real ones. Only with `FOCUSED_REPLAY`.",
+        "`START,REAL_START,SPEED`: the clock of a replay server whose pages change, as it prints "
+        "it. Only with `FOCUSED_REPLAY`. See docs/how-to/recorded-webs.md#pages-that-change.",
     ),
     Setting(
         "FOCUSED_DNS_SERVERS",
         SettingType.TEXT,
         None,
-        "Name servers to use instead of those in `/etc/resolv.conf`: addresses with or without a "
-        'port, such as `"9.9.9.9, [::1]:5353"`.',
+        "Name servers instead of those in `/etc/resolv.conf`: addresses with or without a port, "
+        'such as `"9.9.9.9, [::1]:5353"`.',
     ),
     Setting(
         "FOCUSED_RECORDED_WEB",
         SettingType.PATH,
         None,
-        "Folder of a recorded web. Training reads the samples from it, and its labels score the "
-        "topic spider's report. It does not redirect requests; `FOCUSED_REPLAY` does.",
+        "Folder of a recorded web, for samples and for labels that score the topic spider's "
+        "report. It does not redirect requests; `FOCUSED_REPLAY` does.",
     ),
     Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`.", whole_number),
     Setting(
@@ -130,8 +128,7 @@ SETTINGS = (
         "FOCUSED_CONTINUOUS",
         SettingType.FLAG,
         None,
-        "Overrides `revisit.continuous`: if true, the crawl goes on after its first harvest and "
-        "keeps its pages fresh. See docs/how-to/freshness.md.",
+        "Overrides `revisit.continuous`.",
     ),
     Setting(
         "FOCUSED_FOLDER",
@@ -144,30 +141,28 @@ SETTINGS = (
         "FOCUSED_PARTITION",
         SettingType.OTHER,
         None,
-        "Which part of a crawl this process runs; `focused crawl --processes` sets it in the "
-        "processes that it starts.",
+        "The part of a crawl that this process runs; only `focused crawl --processes` sets it.",
     ),
     Setting(
         "FOCUSED_FETCH_SAMPLES",
         SettingType.FLAG,
         False,
-        "If true, the crawl fetches training samples: without scope, budget and Parquet files. The "
-        "samples spider sets it.",
+        "Fetch training samples: without scope, budget and Parquet files. The samples spider sets "
+        "it.",
     ),
     Setting(
         "FOCUSED_PARSER_PROCESSES",
         SettingType.NUMBER,
         None,
-        "Number of parser processes. `None`: one fewer than there are cores, at most four, started "
-        "when the crawl's process is busy. `0`: none, except one for pages that may take long. See "
-        "docs/explanation/performance.md#both-cores.",
+        "Number of parser processes. `None`: one fewer than cores, at most four. `0`: one, for "
+        "pages that may take long. See docs/explanation/performance.md#both-cores.",
     ),
     Setting(
         "FOCUSED_PARSE_TIMEOUT_S",
         SettingType.NUMBER,
         10.0,
         "CPU time in seconds to parse and classify one page; six times as much wall-clock time. "
-        "A page that exceeds it fails with `parse-timeout`. See "
+        "Else it fails with `parse-timeout`. See "
         "docs/explanation/hostile-input.md#limits-of-one-page.",
         positive,
     ),
@@ -175,8 +170,8 @@ SETTINGS = (
         "FOCUSED_PARSE_MEMORY_MB",
         SettingType.NUMBER,
         1_000.0,
-        "Memory (10^6 bytes) to parse and classify one page; Linux only. A page that exceeds it "
-        "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
+        "Memory (10^6 bytes) to parse and classify one page; Linux only. Else it fails with "
+        "`parse-memory`.",
         positive,
     ),
     Setting(
@@ -184,16 +179,15 @@ SETTINGS = (
         SettingType.OTHER,
         None,
         "Fields that the topic spider adds to its items: `text`, `markdown`, `published`, "
-        "`modified`, `authors`, `licences`, `robots`; a list, or a text with commas. They are "
-        "extracted from on-topic pages in a parser process of their own. Needs the extra "
-        "`corpus`. See docs/reference/corpus.md.",
+        "`modified`, `authors`, `licences`, `robots`; a list, or a text with commas. Needs the "
+        "extra `corpus`. See docs/reference/corpus.md.",
     ),
     Setting(
         "FOCUSED_PROGRESS_INTERVAL_S",
         SettingType.NUMBER,
         5.0,
-        "Seconds between progress lines if standard error is not a terminal. On a terminal the "
-        "line is updated every second. `0`: no progress lines.",
+        "Seconds between progress lines if standard error is not a terminal, which is updated "
+        "every second. `0`: no progress lines.",
         non_negative,
     ),
     Setting("FOCUSED_LOG_LEVEL", SettingType.OTHER, "INFO", "Level of `crawl.log`."),
@@ -201,14 +195,14 @@ SETTINGS = (
         "FOCUSED_LOG_TO_FOLDER",
         SettingType.FLAG,
         False,
-        "If true, Scrapy's log goes to `crawl.log` in the crawl's folder, unless `LOG_FILE` is "
-        "set. Both spiders set it.",
+        "Write Scrapy's log to `crawl.log` in the crawl's folder, unless `LOG_FILE` is set. Both "
+        "spiders set it.",
     ),
     Setting(
         "FOCUSED_OWNS_PROCESS",
         SettingType.FLAG,
         False,
-        "If true, the add-on may change [state of the whole process](#the-process).",
+        "Allow the add-on to change [state of the whole process](#the-process).",
     ),
 )
 """The settings of every crawl; features have others."""

@@ -49,38 +49,36 @@ javascript = DriverFeature(
             "FOCUSED_JAVASCRIPT_BROWSER",
             SettingType.PATH,
             None,
-            'Path of the browser for `scope.javascript = "render"`. `None`: `chromium`, '
-            "`chromium-browser`, `google-chrome` or `chrome` on the PATH. See "
-            "docs/how-to/javascript.md.",
+            "Path of the browser. `None`: `chromium`, `chromium-browser`, `google-chrome` or "
+            "`chrome` on the PATH. See docs/how-to/javascript.md.",
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_SANDBOX",
             SettingType.FLAG,
             True,
-            "If false, the browser runs without its sandbox. It does not start as root with it; "
-            "run the crawl as another user where you can.",
+            "Run the browser in its sandbox, which does not work as root; run the crawl as another "
+            "user where you can.",
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_TIMEOUT_S",
             SettingType.NUMBER,
             15.0,
-            "Seconds that the scripts of a page may run; the time that it waits for its requests "
-            "does not count.",
+            "Seconds that the scripts of a page may run, without waiting for requests.",
             positive,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_REQUESTS",
             SettingType.NUMBER,
             50,
-            "Requests that a page may make; those from the cache do not count.",
+            "Requests that a page may make, without those from the cache.",
             whole_number,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_MEMORY_MB",
             SettingType.NUMBER,
             1_500.0,
-            "Memory (10^6 bytes) of the browser with all its pages; Linux only. Above it the "
-            "largest page is killed.",
+            "Memory (10^6 bytes) of the browser, above which the largest page is killed; Linux "
+            "only.",
             positive,
         ),
         Setting(
@@ -190,16 +188,14 @@ metrics = DriverFeature(
             "FOCUSED_METRICS_PORT",
             SettingType.NUMBER,
             None,
-            "Port for Prometheus (`/metrics`) and for health checks (`/health`); `0`: any free "
-            "one. `None`: the crawl listens on no port. Needs the extra `operations`. See "
-            "docs/how-to/monitoring.md.",
+            "Port for Prometheus (`/metrics`) and health checks (`/health`); `0`: any free one, "
+            "`None`: none. Needs the extra `operations`. See docs/how-to/monitoring.md.",
         ),
         Setting(
             "FOCUSED_METRICS_HOST",
             SettingType.TEXT,
             "127.0.0.1",
-            "Address that `FOCUSED_METRICS_PORT` listens on. Any other exposes the statistics to "
-            "other machines.",
+            "Its address. Any other exposes the statistics to other machines.",
         ),
     ),
 )
@@ -249,16 +245,14 @@ search_index = DriverFeature(
             "FOCUSED_INDEX_URL",
             SettingType.TEXT,
             None,
-            "Index of OpenSearch, Elasticsearch or Solr that receives the items: "
-            "`opensearch+https://USER@HOST:9200/INDEX`, `elasticsearch+https://...` or "
-            "`solr+http://HOST:8983/solr/CORE`. The environment variable `FOCUSED_INDEX_PASSWORD` "
-            "has the password. See docs/how-to/search-servers.md#while-crawling.",
+            "Index of OpenSearch, Elasticsearch or Solr that receives the items, as SERVER of "
+            "`focused index`. See docs/how-to/search-servers.md#while-crawling.",
         ),
         Setting(
             "FOCUSED_INDEX_CA_CERTS",
             SettingType.PATH,
             None,
-            "File of certificates (PEM) to trust for `FOCUSED_INDEX_URL`.",
+            "Certificates (PEM) to trust for `FOCUSED_INDEX_URL`.",
         ),
     ),
     statistics={

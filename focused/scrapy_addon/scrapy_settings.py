@@ -44,10 +44,10 @@ def _ignored(names: str, reason: str, *harmless: Any) -> IgnoredSettings:
 IGNORED = (
     _ignored(
         "USER_AGENT ROBOTSTXT_USER_AGENT",
-        "robots.txt is read for `politeness.user_agent`, which every request sends",
+        "`politeness.user_agent` replaces it",
     ),
     _ignored("ROBOTSTXT_OBEY", "`politeness.robots` decides, by RFC 9309", True),
-    _ignored("ROBOTSTXT_PARSER", "the crawl has its own parser, by RFC 9309"),
+    _ignored("ROBOTSTXT_PARSER", "the crawl has its own"),
     _ignored("CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time", 1),
     _ignored(
         "CONCURRENT_REQUESTS_PER_IP",
@@ -77,21 +77,21 @@ IGNORED = (
     _ignored("DEPTH_PRIORITY", "`FOCUSED_POLICY` orders the frontier", 0),
     _ignored(
         "SCHEDULER SCHEDULER_*",
-        "the frontier schedules requests and stores them in `output.folder`",
+        "the frontier schedules requests",
     ),
     _ignored("DUPEFILTER_*", "the frontier drops URLs that it has seen"),
     _ignored(
         "JOBDIR",
-        "the queue is in `output.folder` and always resumes; `JOBDIR` keeps `spider.state` alone",
+        "the queue in `output.folder` always resumes; `JOBDIR` keeps only `spider.state`",
     ),
     _ignored("DOWNLOADER", "the add-on's downloader settles leases"),
     _ignored(
         "DNS_RESOLVER TWISTED_DNS_RESOLVER",
-        "the add-on resolves hosts: `FOCUSED_DNS_SERVERS` names other servers",
+        "the add-on resolves hosts: `FOCUSED_DNS_SERVERS`",
     ),
     _ignored(
         "DOWNLOADER_CLIENTCONTEXTFACTORY HTTP2_* HTTPX_*",
-        "the add-on's download handler runs on aiohttp, over HTTP/1.1",
+        "the add-on downloads by aiohttp, over HTTP/1.1",
     ),
 )
 

@@ -33,9 +33,9 @@ STATISTICS: Mapping[str, str] = {
     "redirected": "Redirects.",
     "robots_fetched": "Requests for robots.txt.",
     "robots_excluded": "Links that robots.txt forbids.",
-    "retries": "Requests that were repeated after a failure.",
-    "nofollow": "Links not followed because link or page says nofollow.",
-    "noindex": "Fetched pages excluded from the harvest because they say noindex.",
+    "retries": "Requests repeated after a failure.",
+    "nofollow": "Links not followed: link or page says nofollow.",
+    "noindex": "Fetched pages that say noindex: no harvest.",
     "links_over_limit": "Links beyond `scope.max_links_per_page`.",
     "bytes": "Bytes of bodies, decoded.",
     "active_s": "Seconds that the crawl ran, over all sessions.",
@@ -43,20 +43,19 @@ STATISTICS: Mapping[str, str] = {
     "failures/KIND": "URLs that gave no page, by kind: "
     "docs/reference/crawl-folder.md#kinds-of-failure.",
     "out_of_scope/REASON": "Links that the scope refused, by reason.",
-    "unrecorded_hosts": "Links to hosts that the recorded web does not have; only in crawls of a "
-    "recorded web.",
+    "unrecorded_hosts": "Links to hosts that the recorded web does not have.",
     "frontier": "Queued links.",
     "hosts": "Hosts of all links found.",
     "recent_harvest_rate": "Share of pages on topic among the last 100 classified pages.",
-    "traps/KIND/pages": "Pages fetched in crawl traps, by kind of trap; set when the crawl ends. "
-    "`stats.json` lists hosts and examples.",
+    "traps/KIND/pages": "Pages fetched in crawl traps, by kind, at the crawl's end. `stats.json` "
+    "lists hosts and examples.",
     "traps/KIND/links": "Links into crawl traps that were refused; likewise.",
-    "hosts_in_back_off": "Hosts with queued links that failed last; set when the crawl ends.",
-    "long_crawl_delays": "Hosts with queued links and a crawl-delay above an hour; set when the "
-    "crawl ends. `stats.json` lists them with seconds, at most 100.",
-    "mirrors": "Pairs of mirrors; set when the crawl ends. `stats.json` lists at most 100.",
-    "ended_at": "Seconds since the epoch; set when the crawl ends.",
-    "end_reason": "Why the crawl ended; set when the crawl ends.",
+    "hosts_in_back_off": "Hosts with queued links that failed last, at the crawl's end.",
+    "long_crawl_delays": "Hosts with queued links and a crawl-delay above an hour, at the crawl's "
+    "end. `stats.json` lists at most 100, with seconds.",
+    "mirrors": "Pairs of mirrors, at the crawl's end. `stats.json` lists at most 100.",
+    "ended_at": "The crawl's end, in seconds since the epoch.",
+    "end_reason": "Why the crawl ended.",
     "profile/elapsed_s": "Seconds of this session.",
     "profile/cpu_s": "CPU seconds of the crawl's process in this session.",
     "profile/stages/STAGE": "Seconds of this session spent in a stage: "

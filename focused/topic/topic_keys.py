@@ -36,78 +36,76 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     "seeds": {
         "urls": (
-            "http or https URLs of pages, sitemaps, feeds or OAI-PMH repositories. See "
+            "Pages, sitemaps, feeds or OAI-PMH repositories, by http or https. See "
             "docs/how-to/feeds.md."
         ),
         "file": (
-            "A text file with one URL per line. `#` at the start of a line or after a blank "
-            "starts a comment."
+            "A text file with one URL per line. `#` at the start of a line or after a blank starts "
+            "a comment."
         ),
         "robots_sitemaps": (
-            "If true, the sitemaps that the robots.txt of a seed's host names are seeds, at "
-            "most twenty per host. Use it for topics that fill whole hosts: the sitemaps of a "
-            "large site put all its pages into the frontier."
+            "If true, the sitemaps that the robots.txt of a seed's host names are seeds, at most "
+            "twenty per host. Use it for topics that fill whole hosts: all pages of a large site "
+            "enter the frontier."
         ),
     },
     "training": {
         "directory": (
-            "Samples under categories: TSV, JSON Lines, folders of saved pages, DMOZ dumps, "
-            "Debian's package index, in any mix. See docs/reference/directories.md."
+            "Samples under categories, in any mix of formats. See docs/reference/directories.md."
         ),
         "good": (
             "The topic: these categories and all below them. `Top/Computers` includes "
             "`Top/Computers/Databases` but not `Top/Computers2`."
         ),
         "model": (
-            "File of the trained model. The crawl trains it if it is missing or was made from "
-            "other samples, categories or another estimator."
+            "File of the model. The crawl trains it if it is missing or was made from other "
+            "samples, categories or another estimator."
         ),
         "estimator": (
             "Estimator of the topic classifier: `naive-bayes`, `logistic-regression` or "
             "`linear-svm`. See docs/explanation/classifier.md#other-estimators."
         ),
         "link_prior": (
-            "Initial weights of the link scorer: the name of a shipped prior (`all-webs`, or "
-            "`without-WEB` for a crawl that the labels of that recorded web score), or the path "
-            "of a JSON file of the same format, ending in `.json`."
+            "Initial weights of the link scorer: a shipped prior (`all-webs`, or `without-WEB` for "
+            "a crawl that the labels of that recorded web score), or the path of a JSON file of "
+            "the same format, ending in `.json`."
         ),
         "labels": "File of the labels that `focused label` collects. It need not exist.",
         "focus": (
-            "`soft` follows the links of every page, ordered by score. `hard` follows only "
-            "links of pages whose most likely category is good. See "
-            "docs/reference/directories.md#hard-and-soft-focus."
+            "`soft` follows the links of every page, `hard` only those of pages whose most likely "
+            "category is good. See docs/reference/directories.md#hard-and-soft-focus."
         ),
         "max_samples": (
-            "Maximum number of good samples, and of other samples. Larger directories are "
-            "sampled at random."
+            "Maximum number of good samples, and of other samples. Larger directories are sampled "
+            "at random."
         ),
         "precision": (
             "The classifier's threshold is the lowest that reaches this precision on held-out "
-            "samples, for example `0.9`. If none does, training takes the threshold with the "
-            "highest precision, and the model card says so."
+            "samples, for example `0.9`; if none does, that with the highest precision, and the "
+            "model card says so."
         ),
         "recall": (
-            "The classifier's threshold is the highest that reaches this recall. Set at most "
-            "one of `precision` and `recall`; without either the threshold maximises F1."
+            "The threshold is the highest that reaches this recall. Set at most one of `precision` "
+            "and `recall`; without either the threshold maximises F1."
         ),
         "background": (
-            "If the directory has fewer than 300 other samples, training adds the general "
-            "background that is shipped with the package. Good samples alone then suffice."
+            "If the directory has fewer than 300 other samples, add the shipped general "
+            "background. Good samples alone then suffice."
         ),
         "keywords": (
-            "Keywords of the topic. `focused topic new` writes them; the classifier uses them "
-            "as a prior while labels are few. See docs/how-to/teaching.md#focused-topic-new."
+            "Keywords of the topic, from `focused topic new`: a prior of the classifier while "
+            "labels are few. See docs/how-to/teaching.md#focused-topic-new."
         ),
         "embedding": (
-            "Score links and pages by the meaning of their words, too, with the shipped word "
-            "embedding (English). See docs/explanation/apprentice.md#meaning and "
+            "Score links and pages by the meaning of their words, too (English). See "
+            "docs/explanation/apprentice.md#meaning and "
             "docs/explanation/classifier.md#parts-of-the-score."
         ),
     },
     "scope": {
         "allow_hosts": (
-            "Fetch only these hosts and their subdomains. `python.org` covers "
-            "`docs.python.org`. Schemes, ports, paths and wildcards are errors."
+            "Fetch only these hosts and their subdomains: `python.org` covers `docs.python.org`. "
+            "Schemes, ports, paths and wildcards are errors."
         ),
         "deny_hosts": (
             "Never fetch these hosts and their subdomains, even if `allow_hosts` covers them."
@@ -120,77 +118,77 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "languages": "Keep pages in these languages and pages of unknown language.",
         "content_types": "Media types that count as pages.",
         "documents": (
-            "Documents that count as pages, too, whatever their media type. `pdf`, `markdown` "
-            "and `latex` need the extra `documents`: a topic that names one fails at start "
-            "without it; by default PDFs fail as `missing-library`. `[]` fetches no documents. "
-            "See docs/how-to/documents.md."
+            "Documents that count as pages, whatever their media type; `[]` for none. `pdf`, "
+            "`markdown` and `latex` need the extra `documents`: a topic that names one fails at "
+            "start without it; by default PDFs fail as `missing-library`. See "
+            "docs/how-to/documents.md."
         ),
         "max_depth": "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
         "max_pages_per_host": "Maximum number of pages of one host.",
         "max_pages_per_directory": (
-            "Maximum number of pages of one directory: the same host, and the same path up to "
-            "its last slash. Limits calendars, search results and other endless sections."
+            "Maximum number of pages of one host with the same path up to its last slash. Limits "
+            "calendars, search results and other endless sections."
         ),
         "max_pages_per_address": (
             "Maximum number of pages from one IP address, over all its hosts. No effect on a "
-            "recorded web, which has no addresses."
+            "recorded web."
         ),
         "max_page_bytes": "Larger pages are cut off and count as failed.",
         "max_links_per_page": (
             "Maximum number of different link targets taken from one page, in document order; "
-            "the report counts the rest (`links_over_limit` in `stats.json`). Sitemaps and "
-            "feeds have a limit of 50,000, simulated crawls always 5,000."
+            "`links_over_limit` in `stats.json` counts the rest. Sitemaps and feeds have a limit "
+            "of 50,000, simulated crawls always 5,000."
         ),
         "private_addresses": (
             "If true, allow loopback, link-local and private networks, for a crawl of your own "
-            "intranet. Otherwise the crawl refuses such an address as link, redirect target and "
-            "resolved name. See docs/reference/crawl-folder.md#kinds-of-failure."
+            "intranet. Else the crawl refuses them as link, redirect target and resolved name. See "
+            "docs/reference/crawl-folder.md#kinds-of-failure."
         ),
         "near_duplicates": (
-            "A page that differs from an earlier one in a few words is a duplicate: it does not "
-            "count as harvest and its links are not followed. If false, only pages with the "
-            "same text are duplicates. See docs/explanation/duplicates.md."
+            "A page that differs from an earlier one in a few words is a duplicate: no harvest, "
+            "and its links are not followed. If false, only pages with the same text are "
+            "duplicates. See docs/explanation/duplicates.md."
         ),
         "mirrors": (
-            "Fetch sites and folders that hold the same pages once. If false, fetch each. See "
+            "Fetch sites and folders that hold the same pages once. See "
             "docs/explanation/duplicates.md#mirrors."
         ),
         "traps": (
-            "Refuse links into crawl traps: calendars, endless paths, filters, session ids, "
-            "soft 404s, unlimited host names. See docs/explanation/traps.md."
+            "Refuse links into crawl traps, such as calendars, endless paths, filters and session "
+            "ids. See docs/explanation/traps.md."
         ),
         "spam": (
-            'What to do with pages that are probably spam. `"avoid"`: they neither guide the '
-            'crawl nor count as harvest. `"report"`: store the probability only. `"ignore"`: do '
-            "not compute it. See docs/explanation/web-spam.md."
+            'What to do with pages that are probably spam. `"avoid"`: they neither guide the crawl '
+            'nor count as harvest. `"report"`: store the probability only. `"ignore"`: do not '
+            "compute it. See docs/explanation/web-spam.md."
         ),
         "javascript": (
             'What to do with pages that show nothing without JavaScript. `"report"`: count them '
-            'and their hosts. `"render"`: let a browser run their scripts, where that is worth '
-            'its cost; needs the extra `javascript` and Chromium. `"ignore"`: do not look for '
-            "them. See docs/how-to/javascript.md."
+            'and their hosts. `"render"`: let a browser run their scripts, where worth its cost; '
+            'needs the extra `javascript` and Chromium. `"ignore"`: do not look for them. See '
+            "docs/how-to/javascript.md."
         ),
         "javascript_hosts": (
             "Hosts, with their subdomains, that scripts of rendered pages may request besides "
             "their own site and the public script libraries."
         ),
         "drop_parameters": (
-            "Query parameters that do not change the page, such as sort orders, views and "
-            "session ids. The crawl removes them from links and redirects, not from seeds and a "
-            "spider's own requests. `view_*` matches all names that begin with `view_`; "
-            "matching is case-sensitive. Campaign, click and common session parameters are "
-            "always removed: see docs/explanation/hostile-input.md#urls."
+            "Query parameters that do not change the page, such as sort orders. The crawl removes "
+            "them from links and redirects, not from seeds and a spider's own requests. `view_*` "
+            "matches all names that begin with `view_`, case-sensitively. Campaign, click and "
+            "common session parameters are always removed: see "
+            "docs/explanation/hostile-input.md#urls."
         ),
         "keep_parameters": (
-            "Query parameters that always change the page. The crawl never learns to ignore "
-            "them and never drops them for a prefix in `drop_parameters`. A name in both lists "
-            "is an error. See docs/explanation/traps.md#what-is-learned."
+            "Query parameters that always change the page. The crawl never learns to ignore them, "
+            "nor drops them for a prefix in `drop_parameters`. A name in both lists is an error. "
+            "See docs/explanation/traps.md#what-is-learned."
         ),
     },
     "politeness": {
         "user_agent": (
-            "Sent with every request and matched against robots.txt. It must contain a contact, "
-            "a web address or an e-mail address, so that webmasters can reach you."
+            "Sent with every request and matched against robots.txt. It must contain a web address "
+            "or an e-mail address, so that webmasters can reach you."
         ),
         "delay_s": (
             "Seconds between two requests to one host. A longer crawl-delay in robots.txt takes "
@@ -198,47 +196,45 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
         "delays": (
             "Delays of single hosts and their subdomains instead of `delay_s`: `delays = { "
-            '"slow.example" = 10.0 }`. The most specific name applies; ports are ignored. They '
-            "may be shorter, for your own hosts."
+            '"slow.example" = 10.0 }`. The most specific name applies; ports are ignored. They may '
+            "be shorter, for your own hosts."
         ),
         "fetch_time_factor": (
-            "The delay of a host is at least this many times the duration of its last response, "
-            "at most an hour, so slow servers are asked less often "
-            "([Mercator](https://doi.org/10.1023/A:1019213109274)). `0` switches it off."
+            "The delay of a host is at least this many times the duration of its last response, at "
+            "most an hour ([Mercator](https://doi.org/10.1023/A:1019213109274)). `0` switches it "
+            "off."
         ),
         "per_address": (
-            "Hosts at one IP address share one connection and one delay, that of the host "
-            "fetched last. Set it to false if your hosts are behind large content delivery "
-            "networks."
+            "Hosts at one IP address share one connection and one delay, that of the host fetched "
+            "last. Set it to false if your hosts are behind large content delivery networks."
         ),
         "robots": "Obey robots.txt. Set it to false only for your own hosts.",
         "noindex": (
-            "What to do with pages that ask not to be indexed, by a robots meta tag, by "
-            "X-Robots-Tag, or by an `unavailable_after` date in the past, addressed to all "
-            'robots or to the product name of your `user_agent`. `"leave-out"`: follow their '
-            "links, but exclude them from the harvest and the WARC; `pages.parquet` lists them "
-            "as `noindex`, without a title; the add-on drops items that a spider makes of them. "
-            '`"keep"`: treat them like other pages. Training samples are always kept. See '
+            "What to do with pages that ask all robots, or the product name of your `user_agent`, "
+            "not to index them: by robots meta tag, X-Robots-Tag, or `unavailable_after` in the "
+            'past. `"leave-out"`: follow their links, but keep them out of harvest, WARC and a '
+            'spider\'s items; `pages.parquet` lists them as `noindex`, without a title. `"keep"`: '
+            "treat them like other pages. Training samples are always kept. See "
             "docs/how-to/library.md#items."
         ),
         "nofollow": (
             "Do not follow links with rel=nofollow, ugc or sponsored, or on pages that say "
-            "nofollow. `links.parquet` lists them. A plain link to the same target on another "
-            "page is followed. If false, follow them all."
+            "nofollow; `links.parquet` lists them. A plain link to the same target on another page "
+            "is followed."
         ),
         "concurrency": "Maximum number of requests in flight, over all hosts.",
         "timeout_s": "Timeout of a request in seconds.",
         "max_tries": "Maximum number of requests for one page.",
         "suspend_s": (
-            "A host that only fails (eight failures in a row, or `max_tries` failures to fetch "
-            "its robots.txt for the first time) is suspended for this many seconds and then "
-            "tried again; its links stay queued. The time doubles with each suspension, up to a "
-            "day; after the third the crawl gives the host up. `0` gives it up at once."
+            "A host that only fails (eight failures in a row, or `max_tries` failures to fetch its "
+            "robots.txt for the first time) is suspended for this many seconds, twice as long each "
+            "time, up to a day; its links stay queued. After the third suspension, or at once with "
+            "`0`, the crawl gives the host up."
         ),
         "patience": (
-            "How long, in delays, a link waits for a clearly better one whose host is busy or "
-            "not due yet. More patience: fewer pages per second, more of them on topic. `0` "
-            "does not wait."
+            "How long, in delays, a link waits for a clearly better one whose host is busy or not "
+            "due yet. More patience: fewer pages per second, more of them on topic. `0` does not "
+            "wait."
         ),
     },
     "budget": {
@@ -246,52 +242,44 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "hours": "Running time.",
         "bytes": "Bytes downloaded.",
         "min_harvest": (
-            "Least share of pages on topic among the last `min_harvest_pages` pages. Below it "
-            "the topic is exhausted, or was not found, and the crawl ends. From seeds off topic "
-            "a crawl may need hundreds of pages before the first one on topic. Clusters ignore "
-            "it."
+            "Least share of pages on topic among the last `min_harvest_pages` pages. Below it the "
+            "crawl ends: the topic is exhausted, or was not found. From seeds off topic the first "
+            "page on topic may need hundreds of pages."
         ),
         "min_harvest_pages": "Number of pages over which `min_harvest` is measured.",
     },
     "revisit": {
         "continuous": (
-            "If true, the crawl goes on after its first harvest: it visits its pages again, "
-            "fetches new ones, and ends only when `hours` have passed or you stop it. `focused "
-            "crawl --continuous` does the same. `[budget]` then limits the first harvest. See "
-            "docs/how-to/freshness.md."
+            "If true, the crawl visits its pages again after its first harvest, which `[budget]` "
+            "limits, and fetches new ones, until `hours` have passed or you stop it. `focused "
+            "crawl --continuous` does the same."
         ),
         "policy": (
-            "What decides when a page is visited again, by name: see "
-            "docs/reference/revisit-policies.md."
+            "What decides when a page is visited again: see docs/reference/revisit-policies.md."
         ),
         "pages_per_day": (
-            "Downloads a day after the first harvest, of pages to visit again and of new pages "
-            "together. By default a page is visited once a week on average."
+            "Downloads a day after the first harvest, revisits and new pages together."
         ),
         "bytes_per_day": "Bytes downloaded a day after the first harvest.",
         "hours": "Running time after which a continuous crawl ends.",
         "share": (
-            "Fixed share of the downloads that are revisits, for example `0.5`. Without it "
-            "revisits and new links compete by the relevant new content expected from one "
-            "download."
+            "Fixed share of the downloads that are revisits. Without it revisits and new links "
+            "compete by the relevant new content expected of a download."
         ),
         "min_interval_hours": "A page is not visited again sooner than this.",
         "max_interval_days": (
-            "Each page is visited at least this often, whatever a visit is worth. By default a "
-            "page that is worth as much as one of relevance 1 waits three mean intervals at "
-            "most, one of half the worth six."
+            "Each page is visited at least this often. By default a page that is worth as much as "
+            "one of relevance 1 waits three mean intervals at most, one of half the worth six."
         ),
         "min_pace": (
-            "Each page is visited at least at this share of the pace at which all would be "
-            "visited alike. More is fairer to quiet sites, and makes the collection as a whole "
-            "less fresh."
+            "Each page is visited at least at this share of the pace at which all would be visited "
+            "alike. More is fairer to quiet sites and makes the whole collection less fresh. See "
+            "docs/explanation/revisiting.md#one-price-for-all-visits."
         ),
-        "by_relevance": (
-            "Weight pages by their relevance. If false, all pages of the collection count the same."
-        ),
+        "by_relevance": "Weight pages by their relevance, or else all the same.",
         "host_weights": (
-            'Factors for hosts and their subdomains: `host_weights = { "news.example" = 3.0 }`. '
-            "A page of weight 0 is visited only after `max_interval_days`, and never without it."
+            'Factors for hosts and their subdomains: `host_weights = { "news.example" = 3.0 }`. A '
+            "page of weight 0 is visited only after `max_interval_days`, and never without it."
         ),
         "path_weights": (
             'Factors for pages whose path and query match: `path_weights = { "^/archive/" = 0.1 '
@@ -299,25 +287,23 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "output": {
-        "folder": (
-            "The crawl's folder; created if missing. A relative path is relative to the topic file."
-        ),
+        "folder": "The crawl's folder; created if missing. Relative to the topic file.",
         "warc": (
-            'What the WARC holds. `"full"`: all responses and requests; `"responses"`: the '
-            'responses of fetched pages; `"off"`: no WARC. `true` means `"full"`, `false` means '
-            '`"off"`. See docs/reference/crawl-folder.md#the-warc.'
+            'What the WARC holds. `"full"` or `true`: all responses and requests; `"responses"`: '
+            'the responses of fetched pages; `"off"` or `false`: no WARC. See '
+            "docs/reference/crawl-folder.md#the-warc."
         ),
         "max_warc_bytes": "Start another WARC file when one reaches this size.",
         "parquet": (
-            "Write `pages.parquet` and `links.parquet`. Without them the crawl prints no report "
-            "at its end."
+            "Write `pages.parquet` and `links.parquet`. Without them the crawl prints no report at "
+            "its end."
         ),
     },
     "login": {
         "hosts": (
             "The hosts of the login, with a port if it is not the scheme's own "
-            '(`"intranet.example:8080"`). No other host gets a credential or a cookie, '
-            "subdomains included."
+            '(`"intranet.example:8080"`). No other host gets a credential or a cookie, subdomains '
+            "included."
         ),
         "method": (
             "`form` fills in the login form at `url`; `basic` sends user name and password with "
@@ -331,27 +317,27 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "username": "`form`, `basic`: the user name, or where to find it.",
         "password": (
             "`form`, `basic`: where to find the password: the environment variable NAME, or the "
-            "entry of USER at SERVICE in the keyring of the operating system. A password in the "
-            "file is an error."
+            "entry of USER at SERVICE in the operating system's keyring. A password in the file is "
+            "an error."
         ),
         "token": "`bearer`: where to find the token.",
         "cookies": (
-            "`cookies`: a file in the Netscape format (`cookies.txt`), which extensions of all "
-            "browsers export. Cookies of other hosts in it are ignored."
+            "`cookies`: a file in the Netscape format (`cookies.txt`), which browser extensions "
+            "export. Cookies of other hosts in it are ignored."
         ),
         "form": (
             "`form`: CSS selector of the form; by default the first form with a password field."
         ),
         "username_field": (
-            "`form`: name of the field for the user name; by default the last text or e-mail "
-            "field before the password field."
+            "`form`: name of the field for the user name; by default the last text or e-mail field "
+            "before the password field."
         ),
         "password_field": (
             "`form`: name of the field for the password; by default the first password field."
         ),
         "fields": (
-            '`form`: values of further fields: `fields = { remember = "1" }`. Hidden fields '
-            "keep their values without it."
+            '`form`: values of further fields: `fields = { remember = "1" }`. Hidden fields keep '
+            "their values without it."
         ),
         "expired_text": (
             "Text that only pages of an ended session contain, such as `Please sign in`. Status "
@@ -359,8 +345,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
         "max_tries": (
             "`form`: failed logins in a row, such as timeouts, after which the crawl waits for "
-            "`politeness.suspend_s`. A name or password that the site rejects is not tried "
-            "again."
+            "`politeness.suspend_s`. A name or password that the site rejects is not tried again."
         ),
         "allow_http": (
             "If true, send credentials over unencrypted http, too. An error if `url` is https."
@@ -368,20 +353,19 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     "deep_web": {
         "hosts": (
-            "Hosts, with their subdomains, whose search forms the crawl may use. Only forms "
-            "that send one text by GET are used. Without hosts no form is."
+            "Hosts, with their subdomains, whose search forms the crawl may use: only forms that "
+            "send one text by GET. Without hosts none is used."
         ),
-        "queries": "Queries that one form is sent at most.",
-        "result_pages": "Pages of results that are fetched for a query at most.",
+        "queries": "Maximum number of queries of one form.",
+        "result_pages": "Maximum number of result pages fetched for a query.",
         "stop_after": (
             "The crawl leaves a form after this many queries in a row without a new relevant page."
         ),
     },
     "cluster": {
         "storage": (
-            "The storage that all machines of a crawl share: a folder such as "
-            "`file:///mnt/crawls`, or `s3://BUCKET/FOLDER` and others of fsspec. The results "
-            "come there, too."
+            "The storage that all machines of a crawl share, for state and results: a folder such "
+            "as `file:///mnt/crawls`, or `s3://BUCKET/FOLDER` and others of fsspec."
         ),
         "unit": (
             'What stays in one process: all hosts of a registered domain (`"domain"`), or each '

@@ -45,7 +45,7 @@ def whole(at_least: int) -> ValueKind:
     """A whole number."""
     schema = {"type": "integer", "minimum": at_least}
     read = partial(TomlTable.whole, at_least=at_least)
-    return ValueKind(f"whole number, from {at_least}", schema, read)
+    return ValueKind(f"integer from {at_least}", schema, read)
 
 
 def text(name: str = "text", schema: _Schema = _TEXT) -> ValueKind:
@@ -114,7 +114,7 @@ def documents(formats: Sequence[str]) -> ValueKind:
     return texts(name, read, {"enum": list(formats)})
 
 
-Flag = Annotated[bool, ValueKind("true or false", {"type": "boolean"}, TomlTable.boolean)]
+Flag = Annotated[bool, ValueKind("boolean", {"type": "boolean"}, TomlTable.boolean)]
 Text = Annotated[str, text()]
 PathName = Annotated[Path, text("path")]
 Count = Annotated[int, whole(1)]
@@ -122,7 +122,7 @@ CountOrZero = Annotated[int, whole(0)]
 Number = Annotated[
     float,
     ValueKind(
-        "number, from 0", {"type": "number", "minimum": 0}, partial(TomlTable.number, zero=True)
+        "number from 0", {"type": "number", "minimum": 0}, partial(TomlTable.number, zero=True)
     ),
 ]
 Positive = Annotated[

@@ -842,6 +842,55 @@ def test_a_duplicate_that_changes_with_its_original_stays_one(
     assert not simulation.rows[COPY]["on_topic"]
 
 
+@pytest.mark.parametrize("headers", [{}, {"etag": '"one"'}], ids=["plain", "conditional"])
+def test_a_duplicate_takes_the_place_of_an_original_that_vanished(
+    simulate: Simulate, tmp_path: Path, headers: dict[str, str]
+) -> None:
+    same = {"text": f"{WHALES} original", "title": "Whales", **headers}
+    web = {
+        HOME: page(HOME, ORIGINAL, COPY, text=WHALES),
+        ORIGINAL: after(3, page(ORIGINAL, **same), Failed(ORIGINAL, FailureKind.GONE, 410)),
+        COPY: page(COPY, "http://a.test/new", **same),
+        "http://a.test/new": page("http://a.test/new", text=f"{WHALES} new page"),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=100)
+    row = simulation.rows[COPY]
+    assert row["duplicate_of"] is None and row["on_topic"]
+    assert simulation.rows["http://a.test/new"]["on_topic"], "its links are followed"
+    assert simulation.crawl.counters.duplicates == 0
+    assert "changed" not in results(simulation, COPY)
+    history = page_history(simulation.store.tables, row["seq"])
+    assert history is not None and history.versions == 1
+
+
+def test_a_page_that_moved_counts_at_its_new_place(simulate: Simulate, tmp_path: Path) -> None:
+    target = "http://a.test/moved"
+    same = {"text": f"{WHALES} original", "title": "Whales"}
+    web = {
+        HOME: page(HOME, ORIGINAL, text=WHALES),
+        ORIGINAL: after(3, page(ORIGINAL, **same), Redirected(ORIGINAL, 301, target)),
+        target: page(target, **same),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=100)
+    assert simulation.rows[target]["duplicate_of"] is None
+    assert simulation.rows[target]["on_topic"]
+
+
+def test_an_original_that_came_back_keeps_its_place(simulate: Simulate, tmp_path: Path) -> None:
+    late = "http://a.test/late"
+    same = {"text": f"{WHALES} original", "title": "Whales"}
+    fine, gone = page(ORIGINAL, **same), Failed(ORIGINAL, FailureKind.GONE, 410)
+    links_to_late = page(HOME, ORIGINAL, late, text=f"{WHALES} and more of them")
+    web = {
+        HOME: after(60, page(HOME, ORIGINAL, text=WHALES), links_to_late),
+        ORIGINAL: lambda now: gone if 3 < (now - START) / DAY_S < 20 else fine,
+        late: page(late, **same),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=100)
+    assert {"gone", "reappeared"} <= set(results(simulation, ORIGINAL))
+    assert simulation.rows[late]["duplicate_of"] == ORIGINAL
+
+
 def test_many_duplicates_of_one_page_take_few_visits_from_others(
     simulate: Simulate, tmp_path: Path
 ) -> None:

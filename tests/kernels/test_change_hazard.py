@@ -23,8 +23,8 @@ def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
     return interpreted("change_hazard")
 
 
-days = st.floats(0.0, 400.0)
-counts = st.floats(0.0, 50.0)
+days = st.floats(0.0, 400.0, allow_subnormal=False)
+counts = st.floats(0.0, 50.0, allow_subnormal=False)
 times = days.map(lambda ago: NOW - ago * DAY_S)
 bins = st.lists(counts, min_size=BINS, max_size=BINS).map(tuple)
 groups = st.tuples(times, counts, days, counts, days, st.sampled_from([0.25, 1.0, 4.0]), bins, bins)

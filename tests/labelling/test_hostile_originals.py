@@ -6,7 +6,8 @@ raw, to prove that the listener and the net log detect it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tests.support.labelled_crawls import session, write_crawl
 
 pytestmark = pytest.mark.long  # test_page_renderer.py tests the sanitiser without a browser
 
-WAIT_S = 60
+WAIT_S = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
             quiet = sink.connections - before
             windows = len(window.window_handles)
             _load(window, plain, "raw")
+            until_quiet(lambda: sink.connections)
         yield Observed(attempts_in(log), quiet, sink.connections, shown, title, windows)
 
 
@@ -111,6 +113,13 @@ def _load(window: Any, plain: Outside, mode: str) -> None:
     plain.pages[f"/{mode}"] = frames.encode()
     window.set_page_load_timeout(WAIT_S)
     window.get(f"{plain.origin}/{mode}")
+
+
+def until_quiet(count: Callable[[], int]) -> None:
+    """Wait until nothing more comes in two seconds: prefetches come after the page has loaded."""
+    seen = -1
+    while seen != (seen := count()):
+        time.sleep(2)
 
 
 def test_no_page_that_is_labelled_makes_the_browser_resolve_or_connect(observed: Observed) -> None:

@@ -20,7 +20,7 @@ from focused.frontier.queued_link import link_key
 from focused.recorded_web.replay_server import AccessLogEntry
 from focused.storage.state_store import StateStore
 from focused.web.urls import host_of
-from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_urls, motley_web
+from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_web
 from tests.support.archived_links import link_rows
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.forked import HANGS_AFTER_S
@@ -29,7 +29,7 @@ from tests.support.warm import start_warm
 
 KILLED = -9
 DELAY_S = 0.05
-_CLOSES_WITHIN_S = 0.6
+_CLOSES_WITHIN_S = 0.3
 
 
 class Moment(Enum):
@@ -39,7 +39,7 @@ class Moment(Enum):
     STARTING = "before it asks for anything"
     BEGINNING = "with its first answers, most of them robots.txt"
     CRAWLING = "in its midst"
-    ENDING = "after the last answer: while it closes and exports"
+    ENDING = "while it closes and exports"
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,7 @@ class Survivor:
         self._wait_for(moment, process, began_at)
         process.kill()
         process.join()
+        time.sleep(0.2)  # until the server has read what the dead process sent
         killed = process.exitcode == KILLED
         self._note(began_at, moment if killed else None)
         return killed
@@ -186,13 +187,13 @@ class Survivor:
             self._until(process, lambda: watch.answers(began_at) >= answers)
             time.sleep(rng.uniform(0.0, 0.03))
         else:
-            if self._all_answered():
-                time.sleep(rng.uniform(0.5, 1.0) * self._boot_s)
-            self._until(process, self._all_answered)
+            closings = self._closings()
+            self._until(process, lambda: self._closings() > closings)
             time.sleep(rng.uniform(0.0, _CLOSES_WITHIN_S))
 
-    def _all_answered(self) -> bool:
-        return self._watch.urls >= motley_urls()
+    def _closings(self) -> int:
+        log = self._out / "crawl.log"
+        return log.read_text(errors="replace").count("Closing spider") if log.exists() else 0
 
     def _until(self, process: BaseProcess, is_so: Callable[[], bool]) -> None:
         give_up_at = time.monotonic() + HANGS_AFTER_S

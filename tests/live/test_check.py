@@ -90,12 +90,15 @@ def flip_in(path: Path, at: int) -> None:
 
 def damage_the_state(folder: Path) -> str:
     data = (folder / "state/data.mdb").read_bytes()
-    flip_in(folder / "state/data.mdb", data.index(b"h0.test"))
+    # On all pages: LMDB keeps the bytes of those that are free.
+    (folder / "state/data.mdb").write_bytes(data.replace(b"h0.test", b"h0.tesu"))
     return "state"
 
 
 def damage_a_record(folder: Path) -> str:
-    flip_in(folder / WARC_FILE, (folder / WARC_FILE).stat().st_size // 2)
+    data = (folder / WARC_FILE).read_bytes()
+    begins = data.index(b"\x1f\x8b\x08", len(data) // 2)
+    flip_in(folder / WARC_FILE, begins + 20)  # behind the header, which has no checksum
     return WARC_FILE
 
 

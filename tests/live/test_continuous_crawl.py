@@ -21,13 +21,12 @@ from focused.web.warc_reader import WarcResponse, read_responses
 from focused_lab.living_web.living_options import LivingOptions
 from focused_lab.living_web.living_web import LivingSource, LivingWeb
 from tests.lab.living_web.test_living_web import HOME, START, histories, record
+from tests.live.webs import answered
 from tests.support.crawling import finish, start, write_topic
 from tests.support.recorded_web import served
 
 SPEED = 400_000.0
 KILLS = 10
-LIFE_S = 1.5
-"""A process lives for so long at most, once it is up."""
 DAYS = 120
 CHANGES = [Change(ChangeKind.CHANGED, day * DAY_S, 40, 20) for day in range(5, DAYS, 5)]
 
@@ -44,7 +43,9 @@ def test_ten_kills_lose_no_visit(tmp_path: Path) -> None:
         with served(LivingSource(living, clock), clock=clock) as site:
             for _ in range(KILLS):
                 process = start(topic, site.address, FOCUSED_CLOCK=clock)
-                time.sleep(1.0 + LIFE_S * rng.random())
+                enough = answered(site) + rng.randint(3, 30)
+                while answered(site) < enough and process.poll() is None:
+                    time.sleep(0.005)
                 process.kill()
                 process.communicate()
             ended = finish(start(topic, site.address, FOCUSED_CLOCK=clock), topic)

@@ -9,7 +9,15 @@ import pandas as pd
 from click.testing import CliRunner
 
 from focused.cli import main
-from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.live.webs import (
+    SEED,
+    SLOWLY,
+    STRUCK_DELAY_S,
+    all_pages,
+    pages_asked,
+    wait_for_answers,
+    wide_web,
+)
 from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.recorded_web import html, page, served
 
@@ -23,13 +31,14 @@ def frontier(*arguments: object) -> str:
 
 
 def test_what_was_added_is_fetched_and_what_was_dropped_is_not(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, SEED)
+    topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     links = tmp_path / "links.parquet"
     with served(wide_web(page(ADDED, html("Found by an operator"))), SLOWLY) as site:
         process = start(topic, site.address)
-        wait_for_answers(site, 60, process)
+        wait_for_answers(site, 40, process)
         process.send_signal(signal.SIGINT)
         stopped = finish(process, topic)
+        write_topic(tmp_path, SEED)
         before = set(stopped.fetched())
         folder = stopped.folder
         frontier("export", folder, links)

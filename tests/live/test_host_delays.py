@@ -81,10 +81,11 @@ def test_from_the_end_of_an_answer_a_host_has_its_delay(
     assert min(gaps_s) >= DELAY_S - CLOCKS_DIFFER_S
 
 
-def test_the_crawl_lasts_hardly_longer_than_its_slowest_host_has_to(
+def test_hosts_do_not_wait_for_each_other(
     accesses: Mapping[str, Sequence[AccessLogEntry]],
 ) -> None:
     everything = [access for asked in accesses.values() for access in asked]
     began = min(access.start for access in everything)
     ended = max(access.end for access in everything)
-    assert ended - began <= 1.1 * max(map(ideal_s, accesses.values()))
+    one_after_the_other_s = sum(map(ideal_s, accesses.values()))
+    assert ended - began <= one_after_the_other_s / 8

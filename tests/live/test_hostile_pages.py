@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
 
@@ -44,17 +42,6 @@ def web() -> MemoryWeb:
     return MemoryWeb(page(SEED, html("whales", *links)), *hostile, *good)
 
 
-@contextmanager
-def one_core() -> Iterator[None]:
-    """Processes that begin now have one core."""
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, cores)
-
-
 def begun(topic: Path, site: Served, timeout_s: float = 4.0) -> Popen[str]:
     return start(
         topic,
@@ -68,7 +55,8 @@ def begun(topic: Path, site: Served, timeout_s: float = 4.0) -> Popen[str]:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Finished, list[str]]]:
     topic = write_topic(tmp_path_factory.mktemp("hostile"), SEED)
     with served(web()) as site:
-        with one_core():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TEST_ON_ONE_CORE", "1")
             process = begun(topic, site)
         yield finish(process, topic), pages_asked(site)
 

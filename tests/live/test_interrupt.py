@@ -6,7 +6,16 @@ import signal
 from pathlib import Path
 
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.live.webs import (
+    SEED,
+    SLOWLY,
+    STRUCK_DELAY_S,
+    all_pages,
+    pages_asked,
+    wait_for_answers,
+    wait_until,
+    wide_web,
+)
 from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.recorded_web import served
 
@@ -16,13 +25,14 @@ def latency(seconds: float) -> FaultPlan:
 
 
 def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, SEED)
+    topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     with served(wide_web(), SLOWLY) as site:
         process = start(topic, site.address)
-        wait_for_answers(site, 60, process)
+        wait_for_answers(site, 40, process)
         process.send_signal(signal.SIGINT)
         stopped = finish(process, topic)
         first = stopped.fetched()
+        write_topic(tmp_path, SEED)
         ended = crawl(topic, site.address)
     assert (stopped.status, ended.status) == (0, 0), stopped.output
     assert "Traceback" not in stopped.output + ended.output
@@ -47,15 +57,13 @@ def test_ctrl_c_does_not_wait_for_hosts_that_are_not_due(tmp_path: Path) -> None
 
 
 def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, SEED, politeness="max_tries = 9")
-    patient = topic.read_text().replace("timeout_s = 5.0", "timeout_s = 600.0")
-    topic.write_text(patient)
+    topic = write_topic(tmp_path, SEED, timeout_s=600.0, politeness="max_tries = 9")
     with served(wide_web(), latency(200.0)) as site:
         process = start(topic, site.address)
         wait_for_answers(site, 11, process)
         process.send_signal(signal.SIGINT)
-        while "shutting down gracefully" not in (tmp_path / "out/crawl.log").read_text():
-            assert process.poll() is None
+        log = tmp_path / "out/crawl.log"
+        wait_until(lambda: "shutting down gracefully" in log.read_text(), process)
         process.send_signal(signal.SIGINT)
         stopped = finish(process, topic, timeout_s=60.0)
     assert "Traceback" not in stopped.output

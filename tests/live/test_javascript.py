@@ -208,9 +208,9 @@ def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path:
         finished = run(
             tmp_path,
             *opened,
-            delay_s=1.2,
+            delay_s=3.0,
             budget="pages = 2",
-            settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 2.5},
+            settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 8.0},
         )
     assert stats(finished)["javascript"]["gained"] == 2
     assert finished.fetched()
@@ -365,5 +365,5 @@ def test_hostile_pages_reach_nothing_and_the_crawl_goes_on(tmp_path: Path) -> No
     assert on_topic(finished, "svelte") == PAGES + 1
     events = stats(finished)["javascript"]
     assert events["failed/timeout"] >= 1
-    assert events["refused/private-address"] + events["refused/kind"] >= 3
+    assert events.get("refused/private-address", 0) + events.get("refused/kind", 0) >= 3
     assert len(polled) <= 20

@@ -16,7 +16,15 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.storage.state_store import StateStore
-from tests.live.webs import SEED, SLOWLY, all_pages, answered, wait_for_answers, wide_web
+from tests.live.webs import (
+    SEED,
+    SLOWLY,
+    STRUCK_DELAY_S,
+    all_pages,
+    answered,
+    wait_for_answers,
+    wide_web,
+)
 from tests.support.crawling import finish, start, write_topic
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import served
@@ -56,15 +64,16 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
     """What was left at each kill, and at the end."""
     folder = tmp_path_factory.mktemp("killed")
     rng = random.Random(30)
-    topic = write_topic(folder, SEED)
+    topic = write_topic(folder, SEED, delay_s=STRUCK_DELAY_S)
     found = []
     with served(wide_web(), SLOWLY) as site:
         for _ in range(KILLS):
             process = start(topic, site.address, FOCUSED_MODELS=GUIDE)
-            wait_for_answers(site, answered(site) + rng.randint(30, 80), process)
+            wait_for_answers(site, answered(site) + rng.randint(20, 50), process)
             process.kill()
             assert finish(process, topic).status == KILLED
             found.append(Left.in_folder(folder / "out"))
+        write_topic(folder, SEED)
         end = finish(start(topic, site.address, FOCUSED_MODELS=GUIDE), topic)
     assert end.status == 0, end.output
     assert "Traceback" not in end.output

@@ -180,7 +180,7 @@ def test_a_login_page_that_robots_txt_disallows_is_not_requested(tmp_path: Path)
 
 def test_a_killed_crawl_logs_in_again(tmp_path: Path) -> None:
     with serve(LoginSite()) as site, names() as server:
-        topic = topic_of(tmp_path, site, delay_s=0.2)
+        topic = topic_of(tmp_path, site, delay_s=1.0)
         process = start_warm(topic, "", FOCUSED_DNS_SERVERS=server)
         while len(site.asked(MEMBERS)) < 6:
             assert process.exitcode is None
@@ -188,6 +188,7 @@ def test_a_killed_crawl_logs_in_again(tmp_path: Path) -> None:
         process.kill()
         process.join()
         assert site.logins() == 1
+        topic = topic_of(tmp_path, site, delay_s=0.2)
         done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
     assert done.status == 0, done.output
     assert site.logins() == 2

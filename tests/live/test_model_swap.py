@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sklearn.linear_model  # noqa: F401  # a model is replaced while a crawl runs: no time to import
 
 from focused.classifier.model_file import load_model, save_model
 from focused.files import write_atomically
@@ -15,7 +16,7 @@ from tests.support.crawling import Finished, finish
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SEED = "http://start.test/"
-NEW = [f"http://new{n % 3}.test/{kind}/{n}" for n in range(45) for kind in ("cheese", "garden")]
+NEW = [f"http://new{n % 3}.test/{kind}/{n}" for n in range(120) for kind in ("cheese", "garden")]
 SAMPLES = [
     (category, f"http://{kind}{n % 4}.test/{n}")
     for category, kind in (("Top/Food/Cheese", "cheese"), ("Top/Home/Garden", "garden"))
@@ -24,7 +25,7 @@ SAMPLES = [
 
 
 def web() -> MemoryWeb:
-    """Samples, and ninety pages on three hosts that all hang on one."""
+    """Samples, and 240 pages on three hosts that all hang on one."""
     pages = [page(SEED, html("start", *NEW))]
     for category, url in SAMPLES:
         kind, number = "cheese" if "Food" in category else "garden", url.rpartition("/")[2]

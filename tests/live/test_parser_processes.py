@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.live.webs import (
+    SEED,
+    SLOWLY,
+    STRUCK_DELAY_S,
+    all_pages,
+    pages_asked,
+    wait_for_answers,
+    wide_web,
+)
 from tests.support.crawling import Finished, crawl, finish, start, write_topic
 from tests.support.recorded_web import served
 
@@ -42,10 +50,10 @@ def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, SEED)
+    topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     with served(wide_web(), SLOWLY) as site:
         process = start(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
-        wait_for_answers(site, 60, process)
+        wait_for_answers(site, 40, process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.send_signal(how)
         finish(process, topic)
@@ -54,6 +62,7 @@ def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
         while any(map(runs, children)):
             assert time.monotonic() < until, "a process outlives its crawl"
             time.sleep(0.05)
+        write_topic(tmp_path, SEED)
         ended = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
     assert set(ended.fetched()) == all_pages()
     asked = pages_asked(site)

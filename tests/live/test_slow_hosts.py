@@ -96,8 +96,8 @@ def test_slow_hosts_keep_nobody_else_waiting(tmp_path: Path) -> None:
     assert list(slow["failure"].unique()) == ["timeout"]
     assert len(slow) == SLOW
     # Each slow host holds one of the requests at a time for as long as it may, and no longer.
-    longest_s = TIMEOUT_S * SLOW / CONCURRENCY
+    one_after_the_other_s = TIMEOUT_S * SLOW
     took = found["fetched_at"].max() - found["fetched_at"].min()
-    assert took.total_seconds() < 2 * longest_s + TIMEOUT_S
+    assert took.total_seconds() < one_after_the_other_s / 4
     assert most_mb < MOST_MB
     assert most_files < MOST_FILES

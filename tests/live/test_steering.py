@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from focused.crawl.control_folder import Action, ControlFolder
 from focused.crawl.steering import AddSeeds, ChangeDelay, Command, Pause, Resume, Stop
-from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.live.webs import (
+    SEED,
+    SLOWLY,
+    all_pages,
+    pages_asked,
+    wait_for_answers,
+    wait_until,
+    wide_web,
+)
 from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.forked import ForkedCommand
 from tests.support.recorded_web import served
-
-PATIENCE_S = 120.0
-
-
-def wait_until(holds: Callable[[], bool], process: ForkedCommand) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert process.poll() is None, "the crawl ended"
-        assert time.monotonic() < give_up_at
-        time.sleep(0.02)
 
 
 def executed(control: ControlFolder, command: Command, process: ForkedCommand) -> Action:
@@ -47,6 +44,7 @@ def test_an_operator_watches_pauses_steers_and_stops_a_crawl(tmp_path: Path) -> 
         assert executed(control, Pause(), process).undo == Resume()
 
         def is_quiet() -> bool:
+            control.watch()
             status = control.read_status() or {}
             return bool(status.get("is_paused")) and status.get("in_flight") == 0
 

@@ -47,7 +47,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, dict[st
         topic = write_topic(
             folder,
             *urls.values(),
-            timeout_s=2.0,
+            timeout_s=10.0,
             politeness="max_tries = 1\nsuspend_s = 0",
             scope="private_addresses = true",
         )

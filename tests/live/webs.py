@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from subprocess import Popen
 
 from focused.recorded_web.recorded_web import RecordedResponse
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect
 
 HOSTS, PAGES_PER_HOST = 10, 30
 SEED = "http://h0.test/0"
+STRUCK_DELAY_S = 0.2
+"""Of a crawl that is struck while it runs: it has five seconds left after forty answers."""
 SLOWLY = FaultPlan((parse_fault("*:kind=latency,latency_s=0.01-0.05"),))
 
 UNHURRIED, UNHURRIED_DELAY_S, UNHURRIED_PAGES = "unhurried.test", 1.0, 5
@@ -112,10 +116,20 @@ def answered(site: Served) -> int:
     return site.log.getvalue().count("\n")
 
 
-def wait_for_answers(site: Served, count: int, process: Popen[str]) -> None:
+def wait_for_answers(site: Served, count: int, process: Popen[str] | ForkedCommand) -> None:
     """Wait until so many requests are answered in all; the crawl must not end before."""
-    while answered(site) < count:
-        assert process.poll() is None, f"the crawl ended early: {process.communicate()[0]}"
+    wait_until(lambda: answered(site) >= count, process)
+
+
+def wait_until(holds: Callable[[], bool], process: Popen[str] | ForkedCommand) -> None:
+    """Wait until something holds; the crawl must not end before."""
+    give_up_at = time.monotonic() + HANGS_AFTER_S
+    while True:
+        has_ended = process.poll() is not None
+        if holds():
+            return
+        assert not has_ended, f"the crawl ended early: {process.communicate()[0]}"
+        assert time.monotonic() < give_up_at
         time.sleep(0.005)
 
 

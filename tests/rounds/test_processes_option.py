@@ -21,16 +21,20 @@ from focused.rounds.topic_files import (
     write_topic_files,
 )
 from focused.topic.login import Login
-from tests.support.recorded_web import served
+from tests.support.recorded_web import Served, served
 from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
 from tests.support.simulated import topic as simulated_topic
 
 
+def pages_asked(site: Served) -> int:
+    return requests_of_pages(site).total()
+
+
 def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path: Path) -> None:
     web = ring_web(4, 10)
-    with served(web) as site, round_crawl(tmp_path, site, processes=2, delay_s=0.1) as crawl:
+    with served(web) as site, round_crawl(tmp_path, site, processes=2, delay_s=0.5) as crawl:
         driver = crawl.start()
-        crawl.wait_for(lambda: crawl.rounds() > 0, "a round")
+        crawl.wait_for(lambda: crawl.rounds() > 0 and pages_asked(site) > 4, "pages of a round")
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(120) == 0
         assert json.loads((crawl.folder / "stats.json").read_text())["end_reason"] == "stopped"
@@ -78,10 +82,10 @@ def test_a_crawl_in_shared_storage_goes_on_from_there(tmp_path: Path) -> None:
     web, storage = ring_web(4, 10), f"file://{tmp_path}/shared"
     with (
         served(web) as site,
-        round_crawl(tmp_path, site, processes=2, delay_s=0.1, storage=storage) as crawl,
+        round_crawl(tmp_path, site, processes=2, delay_s=0.5, storage=storage) as crawl,
     ):
         driver = crawl.start()
-        crawl.wait_for(lambda: crawl.rounds() > 1, "a round")
+        crawl.wait_for(lambda: crawl.rounds() > 1 and pages_asked(site) > 4, "pages of rounds")
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(120) == 0
         assert 0 < len(crawl.fetched()) < 40

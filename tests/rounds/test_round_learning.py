@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterable
 from pathlib import Path
+from uuid import uuid4
 
 import msgspec
 import numpy as np
@@ -195,8 +196,8 @@ def test_no_message_stops_a_driver_or_spoils_its_scorer(received, seed):
     scorer, rng = new_pupil(), random.Random(seed)
     stream = messages(a_crawls_lessons(30), sender=9)
     for message in received:
-        stream.insert(rng.randrange(len(stream)), message)
-    storage = SharedStorage("memory://learning", "shared")
+        stream.insert(rng.randint(0, len(stream)), message)
+    storage = SharedStorage(f"memory://{uuid4()}", "shared")
     learn_all(SharedLearning(scorer, storage), stream)
     assert np.isfinite(scores_of(scorer)).all()
 

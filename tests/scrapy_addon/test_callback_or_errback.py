@@ -152,7 +152,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Ran:
                 "FOCUSED_DNS_SERVERS": names.address,
                 "DOWNLOADER_MIDDLEWARES": {"mine.meddling.Meddling": 543},
             },
-            timeout_s=1.5,
+            timeout_s=6.0,
             politeness="max_tries = 2",
             scope='private_addresses = true\ndeny_hosts = ["elsewhere.test"]\n'
             "max_page_bytes = 50000",

@@ -48,7 +48,7 @@ def seed() -> Iterator[str]:
 
 def crawl_live(topic: Path, **settings: object) -> Finished:
     with serve_names(ZONE) as names:
-        options = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.2, **settings}
+        options = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 60, **settings}
         return crawl(topic, "", **options)
 
 

@@ -85,7 +85,7 @@ def site() -> Iterator[Site]:
 
 
 def crawl_live(topic: Path, names: NameServer, **settings: object) -> Finished:
-    options = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.3, **settings}
+    options = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 60, **settings}
     _, _, _, *arguments = command(topic, "", **options)
     return finish(ForkedCommand(["-c", LOOPBACK_IS_PUBLIC, *arguments]), topic)
 

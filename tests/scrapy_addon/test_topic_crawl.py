@@ -65,7 +65,7 @@ def test_the_user_sees_a_table_and_finds_the_folder_filled(
     for word in ("fetched", "on topic", "harvest rate", "robots-excluded", "duplicates"):
         assert word in done.output
     assert "Traceback" not in done.output
-    for name in ("pages.parquet", "links.parquet", "pages.warc.gz", "harvest.png", "crawl.log"):
+    for name in ("pages.parquet", "links.parquet", "pages.warc.gz", "report.json", "crawl.log"):
         assert (done.folder / name).stat().st_size > 0
     assert json.loads((done.folder / "settings.json").read_text())["topic"]["name"] == "whales"
     assert json.loads((done.folder / "stats.json").read_text())["robots_excluded"] == 1

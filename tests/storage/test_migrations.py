@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from focused.archive.archive import page_rows
+from focused.archive.archive import link_values, page_rows
 from focused.archive.page_history import visit_rows
 from focused.crawl.folder_check import check_folder
 from focused.crawl.revisits.page_records import PageRecord
@@ -112,6 +112,7 @@ def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder: Pa
         (row,) = (row for row in page_rows(tables) if row["url"] == f"{HOSTS[0]}3")
         assert (row["outcome"], row["spam"], row["rendered"]) == ("fetched", 0.0, False)
         assert {key for key, _ in tables.scan("javascript_hosts")} == {b"a.test"}
+        assert f"{HOSTS[0]}3" in {target for _, target, *_ in link_values(tables)}
 
 
 def test_commands_read_it_and_leave_it_as_it_is(crawl_folder: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 
 import lmdb
 import msgspec
@@ -99,10 +99,11 @@ def test_a_crawl_waits_for_a_command_that_reads_its_state(tmp_path: Path) -> Non
     StateStore.open(tmp_path, {}).close()
     reading = ExitStack()
     reading.enter_context(shared_lock(tmp_path))
-    end = Timer(0.1, reading.close)
-    end.start()
+    ended = Event()
+    reading.callback(ended.set)  # before the lock is released
+    Timer(0.1, reading.close).start()
     StateStore.open(tmp_path, {}).close()
-    assert end.finished.is_set()
+    assert ended.is_set()
 
 
 def test_a_command_that_goes_on_reading_is_reported(

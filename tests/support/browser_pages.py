@@ -18,7 +18,7 @@ from focused.web.page import Fetched
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 SANDBOX = os.geteuid() != 0
-LIMITS = RenderLimits(time_s=3.0, memory_mb=1_000.0)
+LIMITS = RenderLimits(time_s=6.0, memory_mb=1_000.0)
 
 
 def browser() -> str:

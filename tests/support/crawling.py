@@ -59,7 +59,7 @@ def write_topic(
     folder: Path,
     *seeds: str,
     delay_s: float = 0.0,
-    timeout_s: float = 5.0,
+    timeout_s: float = 60.0,
     politeness: str = "",
     scope: str = "",
     budget: str = "",

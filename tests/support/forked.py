@@ -185,6 +185,8 @@ def _run(
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     os.dup2(os.open(out, flags), 1)
     os.dup2(1 if err is None else os.open(err, flags), 2)
+    if "TEST_ON_ONE_CORE" in variables:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     for kind, limit in limits.items():
         if limit is not None:
             resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))

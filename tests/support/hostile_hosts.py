@@ -32,6 +32,7 @@ class Asked:
     writer: asyncio.StreamWriter
     status: int = 0
     retry_after_s: float = 0.0
+    ended_at: float = 0.0
 
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
@@ -47,6 +48,8 @@ class Asked:
             f"{name.replace('_', '-')}: {value}\r\n" for name, value in all_headers.items()
         )
         head = f"HTTP/1.1 {status} So\r\nContent-Length: {len(data)}\r\n{lines}\r\n"
+        # Before it is sent: a busy server notices the end late, when the crawl counts its delay.
+        self.ended_at = asyncio.get_running_loop().time()
         await self.send(head.encode("latin-1") + data)
 
     async def stream(self, **headers: str) -> None:
@@ -117,8 +120,9 @@ class HostileHosts:
         finally:
             address = writer.get_extra_info("sockname")[0]
             self.most_open[address] = max(self.most_open[address], self._open[address])
+            ended_at = asked.ended_at or loop.time()
             self.accesses.append(
-                Access(start, loop.time(), host, address, path, asked.status, asked.retry_after_s)
+                Access(start, ended_at, host, address, path, asked.status, asked.retry_after_s)
             )
         return not writer.transport.is_closing()
 

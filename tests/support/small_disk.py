@@ -9,6 +9,7 @@ from typing import Self
 import pytest
 
 from tests.support.crawling import ROOT, Finished, command
+from tests.support.forked import HANGS_AFTER_S
 
 _ALONE = ("unshare", "--map-root-user", "--mount")
 
@@ -75,6 +76,6 @@ class SmallDisk:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=60,
+            timeout=HANGS_AFTER_S,
             check=False,
         )

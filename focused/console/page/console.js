@@ -13,7 +13,7 @@
   let stream = null;
   let last = null;
   let offset = 0;
-  let asked = 0;
+  const newest = new Map();
   let speeds = charts.history();
   let harvestChart = null;
   let speedChart = null;
@@ -112,6 +112,14 @@
       notice(error instanceof TypeError ? "The console's server does not answer: it has ended." : error.message);
       return undefined;
     }
+  }
+
+  // Null where a later question was asked meanwhile: answers may overtake each other.
+  async function askLast(what, path) {
+    const question = Symbol(path);
+    newest.set(what, question);
+    const found = await attempt(() => ask(path));
+    return newest.get(what) === question ? found : null;
   }
 
   // Crawls
@@ -308,11 +316,11 @@
   async function showPages() {
     const query = new URLSearchParams(new FormData(element("page-filter")));
     query.set("offset", offset);
-    const request = ++asked;
     element("page-table").setAttribute("aria-busy", "true");
-    const found = await attempt(() => ask(`/api/crawls/${chosen}/pages?${query}`));
-    element("page-table").setAttribute("aria-busy", String(request < asked));
-    if (!found || request < asked) return;  // answers may overtake each other
+    const found = await askLast("pages", `/api/crawls/${chosen}/pages?${query}`);
+    if (found === null) return;
+    element("page-table").setAttribute("aria-busy", "false");
+    if (!found) return;
     const end = offset + found.pages.length;
     element("page-count").textContent = found.total ? `${number(offset + 1)} to ${number(end)} of ${number(found.total)}` : "No pages";
     element("earlier").disabled = offset === 0;
@@ -337,7 +345,7 @@
   }
 
   async function showDetails(url) {
-    const found = await attempt(() => ask(`/api/crawls/${chosen}/page?url=${encodeURIComponent(url)}`));
+    const found = await askLast("details", `/api/crawls/${chosen}/page?url=${encodeURIComponent(url)}`);
     if (!found) return;
     element("details-title").textContent = found.page.title || found.page.url;
     const link = element("details-url");
@@ -429,7 +437,7 @@
 
   async function showSearch() {
     const query = new URLSearchParams(new FormData(element("search-form")));
-    const found = await attempt(() => ask(`/api/crawls/${chosen}/search?${query}`));
+    const found = await askLast("search", `/api/crawls/${chosen}/search?${query}`);
     if (!found) return;
     const indexed = found.indexed === null ? "No index yet: index the pages first." : `${number(found.indexed)} pages indexed.`;
     const work = found.is_updating ? ` Indexing: ${number(found.done)} of ${number(found.of)} new pages.` : "";

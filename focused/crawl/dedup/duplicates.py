@@ -22,7 +22,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -69,8 +69,8 @@ class DuplicateMatch:
     """The result of a lookup; ``of`` is the original, None for new content.
 
     ``key`` identifies the content. ``exact_duplicate_of`` is the first page with the same text,
-    which may itself be a near-duplicate of ``of``. A page that takes the place of an earlier one
-    ``replaces`` it.
+    which may itself be a near-duplicate of ``of``. A better page ``replaces`` the original; one
+    whose original vanished ``succeeds`` it.
     """
 
     key: bytes
@@ -79,6 +79,7 @@ class DuplicateMatch:
     page_sketch: PageSketch | None = None
     exact_duplicate_of: str | None = None
     replaces: str | None = None
+    succeeds: str | None = None
 
     def as_original(self) -> DuplicateMatch:
         """Return the match of a page that takes the place of the one that it duplicates."""
@@ -132,21 +133,28 @@ class DuplicateDetector:
         same = self._tables.get("content", key)
         if same is not None:
             original, _, near = same.decode().partition(" ")
-            exact = near or original
-            of = self._current_original(original)
-            return DuplicateMatch(key, of, DuplicateKind.EXACT, exact_duplicate_of=exact)
+            exact = DuplicateMatch(key, original, DuplicateKind.EXACT)
+            return self._of_current(replace(exact, exact_duplicate_of=near or original))
         page_sketch = self._sketched(reading)
+        found = DuplicateMatch(key, page_sketch=page_sketch)
         if self._is_copy_of_canonical(page):
-            return DuplicateMatch(key, page.canonical, DuplicateKind.CANONICAL, page_sketch)
+            return self._of_current(replace(found, of=page.canonical, kind=DuplicateKind.CANONICAL))
         if self._near is None or page_sketch is None:
-            return DuplicateMatch(key)
+            return found
         share, url_of_match, least = self._near.nearest(page_sketch)
         if share >= least:
-            of = self._current_original(url_of_match)
-            return DuplicateMatch(key, of, DuplicateKind.NEAR, page_sketch)
+            return self._of_current(replace(found, of=url_of_match, kind=DuplicateKind.NEAR))
         if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
-            return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
-        return DuplicateMatch(key, page_sketch=page_sketch)
+            return self._of_current(replace(found, of=url_of_match, kind=DuplicateKind.CANONICAL))
+        return found
+
+    def _of_current(self, match: DuplicateMatch) -> DuplicateMatch:
+        """Return the match of the page that took the place of the original, if one did."""
+        assert match.of is not None
+        of = self._current_original(match.of)
+        if self._has_vanished(of):
+            return DuplicateMatch(match.key, succeeds=of)
+        return replace(match, of=of)
 
     def common_text(self, match: DuplicateMatch) -> Sequence[str]:
         """Return pages of other sites with which new content has much of its text in common.
@@ -161,11 +169,27 @@ class DuplicateDetector:
         """Make ``url`` the original of the content of ``of``."""
         self._tables.put("content", _replacement_key(of), url.encode())
 
+    def vacate(self, url: str) -> None:
+        """Note that a page vanished: the next one with its content takes its place."""
+        self._tables.put("content", _replacement_key(url), _VANISHED)
+
+    def occupy(self, url: str) -> None:
+        """Note that a page that had vanished is back; it stays replaced if another page was."""
+        if self.is_vacant(url):
+            self._tables.delete("content", _replacement_key(url))
+
+    def is_vacant(self, url: str) -> bool:
+        """Whether a page, or the one that took its place, vanished."""
+        return self._has_vanished(self._current_original(url))
+
+    def _has_vanished(self, url: str) -> bool:
+        return self._tables.get("content", _replacement_key(url)) == _VANISHED
+
     def _current_original(self, url: str) -> str:
         """Return the page that took the place of ``url``, or ``url``."""
         for _ in range(_MAX_REPLACEMENTS):
             later = self._tables.get("content", _replacement_key(url))
-            if later is None:
+            if later is None or later == _VANISHED:
                 break
             url = later.decode()
         return url
@@ -186,9 +210,10 @@ class DuplicateDetector:
 
     def keep(self, page: Page, looked: DuplicateMatch) -> None:
         """Store the content of a page that was looked up."""
-        if looked.replaces is not None:
+        earlier = looked.replaces or looked.succeeds
+        if earlier is not None:
             self._tables.put("content", looked.key, page.url.encode())
-            self._tables.put("content", _replacement_key(looked.replaces), page.url.encode())
+            self._tables.put("content", _replacement_key(earlier), page.url.encode())
             self._tables.delete("content", _replacement_key(page.url))
             return
         if looked.kind is DuplicateKind.EXACT and self._tables.get("content", looked.key):
@@ -205,6 +230,8 @@ class DuplicateDetector:
 
 
 _MAX_REPLACEMENTS = 8
+_VANISHED = b""
+"""Stands in the place of the page that took the place of another: none did yet."""
 
 
 def _replacement_key(url: str) -> bytes:

@@ -77,8 +77,8 @@ FAILURE_RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.SERVER_ERROR: _transient("5xx"),
     FailureKind.LOGIN: _transient("the login to its host failed; see docs/how-to/login.md"),
     FailureKind.TOO_LARGE: _url_failure(
-        "larger than `scope.max_page_bytes`, packed or unpacked; a document that unpacks to more "
-        "than 50 MB; or headers without end"
+        "larger than `scope.max_page_bytes`, packed or unpacked; a document of more than 50 MB "
+        "unpacked; or headers without end"
     ),
     FailureKind.BAD_ENCODING: _url_failure("not packed as its Content-Encoding says"),
     FailureKind.WRONG_TYPE: _url_failure(
@@ -108,7 +108,7 @@ FAILURE_RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.PARSE_CRASH: FailureRule(
         again=True,
         host=HostEffect.GOES_ON,
-        meaning="three parser processes crashed, or were killed, while they parsed it",
+        meaning="three parser processes died over it",
     ),
     FailureKind.INTERNAL_ERROR: _url_failure("our own fault; see `crawl.log`"),
     FailureKind.OTHER: FailureRule(

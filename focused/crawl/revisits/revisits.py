@@ -241,8 +241,12 @@ class RevisitProcessor:
         missing = self._versions.missing_pages.url_to_request(url, now)
         if missing is not None and policy.robots_allows(host, missing):
             return Lease(offer, REVISIT, missing)
-        record = self._collection.records.load_url(url).record
-        headers = self._versions.conditional_headers(url, record, now)
+        known = self._collection.records.load_url(url)
+        original = known.row.duplicate_of
+        if original is not None and self._responses.duplicates.is_vacant(original):
+            # The page takes the place of its original: its text is needed, changed or not.
+            return Lease(offer, REVISIT, url, is_page=True)
+        headers = self._versions.conditional_headers(url, known.record, now)
         return Lease(offer, REVISIT, url, headers=headers, is_page=True)
 
     def settle(
@@ -300,7 +304,7 @@ class RevisitProcessor:
         known.record.tries += 1
         if isinstance(outcome, Fetched) and detected.result in _MAY_ANNOUNCE:
             self._announcements.read(outcome, known.row.seq, now)
-        if detected.classified is not None and detected.result in _NEW_VERSION:
+        if _is_kept(known.row, detected):
             return self._keep_version(link, known, detected, visit)
         return self._confirm_version(link, known, outcome, detected, visit)
 
@@ -333,7 +337,7 @@ class RevisitProcessor:
         self._collection.records.append_visit(visit)
         known = KnownPage(row, known.history, known.record)
         history, record = known.history, known.record
-        history.versions += detected.result is not VisitResult.UNKNOWN
+        history.versions += detected.result in _CHANGES
         record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
         record.guiding_relevance = None if classified.feed else classified.classification.untempered
         self._update(known, detected, visit)
@@ -400,6 +404,8 @@ class RevisitProcessor:
             history.changed_at = now
         if is_gone != was_gone:
             history.gone_at = now if is_gone else None
+            duplicates = self._responses.duplicates
+            (duplicates.vacate if is_gone else duplicates.occupy)(known.row.url)
         if is_gone and was_gone:
             # A page that is still gone has nothing that changes; it may come back.
             record.failures = misses + 1
@@ -409,6 +415,15 @@ class RevisitProcessor:
         self._collection.record_visit(
             known, previous_at, now, changed=changed, changed_at=detected.changed_at
         )
+
+
+def _is_kept(row: PageRow, detected: DetectedChange) -> bool:
+    """Whether a visit brought a new version, or the same one of a page that now counts."""
+    if detected.classified is None or detected.result in _NEW_VERSION:
+        return detected.classified is not None
+    content = detected.classified.content
+    succeeds = content is not None and content.succeeds is not None
+    return succeeds and row.duplicate_of is not None and detected.result in _SAME_VERSION
 
 
 def _first_version(row: PageRow) -> FirstVersion:

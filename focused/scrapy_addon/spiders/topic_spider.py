@@ -113,7 +113,7 @@ class TopicSpider(Spider):
             from focused.reports.report_output import print_report
 
             labels = read_web_labels(Path(web) / LABELS_FILE) if web else None
-            print_report(folder, Console(), labels or None, out=folder)
+            print_report(folder, Console(), labels or None, out=folder, draws=False)
         except FocusedError as error:
             if not session.status.error_message:  # printed already
                 print_notice(str(error))

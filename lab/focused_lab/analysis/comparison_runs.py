@@ -53,10 +53,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     Shares are in [0, 1]. ``harvest`` is ``on_topic / fetched``; ``area`` is the mean harvest rate
     over the ``budget`` in pages, of which an unspent rest counts as off topic; ``relevant`` are the
     on-topic pages that exist, ``reachable`` those that the seeds lead to by links that may be
-    followed. ``crawl_and_stop`` and ``crawl_and_stop_threshold``: Cho, Garcia-Molina, Page 1998.
-    ``half_recall_pages`` is None if half of the relevant pages were never found, ``score_bins`` if
-    scores are no probabilities. ``curve`` holds pairs (fetched, on topic). None elsewhere means not
-    measured, such as ``reachable`` in files of earlier versions.
+    followed; ``recall`` is ``on_topic / relevant``. After Cho, Garcia-Molina, Page 1998,
+    ``crawl_and_stop`` is ``on_topic`` divided by the lesser of ``budget`` and ``relevant``,
+    ``crawl_and_stop_threshold`` the fetched share of the on-topic pages with at least the median
+    number of in-links. ``half_recall_pages`` are the pages fetched until half of the relevant ones
+    were found, None if they never were. ``score_bins`` count scores before the fetch against
+    labels: bin, pages, pages on topic, sum of scores, sum of squared errors; None if scores are no
+    probabilities. ``curve`` holds at most a hundred pairs (fetched, on topic). ``cpu_s`` leaves out
+    parsing and classifying in simulations; ``peak_mb`` is resident memory. None elsewhere means
+    not measured, such as ``reachable`` in files of earlier versions.
     """
 
     web: str

@@ -16,12 +16,9 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
     "webs",
     type=ANY_PATH,
     multiple=True,
-    help="A recorded web's folder, or a WARC file; all WARC files together are one web. "
-    "Repeatable; required.",
+    help="A recorded web, or a WARC file; all WARC files are one web. Repeatable; required.",
 )
-@click.option(
-    "--labels", type=FILE, help="A labels.tsv to use as ground truth instead of the webs' own."
-)
+@click.option("--labels", type=FILE, help="Ground truth instead of the webs' own.")
 @click.option(
     "--topic", "topics", type=FILE, multiple=True, help="A topic file. Repeatable; required."
 )
@@ -35,7 +32,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
     "--budget",
     default="1000",
     show_default=True,
-    help="Pages per run; xF: F times the number of the topic's on-topic pages.",
+    help="Pages per run; xF: F times the topic's on-topic pages.",
 )
 @click.option(
     "--seeds",
@@ -75,15 +72,15 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
     show_default=True,
     help="Number of processes.",
 )
-@click.option("--json", "json_path", type=FILE, help="Also write the document of all runs there.")
+@click.option("--json", "json_path", type=FILE, help="Also write all runs there.")
 @click.option(
     "--out",
     type=FOLDER,
     default=Path("comparison"),
     show_default=True,
-    help="Folder of journal, document and report.",
+    help="Folder of the results.",
 )
-@click.option("--fresh", is_flag=True, help="Move the journal of --out aside and repeat all runs.")
+@click.option("--fresh", is_flag=True, help="Move the journal of --out aside; repeat all runs.")
 @click.option(
     "--live", is_flag=True, help="Run real crawls over the replayed web instead of simulations."
 )
@@ -95,9 +92,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
     show_default=True,
     help="With --live: seconds between two requests to a host.",
 )
-@click.option(
-    "--from", "document", type=FILE, help="Run nothing; report the runs of this comparison.json."
-)
+@click.option("--from", "document", type=FILE, help="Only report the runs of this comparison.json.")
 def compare(
     webs: tuple[Path, ...],
     labels: Path | None,
@@ -119,8 +114,7 @@ def compare(
 ) -> None:
     """Simulate crawls of recorded webs and compare orderings by the webs' labels.
 
-    Each ordering crawls for each topic. The same command resumes an interrupted comparison;
-    Ctrl-C ends it with status 130. See docs/how-to/compare.md.
+    The same command resumes an interrupted comparison. See docs/how-to/compare.md.
     """
     from focused_lab.analysis.comparison_runs import ExperimentSettings
     from focused_lab.commands.compare_actions import (

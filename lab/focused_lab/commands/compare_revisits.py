@@ -23,7 +23,7 @@ from focused.cli.common import FILE, FOLDER
     "--intervals",
     default="7,30,90,365",
     show_default=True,
-    help="Budgets: mean days between two visits of a page, separated by commas.",
+    help="Budgets: mean days between two visits of a page.",
 )
 @click.option(
     "--budget",
@@ -67,13 +67,10 @@ from focused.cli.common import FILE, FOLDER
     "--signals",
     default="none",
     show_default=True,
-    help="Sites with sitemaps that state changes: none, half, all, mixed (a third right, a third "
-    "faulty, a third without), lying, or all with one fault: late, missing, rounded, frozen, "
-    "stops, touched, clock, partial.",
+    help="Which sites have sitemaps that state changes. See "
+    "docs/how-to/compare-revisits.md#change-signals.",
 )
-@click.option(
-    "--dates", is_flag=True, help="Let all servers send the time of the last change, Last-Modified."
-)
+@click.option("--dates", is_flag=True, help="Let all servers send Last-Modified.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -107,8 +104,7 @@ def compare_revisits(
 ) -> None:
     """Simulate revisits of changing pages and compare policies by freshness and age.
 
-    HISTORY is a change history, NAME.tsv or NAME.tsv.gz, one site each: lines of page, created or
-    changed or deleted, time, lines added, lines deleted. See docs/how-to/compare-revisits.md.
+    HISTORY is the change history of a site. See docs/how-to/compare-revisits.md.
     """
     from focused_lab.commands.compare_actions import compare_revisits as run
     from focused_lab.commands.compare_actions import split_days, split_names

@@ -21,21 +21,20 @@ from focused.cli.common import FOLDER, echo
 @click.option(
     "--folder",
     type=FOLDER,
-    help="Folder of the recorded web. Default: webs/docweb-TIER or webs/KIND.",
+    help="Default: webs/docweb-TIER or webs/KIND.",
 )
 @click.option(
     "--cache",
     type=FOLDER,
     default=Path("webs/packages"),
     show_default=True,
-    help="Folder of downloaded packages and package lists.",
+    help="Folder of packages and package lists.",
 )
 def build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
     """Make a recorded web from Debian packages.
 
-    docweb: documentation on many hosts. foldoc, wordnet: dictionaries, one host each. debian: the
-    pages of Debian's package index. Needs apt-get, apt-cache and dpkg-deb, but not root. A web
-    that is up to date is left unchanged.
+    Needs apt-get, apt-cache and dpkg-deb, but not root. A web that is up to date is left unchanged.
+    See docs/how-to/recorded-webs.md.
     """
     from focused.cli.web_actions import store_link_count
     from focused_lab.builders.debian_site import build_debian_site
