@@ -84,7 +84,7 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
                 ray=options.ray,
             )
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
-        return int(not started or bool(session_of(crawler).status.error_message))
+        return int(not started or bool(session_of(crawler).driver.status.error_message))
 
 
 def last_activity(folder: Path) -> float:

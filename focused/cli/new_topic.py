@@ -130,7 +130,7 @@ def _crawl_around_seeds(
         crawler, started = run(KeywordSpider, project_settings(given))
     if not started:
         raise StateError(f"{folder}: the crawl around the seeds could not start")
-    if session_of(crawler).status.end_reason == _INTERRUPTED:
+    if session_of(crawler).driver.status.end_reason == _INTERRUPTED:
         raise StateError("stopped before all pages were fetched; the same command resumes")
 
 

@@ -130,7 +130,7 @@ class FocusedAddon(SessionHolder):
 
     def _clock(self) -> Clock:
         assert self.session is not None, "the crawl is opened by its session"
-        return self.session.clock
+        return self.session.driver.clock
 
 
 def _is_crawl(crawler: Crawler) -> bool:

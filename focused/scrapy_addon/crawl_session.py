@@ -47,15 +47,9 @@ class CrawlSession:
 
         Raises ConfigurationError for a policy that is unknown or only for simulations.
         """
-        self.topic = driver.topic
-        self.slot = driver.slot
-        self.clock = driver.clock
-        self.status = driver.status
-        self.engine = driver.engine
+        self.driver = driver
         self.pages = pages
         self.follow_links = follow_links
-        self._policy = driver.policy
-        self._statistics = driver.statistics
         self._models = models
         self._parsers = parsers
         self._profile = profile
@@ -71,23 +65,27 @@ class CrawlSession:
         try:
             return self._open(run_settings)
         except Exception as error:  # Scrapy would only log it
-            self.status.report_error(format_error(error, self.topic.output.folder))
+            self.driver.status.report_error(format_error(error, self.driver.topic.output.folder))
             raise
 
     def _open(self, run_settings: Mapping[str, Any]) -> Crawl:
         crawl, run = self._open_crawl(self._ordering, self._profile.stages)
-        self.slot.opened(crawl, run)
-        self.clock.advance_to(crawl.last_activity_at)
+        self.driver.slot.opened(crawl, run)
+        self.driver.clock.advance_to(crawl.last_activity_at)
         self._profile.start(crawl.counters.fetched)
-        described = {"topic": topic_to_json(self.topic), "policy": self._policy, **run_settings}
-        write_json_atomically(self.topic.output.folder / "settings.json", described)
+        described = {
+            "topic": topic_to_json(self.driver.topic),
+            "policy": self.driver.policy,
+            **run_settings,
+        }
+        write_json_atomically(self.driver.topic.output.folder / "settings.json", described)
         return crawl
 
     def maintain(self, now: float) -> None:
         """Sync the state to disk and swap in a retrained model; called about once a second."""
-        crawl = self.slot.crawl
-        self.slot.run.sync()
-        self._statistics.publish()
+        crawl = self.driver.slot.crawl
+        self.driver.slot.run.sync()
+        self.driver.statistics.publish()
         writer = crawl.parser.page_parser().record_builder
         if self._record_builder is not None and writer != self._record_builder:
             # A new WARC file: parser processes must name its warcinfo record.
@@ -103,7 +101,7 @@ class CrawlSession:
 
     def close(self) -> None:
         """Close the crawl and release its folder; print what fails."""
-        closed = self.slot.closed()
+        closed = self.driver.slot.closed()
         if closed is None:
             return
         self._profile.stop()
@@ -111,26 +109,26 @@ class CrawlSession:
         try:
             self._write_results(*closed)
         except Exception as error:  # Scrapy would log it and end normally
-            message = format_error(error, self.topic.output.folder)
+            message = format_error(error, self.driver.topic.output.folder)
             logger.critical("the crawl could not be closed: %s", message, exc_info=error)
-            if not self.status.error_message:
-                self.status.report_error(message)
+            if not self.driver.status.error_message:
+                self.driver.status.report_error(message)
 
     def _write_results(self, crawl: Crawl, run: CrawlRun) -> None:
         hosts, tables = hosts_of(crawl), crawl.feature_statistics()  # while the frontier is open
         counters = crawl.counters
-        has_seeds = self.follow_links and bool(self.topic.seeds.urls)
+        has_seeds = self.follow_links and bool(self.driver.topic.seeds.urls)
         if has_seeds and not hosts["frontier"] and not counters.fetched:
-            self.status.report_error(no_pages_message(self.topic, counters))
-        run.close(self.clock())
+            self.driver.status.report_error(no_pages_message(self.driver.topic, counters))
+        run.close(self.driver.clock())
         stats = {
-            **self._statistics.totals(counters),
+            **self.driver.statistics.totals(counters),
             **hosts,
-            "ended_at": self.clock(),
-            "end_reason": self.status.end_reason,
+            "ended_at": self.driver.clock(),
+            "end_reason": self.driver.status.end_reason,
         }
-        self._statistics.publish_last(stats, tables)
-        write_json_atomically(self.topic.output.folder / "stats.json", {**stats, **tables})
+        self.driver.statistics.publish_last(stats, tables)
+        write_json_atomically(self.driver.topic.output.folder / "stats.json", {**stats, **tables})
 
 
 def single_crawl(
@@ -185,4 +183,4 @@ def session_of(crawler: Crawler) -> CrawlSession:
 def crawl_error_of(crawler: Crawler) -> str:
     """Return why the crawler's crawl failed; empty if it did not."""
     session = find_session(crawler)
-    return "" if session is None else session.status.error_message
+    return "" if session is None else session.driver.status.error_message

@@ -47,10 +47,10 @@ class FocusedScheduler(BaseScheduler):
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
         self._session = session
-        self._slot = session.slot
-        self._clock = session.clock
-        self._status = session.status
-        self._engine = session.engine
+        self._slot = session.driver.slot
+        self._clock = session.driver.clock
+        self._status = session.driver.status
+        self._engine = session.driver.engine
         self._spider: Spider | None = None
         self._refused: deque[Request] = deque()
         self._wake: CallLaterResult | None = None
@@ -76,7 +76,7 @@ class FocusedScheduler(BaseScheduler):
             }
         )
         if self._session.follow_links:
-            crawl.seed(self._session.topic.seeds.urls, self._clock())
+            crawl.seed(self._session.driver.topic.seeds.urls, self._clock())
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
             # Exclude the objects created so far from garbage collections, which would take a tenth
             # of a second each. Reference counting frees the objects of pages.

@@ -42,12 +42,12 @@ def scheduler(monkeypatch: pytest.MonkeyPatch, next_turn: Callable[[], None]) ->
         return Fetch(0, chosen.url, PAGE, chosen)
 
     monkeypatch.setattr(scheduling, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    session = Mock(
+    driver = Mock(
         clock=Mock(return_value=0.0, real_s=float),
         status=Mock(error_message="", is_paused=False),
         slot=Mock(run=Mock(next=choose)),
     )
-    return FocusedScheduler(Mock(), session)
+    return FocusedScheduler(Mock(), Mock(driver=driver))
 
 
 def handed_out(scheduler: FocusedScheduler) -> int:

@@ -45,7 +45,7 @@ class SamplesSpider(Spider):
         # Scrapy imports all spiders of a project.
         from focused.directory.directory_reader import load_training_samples
 
-        topic = session_of(self.crawler).topic
+        topic = session_of(self.crawler).driver.topic
         for entry in load_training_samples(topic.training).entries:
             if entry.needs_fetch:
                 yield Request(entry.url)

@@ -96,13 +96,14 @@ class TopicSpider(Spider):
         session = find_session(self.crawler)
         if session is None:
             return
-        folder = session.topic.output.folder
-        if not session.slot.was_opened:
-            if not session.status.error_message:
+        driver = session.driver
+        folder = driver.topic.output.folder
+        if not driver.slot.was_opened:
+            if not driver.status.error_message:
                 why = folder / "crawl.log"
                 print_notice(f"the crawl could not start: see {why}")
             return
-        if not session.topic.output.parquet or self.settings["FOCUSED_PARTITION"] is not None:
+        if not driver.topic.output.parquet or self.settings["FOCUSED_PARTITION"] is not None:
             return
         web = self.settings["FOCUSED_RECORDED_WEB"]
         try:
@@ -115,7 +116,7 @@ class TopicSpider(Spider):
             labels = read_web_labels(Path(web) / LABELS_FILE) if web else None
             print_report(folder, Console(), labels or None, out=folder, draws=False)
         except FocusedError as error:
-            if not session.status.error_message:  # printed already
+            if not driver.status.error_message:  # printed already
                 print_notice(str(error))
         except ModuleNotFoundError as error:
             missing = missing_extra(error, "the report")
