@@ -8,8 +8,9 @@ kept parsed. ``focused/crawl/purposes.py`` obeys them before a request is made, 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
+
+from cachetools import LRUCache
 
 from focused.frontier.host import Host
 from focused.frontier.host_table import HostTable
@@ -29,7 +30,7 @@ from focused.web.robots.robots_rules import (
 from focused.web.urls import robots_url
 
 _MAX_CACHED_SITES = 2_000
-MAX_CACHED_BYTES = 64_000_000
+_MAX_CACHED_BYTES = 64_000_000
 """Memory for parsed rules."""
 MAX_REDIRECTS = 5
 
@@ -41,8 +42,9 @@ class RobotsCache:
         self._hosts = hosts
         self._user_agent = user_agent
         self._obey = obey
-        self._parsed: OrderedDict[tuple[str, str], tuple[RobotsRules, int]] = OrderedDict()
-        self._parsed_bytes = 0
+        self._parsed: LRUCache[tuple[str, str], RobotsRules] = LRUCache(
+            _MAX_CACHED_BYTES, getsizeof=self._size
+        )
 
     def needs_fetch(self, host: Host, url: str, now: float) -> bool:
         """Whether robots.txt has to be fetched before ``url``."""
@@ -115,27 +117,18 @@ class RobotsCache:
 
     def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
         found = self._parsed.get((host.name, scheme))
-        if found is not None:
-            return found[0]
-        kept = self._hosts.robots(host).get(scheme)
-        if kept is None:
-            return None
-        rules = RobotsRules.from_state(kept)
-        self._remember((host.name, scheme), rules)
-        return rules
+        if found is None and (kept := self._hosts.robots(host).get(scheme)) is not None:
+            found = self._parsed[host.name, scheme] = RobotsRules.from_state(kept)
+        return found
 
     def _keep(self, host: Host, url: str, rules: RobotsRules) -> None:
         self._hosts.keep_robots(host, _scheme(url), rules.to_state())
-        self._remember((host.name, _scheme(url)), rules)
+        self._parsed[host.name, _scheme(url)] = rules
 
-    def _remember(self, site: tuple[str, str], rules: RobotsRules) -> None:
-        size = rules.memory_bytes(self._user_agent)
-        before = self._parsed.pop(site, None)
-        self._parsed_bytes += size - (before[1] if before else 0)
-        self._parsed[site] = rules, size
-        while len(self._parsed) > _MAX_CACHED_SITES or self._parsed_bytes > MAX_CACHED_BYTES:
-            _, (_, dropped) = self._parsed.popitem(last=False)
-            self._parsed_bytes -= dropped
+    def _size(self, rules: RobotsRules) -> int:
+        """The share of rules in the cache's memory, which holds so many sites at most."""
+        size = max(rules.memory_bytes(self._user_agent), _MAX_CACHED_BYTES // _MAX_CACHED_SITES)
+        return min(size, _MAX_CACHED_BYTES)
 
 
 def _scheme(url: str) -> str:
