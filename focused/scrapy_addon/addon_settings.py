@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from focused.errors import ConfigurationError, missing_extra, print_notice
+from focused.errors import ConfigurationError, print_notice
 from focused.orderings import find_policy
 from focused.scrapy_addon.driver_features import (
     Setting,
@@ -251,7 +251,10 @@ def check_settings(settings: BaseSettings) -> None:
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
     parser_processes(settings)
-    parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
+    if settings["FOCUSED_ITEM_FIELDS"]:
+        from focused.scrapy_addon.item_documents import parse_item_fields  # only for fields
+
+        parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
     if isinstance(settings["FOCUSED_PARTITION"], str | int):
         raise ConfigurationError(
             "FOCUSED_PARTITION: only `focused crawl --processes` sets it, in the processes that it "
@@ -431,32 +434,3 @@ def sample_crawl_topic(topic: Topic) -> Topic:
         revisit=Revisit(),
         output=replace(topic.output, warc="responses", parquet=False),
     )
-
-
-ITEM_FIELDS = ("text", "markdown", "published", "modified", "authors", "licences", "robots")
-"""The fields that FOCUSED_ITEM_FIELDS may name."""
-
-
-def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names in FOCUSED_ITEM_FIELDS: a list, or a text with commas.
-
-    Raises ConfigurationError for an unknown name, MissingExtraError without the extra ``corpus``.
-    """
-    names = value.split(",") if isinstance(value, str) else value or ()
-    if not isinstance(names, list | tuple):
-        raise ConfigurationError(f"FOCUSED_ITEM_FIELDS: {value!r} must be a list or a text")
-    fields = tuple(dict.fromkeys(str(name).strip() for name in names if str(name).strip()))
-    unknown = [name for name in fields if name not in ITEM_FIELDS]
-    if unknown:
-        raise ConfigurationError(
-            f"FOCUSED_ITEM_FIELDS: there is no field {unknown[0]!r}; known are "
-            f"{', '.join(ITEM_FIELDS)}"
-        )
-    if fields:
-        from focused.web.html.main_text import require_extraction  # only for these fields
-
-        try:
-            require_extraction()
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "FOCUSED_ITEM_FIELDS") or error from None
-    return fields

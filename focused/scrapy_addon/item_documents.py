@@ -15,6 +15,7 @@ import msgspec
 from scrapy.http import Response
 
 from focused.documents.extract import extract_any
+from focused.errors import ConfigurationError, missing_extra
 from focused.parser_process import (
     HandlerError,
     ParserProcess,
@@ -22,6 +23,7 @@ from focused.parser_process import (
     ParsingStoppedError,
 )
 from focused.web.html.document import Document
+from focused.web.html.main_text import require_extraction
 from focused.web.html.text_structure import render_markdown, render_text
 from focused.web.page import Fetched
 
@@ -34,10 +36,36 @@ _READERS: Mapping[str, Callable[[Document], Any]] = {
     "licences": lambda document: list(document.metadata.licences),
     "robots": lambda document: list(document.metadata.robots),
 }
+ITEM_FIELDS = tuple(_READERS)
+"""The fields that FOCUSED_ITEM_FIELDS may name."""
+
 logger = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_request = msgspec.msgpack.Decoder(tuple[Fetched, tuple[str, ...]]).decode
 _decode_values = msgspec.msgpack.Decoder(dict[str, Any]).decode
+
+
+def parse_item_fields(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names in FOCUSED_ITEM_FIELDS: a list, or a text with commas.
+
+    Raises ConfigurationError for an unknown name, MissingExtraError without the extra ``corpus``.
+    """
+    names = value.split(",") if isinstance(value, str) else value or ()
+    if not isinstance(names, list | tuple):
+        raise ConfigurationError(f"FOCUSED_ITEM_FIELDS: {value!r} must be a list or a text")
+    fields = tuple(dict.fromkeys(str(name).strip() for name in names if str(name).strip()))
+    unknown = [name for name in fields if name not in ITEM_FIELDS]
+    if unknown:
+        raise ConfigurationError(
+            f"FOCUSED_ITEM_FIELDS: there is no field {unknown[0]!r}; known are "
+            f"{', '.join(ITEM_FIELDS)}"
+        )
+    if fields:
+        try:
+            require_extraction()
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, "FOCUSED_ITEM_FIELDS") or error from None
+    return fields
 
 
 def extract_fields(message: bytes) -> bytes:

@@ -167,7 +167,7 @@ OFF = {
 }
 OFF_PACKAGES = {"corpus", "recorded_web", "rendering", "reports"}
 OFF_PACKAGES |= {"documents", "labels", "revisit", "rounds", "search", "spam"}
-MOST_MODULES, MOST_LINES = 144, 26_300
+MOST_MODULES, MOST_LINES = 138, 25_600
 """Of a plain crawl: raise them only for what every crawl needs."""
 
 

@@ -13,8 +13,12 @@ from scrapy.http import HtmlResponse
 
 from focused.errors import MissingExtraError
 from focused.parser_process import HandlerError, ParsingLimits, ParsingStoppedError
-from focused.scrapy_addon.addon_settings import ITEM_FIELDS, parse_item_fields
-from focused.scrapy_addon.item_documents import ItemDocuments, extract_fields
+from focused.scrapy_addon.item_documents import (
+    ITEM_FIELDS,
+    ItemDocuments,
+    extract_fields,
+    parse_item_fields,
+)
 from focused.web.html import main_text
 from focused.web.page import FailureKind
 from tests.support.corpus_crawl import ARTICLE, corpus_web

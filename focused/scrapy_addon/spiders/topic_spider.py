@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from focused.crawl import SettledFetch
 from focused.errors import FocusedError, missing_extra, print_notice
-from focused.scrapy_addon.addon_settings import parse_item_fields, parsing_limits
+from focused.scrapy_addon.addon_settings import parsing_limits
 from focused.scrapy_addon.crawl_session import find_session
 from focused.scrapy_addon.request_state import state_of
 
@@ -63,8 +63,12 @@ class TopicSpider(Spider):
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]] | AsyncIterator[dict[str, Any]]:
         """Return an item for each on-topic page, with the fields of FOCUSED_ITEM_FIELDS."""
-        fields = parse_item_fields(self.settings["FOCUSED_ITEM_FIELDS"])
-        items = self._items(response)
+        items, named = self._items(response), self.settings["FOCUSED_ITEM_FIELDS"]
+        if not named:
+            return items
+        from focused.scrapy_addon.item_documents import parse_item_fields  # only for fields
+
+        fields = parse_item_fields(named)
         return self._with_documents(items, response, fields) if fields else items
 
     def _items(self, response: Response) -> Iterator[dict[str, Any]]:
