@@ -42,7 +42,7 @@ from focused.kernels import page_links
 from focused.labelling import page_renderer
 from focused.rendering import asset_cache, detector
 from focused.scrapy_addon import form_login, login_gate, login_session
-from focused.scrapy_addon.login_secrets import Credentials
+from focused.scrapy_addon.login_session import Credentials
 from focused.spam import content_signals
 from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
 from focused.topic import Scope

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from focused.durations import DAY_S
-from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
@@ -54,9 +54,8 @@ class _Run:
         self._records = TableRecords(self._store.tables)
         hazard = Hazard(RevisitInputs(MEAN_INTERVAL_S, self._records))
         policy = SignalledPolicy(hazard, self._records, MEAN_INTERVAL_S)  # as in a crawl
-        queue = TableDueQueue(self._store.tables, self._records)
         self._schedule = RevisitSchedule(
-            policy, queue, self._records, mean_interval_s=MEAN_INTERVAL_S
+            policy, self._records, self._records, mean_interval_s=MEAN_INTERVAL_S
         )
         self._pages: int = options.pages
         self._directories: int = max(options.pages_per_site // options.pages_per_directory, 1)

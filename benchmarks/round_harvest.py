@@ -21,7 +21,8 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from focused.orderings import Policy, PolicyInputs, find_policy
+from focused.crawl.policy import Policy
+from focused.orderings import PolicyInputs, find_policy
 from focused.reports.metrics import harvest_pages, harvest_rate
 from focused.topic import Budget
 from focused_lab.analysis.comparison_runs import ExperimentSettings

@@ -38,8 +38,8 @@ from resiliparse.parse.html import HTMLTree
 from focused.corpus.page_selection import SelectedPage
 from focused.corpus.stored_documents import StoredDocument
 from focused.files import write_json_atomically
-from focused.recorded_web.html_files import read_html
 from focused.recorded_web.recorded_web import RecordedWeb
+from focused.recorded_web.web_import import read_html
 from focused.search.index import open_index, open_writer, page_document
 from focused.search.query import CrawlSearch, SearchQuery
 from focused.web.decoding import decode

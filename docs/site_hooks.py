@@ -21,8 +21,7 @@ from focused.cli import main
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.scrapy_addon.addon_settings import all_settings
 from focused.scrapy_addon.driver_features import statistics_meanings
-from focused.scrapy_addon.scrapy_settings import TABLE as SCRAPY_SETTINGS
-from focused.scrapy_addon.scrapy_settings import Effect
+from focused.scrapy_addon.scrapy_settings import IGNORED
 from focused.topic.topic_keys import TOPIC_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,12 +148,8 @@ def _settings(_: str) -> str:
     return _table(("setting", "default", "meaning"), rows)
 
 
-def _scrapy_settings(effect: str) -> str:
-    rows = [
-        (", ".join(f"`{name}`" for name in each.names), each.reason)
-        for each in SCRAPY_SETTINGS
-        if each.effect is Effect[effect.upper()]
-    ]
+def _ignored_settings(_: str) -> str:
+    rows = [(", ".join(f"`{name}`" for name in each.names), each.reason) for each in IGNORED]
     return _table(("setting", "remarks"), rows)
 
 
@@ -251,7 +246,7 @@ def _classifier(_: str) -> str:
 _GENERATORS: dict[str, Callable[[str], str]] = {
     "commands": _commands,
     "settings": _settings,
-    "scrapy-settings": _scrapy_settings,
+    "ignored-settings": _ignored_settings,
     "statistics": _statistics,
     "make": _make,
     "topic-keys": _topic_keys,

@@ -33,7 +33,7 @@ from focused.link_scoring.protocols import (
     TrainingExample,
     UpdatedScore,
 )
-from focused.orderings.base import WORTH_WAITING_FOR
+from focused.orderings import WORTH_WAITING_FOR
 from focused.text.documents import HashedPage
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link, Page

@@ -46,6 +46,53 @@ def crawl_folder(where: Path) -> Path:
     return load_topic(where).crawl_folder("focused") if where.is_file() else where
 
 
+def read_url_file(path: Path, name: str) -> list[str]:
+    """Return the URLs of a file, one a line, without comments.
+
+    Raises ConfigurationError, which calls the file ``name``.
+    """
+    from focused.topic.topic_file import parse_url_line  # slow to import
+
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"{name}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigurationError(
+            f"{name}: line {line} is not UTF-8; save the file in UTF-8"
+        ) from error
+    return list(filter(None, map(parse_url_line, lines)))
+
+
+def free_path(path: Path) -> Path:
+    """Return the first path beside ``path`` that is free, with a number at its end."""
+    number = 1
+    while (free := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    return free
+
+
+class Problems:
+    """Prints the first problems to standard error, and counts all."""
+
+    def __init__(self, shown: int = 20) -> None:
+        self._shown = shown
+        self.count = 0
+
+    def report(self, what: str) -> None:
+        """Print a problem."""
+        self.count += 1
+        if self.count <= self._shown:
+            echo(f"focused: {what}", err=True)
+
+    def status(self) -> int:
+        """Return the exit status: 1 if there was a problem."""
+        if self.count > self._shown:
+            echo(f"focused: and {self.count - self._shown:,} more", err=True)
+        return int(self.count > 0)
+
+
 def parse_time(text: str) -> float:
     """Return a date or time of ISO 8601 in seconds since the epoch. Raises ValueError.
 

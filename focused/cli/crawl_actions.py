@@ -10,7 +10,7 @@ from typing import Any
 
 from focused.archive.archive import last_settled_at
 from focused.archive.warc_files import PARTITIONS_FOLDER
-from focused.cli.common import echo
+from focused.cli.common import Problems, echo, free_path
 from focused.errors import ConfigurationError, StateError
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
@@ -141,10 +141,7 @@ def move_crawl_folder(folder: Path) -> Path:
         )
     for state in filter(Path.is_dir, states):
         StateStore.reopen(state).close()  # raises while a crawl runs there
-    number = 1
-    while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
-        number += 1
-    return folder.rename(aside)
+    return folder.rename(free_path(folder))
 
 
 _MAX_PRINTED = 50
@@ -161,21 +158,21 @@ def _check(folder: Path) -> int:
     from focused.crawl.folder_check import check_folder
 
     report = check_folder(folder, page_progress)
-    for line in report.damaged[:_MAX_PRINTED]:
-        echo(f"focused: {line}", err=True)
-    if len(report.damaged) > _MAX_PRINTED:
-        echo(f"focused: and {len(report.damaged) - _MAX_PRINTED:,} more", err=True)
+    problems = Problems(_MAX_PRINTED)
+    for line in report.damaged:
+        problems.report(line)
+    status = problems.status()
     echo(
         f"{folder}: read {report.rows:,} rows of {report.tables} tables, {report.records:,} "
         f"records of the WARC and {report.files} files beside it"
     )
-    if report.damaged:
+    if status:
         echo(
             f"focused: {folder} is damaged. A crawl stops where it reads a damaged row. Restore "
             "the folder from a copy, or start afresh with --fresh; what is not named above stays "
             "readable.",
             err=True,
         )
-        return 1
-    echo("no damage was found")
-    return 0
+    else:
+        echo("no damage was found")
+    return status

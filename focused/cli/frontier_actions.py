@@ -12,11 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from focused.cli.common import echo
-from focused.crawl.frontier_editor import AddResult, FrontierEditor
+from focused.cli.common import Problems, echo, read_url_file
+from focused.crawl.frontier_editor import AddResult, FrontierEditor, load_frontier
 from focused.crawl.hosts.failures import DeadHosts
-from focused.crawl.hosts.host_policy import host_limits
-from focused.crawl.policy import LinkOrder, load_link_order
+from focused.crawl.policy import LinkOrder
 from focused.crawl.steering import format_link_count
 from focused.errors import ConfigurationError, StateError
 from focused.frontier.disk_frontier import DiskFrontier
@@ -24,30 +23,28 @@ from focused.frontier.host import Host
 from focused.frontier.import_export import export_links, read_links
 from focused.frontier.inspection import (
     FrontierTotals,
-    LinkSummary,
     count_totals,
     find_links,
     hosts_backing_off,
     hosts_in_flight,
+    link_to_json,
     links_matching,
     summarise_host,
     top_hosts,
     top_links,
     top_links_overall,
 )
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import InvalidRow, QueuedLink
 from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
 from focused.topic import Scope, scope_from_json
-from focused.topic.topic_file import parse_url_line
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFrontier:
     """A crawl's frontier; ``scope`` is None if the crawl has no settings.json."""
 
-    frontier: Frontier
+    frontier: DiskFrontier
     store: StateStore
     order: LinkOrder
     scope: Scope | None
@@ -97,10 +94,8 @@ def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
 
 
 def _load_frontier(store: StateStore, folder: Path) -> OpenFrontier:
-    order, scope = load_link_order(store.tables), _read_scope(folder / "settings.json")
-    frontier = DiskFrontier(
-        store.tables, exploration=order.exploration, limits=host_limits(scope or Scope())
-    )
+    scope = _read_scope(folder / "settings.json")
+    frontier, order = load_frontier(store.tables, scope)
     return OpenFrontier(frontier, store, order, scope, DeadHosts(store.tables))
 
 
@@ -140,10 +135,10 @@ def show_frontier(
             "late": late,
             "totals": asdict(whole),
             **{title.replace(" ", "_"): rows for title, rows in tables.items()},
-            "in_flight": list(map(asdict, requests)),
+            "in_flight": [{"name": name, "for_s": for_s} for name, for_s in requests],
         }
         if shown is not None:
-            document["links"] = list(map(asdict, shown))
+            document["links"] = list(map(link_to_json, shown))
         echo(json.dumps(document, indent=1))
         return
     if late:
@@ -155,8 +150,8 @@ def show_frontier(
             _print_hosts(title, rows)
     if requests and host is None:
         echo("\nhosts with a request" if late else "\nhosts with a request when the crawl ended")
-        for each in requests:
-            echo(f"  {single_line(each.name)}, sent {format_duration(each.for_s)} ago")
+        for name, for_s in requests:
+            echo(f"  {single_line(name)}, sent {format_duration(for_s)} ago")
     if shown:
         _print_links(shown)
 
@@ -181,7 +176,7 @@ def _tables(
 
 def _shown_links(
     crawl: OpenFrontier, host: str | None, most: int, best: int | None
-) -> Sequence[LinkSummary] | None:
+) -> Sequence[QueuedLink] | None:
     if host is not None:
         return top_links(crawl.frontier, crawl.host(host), most)
     return None if best is None else top_links_overall(crawl.frontier, best)
@@ -221,7 +216,7 @@ def _due(row: Mapping[str, Any]) -> str:
     return f"in {format_duration(row['due_in_s'])}" if row["due_in_s"] else "now"
 
 
-def _print_links(links: Sequence[LinkSummary]) -> None:
+def _print_links(links: Sequence[QueuedLink]) -> None:
     echo(f"\nlinks, best first\n{'score':>6} {'priority':>8} {'depth':>6} {'tries':>6} URL")
     for link in links:
         echo(
@@ -237,26 +232,7 @@ def _number(value: float | None, width: int) -> str:
     return f"{'-':>{width}}" if value is None else f"{value:>{width}.2f}"
 
 
-_MAX_PRINTED = 20
 _MAX_PROBLEM_CHARS = 300
-
-
-class _Problems:
-    """Prints the first problems to standard error, and counts all."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def report(self, what: str) -> None:
-        self.count += 1
-        if self.count <= _MAX_PRINTED:
-            echo(f"focused: {what}", err=True)
-
-    def status(self) -> int:
-        """Return the exit status: 1 if there was a problem."""
-        if self.count > _MAX_PRINTED:
-            echo(f"focused: and {self.count - _MAX_PRINTED:,} more", err=True)
-        return int(self.count > 0)
 
 
 def add_urls(
@@ -265,10 +241,10 @@ def add_urls(
     """Queue URLs; return the exit status: 1 if some were refused."""
     if not urls and file is None:
         raise ConfigurationError("name URLs, or a --file of them")
-    problems, added = _Problems(), 0
+    problems, added = Problems(), 0
     with open_frontier(folder) as crawl:
         _warn_if_scope_unknown(crawl, folder)
-        wanted = chain(urls, () if file is None else _read_urls(file))
+        wanted = chain(urls, () if file is None else read_url_file(file, f"{file}"))
         for each in _editor(crawl, time.time()).add(wanted, score=score, again=again):
             if each.result is AddResult.ADDED:
                 added += 1
@@ -282,7 +258,7 @@ def add_urls(
 
 def drop_links(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> int:
     """Remove links from the queue; return the exit status: 1 if a URL was not queued."""
-    problems = _Problems()
+    problems = Problems()
     _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
         chosen = _selected_links(crawl, urls, host, matching, problems)
@@ -304,7 +280,7 @@ def move_links(
     """Move queued links; return the exit status: 1 if a URL was not queued."""
     if (to is None) == (by is None):
         raise ConfigurationError("give either --to SCORE or --by DELTA")
-    problems = _Problems()
+    problems = Problems()
     _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
         editor = _editor(crawl, time.time())
@@ -325,7 +301,7 @@ def export_frontier(folder: Path, file: Path) -> None:
 
 def import_frontier(folder: Path, file: Path) -> int:
     """Queue a file's links; return the exit status: 1 if rows were invalid or refused."""
-    problems, now = _Problems(), time.time()
+    problems, now = Problems(), time.time()
 
     def report_bad_row(row: InvalidRow) -> None:
         problems.report(f"{file}, {row.where}: {single_line(row.problem, _MAX_PROBLEM_CHARS)}")
@@ -369,7 +345,7 @@ def _selected_links(
     urls: tuple[str, ...],
     host: str | None,
     matching: str | None,
-    problems: _Problems,
+    problems: Problems,
 ) -> Iterator[QueuedLink]:
     """Return the selected queued links; report URLs that are not queued."""
     if not urls:
@@ -379,7 +355,7 @@ def _selected_links(
 
 
 def _links_by_url(
-    crawl: OpenFrontier, urls: tuple[str, ...], problems: _Problems
+    crawl: OpenFrontier, urls: tuple[str, ...], problems: Problems
 ) -> Iterator[QueuedLink]:
     for url, link in find_links(crawl.frontier, urls):
         if link is None:
@@ -401,11 +377,3 @@ def _compile_pattern(matching: str | None) -> re.Pattern[str] | None:
         raise ConfigurationError(
             f"--matching: {matching!r} is not a regular expression: {error}"
         ) from error
-
-
-def _read_urls(file: Path) -> Iterator[str]:
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: cannot be read as UTF-8 text: {error}") from error
-    return filter(None, map(parse_url_line, lines))

@@ -29,7 +29,7 @@ from focused.classifier.keyword_classifier import (
 )
 from focused.classifier.model_versions import lock_model, replace_model, train_model
 from focused.classifier.training_report import TrainedModel
-from focused.cli.common import echo
+from focused.cli.common import echo, free_path, read_url_file
 from focused.cli.crawl_actions import move_crawl_folder
 from focused.errors import ConfigurationError, StateError, TrainingError
 from focused.files import write_atomically
@@ -321,7 +321,7 @@ def write_topic_files(options: NewTopicOptions) -> None:
     :class:`ConfigurationError`, and leaves no files, for invalid options, or if the topic has
     samples already.
     """
-    text = _topic_text(options, _read_seeds(options)).encode()
+    text = _topic_text(options, read_url_file(options.seeds, f"--seeds {options.seeds}")).encode()
     KeywordClassifier(options.keywords)  # raises for unusable keywords, before files are written
     is_begun = _has_unfinished_files(options)
     if is_begun and options.topic_file.read_bytes() == text:
@@ -330,7 +330,8 @@ def write_topic_files(options: NewTopicOptions) -> None:
     if options.start.exists():
         echo(f"the crawl of an earlier attempt was moved to {move_crawl_folder(options.start)}")
     if is_begun:
-        _rename_aside(options.topic_file)
+        aside = options.topic_file.rename(free_path(options.topic_file))
+        echo(f"the topic file of an earlier attempt was moved to {aside}")
     options.folder.mkdir(parents=True, exist_ok=True)
     write_atomically(options.directory, DIRECTORY_HEAD.encode())
     write_atomically(options.topic_file, text)
@@ -356,14 +357,6 @@ def _has_unfinished_files(options: NewTopicOptions) -> bool:
     return path.exists()
 
 
-def _rename_aside(path: Path) -> None:
-    number = 1
-    while (aside := path.with_name(f"{path.name}.{number}")).exists():
-        number += 1
-    path.rename(aside)
-    echo(f"the topic file of an earlier attempt was moved to {aside}")
-
-
 def _name_options(message: str, options: NewTopicOptions) -> str:
     """Replace the topic file's keys by option names, because the file was removed."""
     option = {
@@ -376,21 +369,6 @@ def _name_options(message: str, options: NewTopicOptions) -> str:
         key, _, what = told.partition(":")
         lines.append(f"{option[key]}:{what}" if key in option else line)
     return "\n".join(lines)
-
-
-def _read_seeds(options: NewTopicOptions) -> list[str]:
-    try:
-        lines = options.seeds.read_text("utf-8-sig").splitlines()
-    except OSError as error:
-        raise ConfigurationError(
-            f"--seeds {options.seeds}: cannot be read: {error.strerror or error}"
-        ) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigurationError(
-            f"--seeds {options.seeds}: line {line} is not UTF-8; save the file in UTF-8"
-        ) from error
-    return [seed for line in lines if (seed := line.split("#")[0].strip())]
 
 
 def _topic_text(options: NewTopicOptions, seeds: list[str]) -> str:

@@ -24,14 +24,13 @@ from focused.archive.crawl_tables import open_tables, read_json
 from focused.console.model_words import ModelWords
 from focused.corpus.page_selection import url_hash
 from focused.crawl.control_folder import ControlFolder
+from focused.crawl.frontier_editor import load_frontier
 from focused.crawl.hosts.failures import DeadHosts
-from focused.crawl.hosts.host_policy import host_limits
-from focused.crawl.policy import load_link_order
 from focused.errors import StateError
-from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.inspection import (
     count_totals,
     hosts_backing_off,
+    link_to_json,
     summarise_host,
     top_hosts,
     top_links_overall,
@@ -325,7 +324,7 @@ class CrawlData:
         with self._open_state() as store:
             if store is None:
                 return {}
-            frontier, dead = self._open_frontier(store)
+            frontier, dead = load_frontier(store.tables, self._scope())[0], DeadHosts(store.tables)
             known = [host for name in names if (host := frontier.hosts.known(name)) is not None]
             return {
                 host.name: {
@@ -352,7 +351,7 @@ class CrawlData:
         with self._open_state() as store:
             if store is None:
                 return {}
-            frontier, dead = self._open_frontier(store)
+            frontier, dead = load_frontier(store.tables, self._scope())[0], DeadHosts(store.tables)
 
             def host_json(summary: Any) -> dict[str, Any]:
                 row = asdict(summary)
@@ -364,16 +363,12 @@ class CrawlData:
                 "backing_off": [
                     host_json(each) for each in hosts_backing_off(frontier, at_most, now)
                 ],
-                "links": [asdict(each) for each in top_links_overall(frontier, at_most)],
+                "links": list(map(link_to_json, top_links_overall(frontier, at_most))),
             }
 
-    def _open_frontier(self, store: StateStore) -> tuple[DiskFrontier, DeadHosts]:
-        order, settings = load_link_order(store.tables), self._read_json("settings.json")
-        scope = scope_from_json(settings["topic"]) if settings.get("topic") else None
-        frontier = DiskFrontier(
-            store.tables, exploration=order.exploration, limits=host_limits(scope or Scope())
-        )
-        return frontier, DeadHosts(store.tables)
+    def _scope(self) -> Scope | None:
+        topic = self._read_json("settings.json").get("topic")
+        return scope_from_json(topic) if topic else None
 
     def _read_json(self, name: str) -> dict[str, Any]:
         """Return a JSON file of the folder; empty if it is missing or damaged."""

@@ -26,7 +26,8 @@ from focused.crawl.responses import ResponseProcessor
 from focused.crawl.steps import ROBOTS
 from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.frontier.interface import Frontier, LinkQueue
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.interface import LinkQueue
 from focused.frontier.queued_link import PAGE
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
@@ -45,7 +46,7 @@ def build_crawl(
     parse: ParseFunction | None = None,
     keep_links: bool = True,
     stages: StageTimes | None = None,
-    route: Callable[[Frontier, Tables], LinkQueue] | None = None,
+    route: Callable[[DiskFrontier, Tables], LinkQueue] | None = None,
     warc_prefix: str = PAGES_PREFIX,
     share_example: ShareExample | None = None,
     shared_contents: SharedContents | None = None,

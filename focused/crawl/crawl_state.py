@@ -13,7 +13,6 @@ from focused.crawl.leases import Leases
 from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.stop_conditions import RunTimer
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.interface import Frontier
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 
@@ -23,7 +22,7 @@ class CrawlState:
     """What a crawl persists, and what it commits."""
 
     store: StateStore
-    frontier: Frontier
+    frontier: DiskFrontier
     archive: Archive
     counters: Counters
     leases: Leases

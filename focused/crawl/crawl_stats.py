@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from types import TracebackType
 from typing import Any
 
 from focused.installed_features import installed_features
@@ -146,11 +146,6 @@ _NAMES = tuple(each.name for each in fields(Counters) if each.name != "of_featur
 Clock = Callable[[], float]
 
 
-def zero_clock() -> float:
-    """A clock that always reads 0, for crawls that don't measure."""
-    return 0.0
-
-
 class Stage(StrEnum):
     """The stages of processing a page, in order; reports print the values."""
 
@@ -165,44 +160,27 @@ class Stage(StrEnum):
     COMMITTING = "committing"
 
 
-class StageTimer:
-    """Context manager that adds up the time spent in its block; stages don't nest."""
-
-    __slots__ = ("_began", "_clock", "seconds")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._began = 0.0
-        self.seconds = 0.0
-
-    def __enter__(self) -> None:
-        self._began = self._clock()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.seconds += self._clock() - self._began
-
-
 class StageTimes:
-    """Seconds by stage in one session."""
+    """Seconds by stage in one session; stages don't nest. The clock ``float`` always reads 0."""
 
-    def __init__(self, clock: Clock = zero_clock) -> None:
+    def __init__(self, clock: Clock = float) -> None:
         self.clock = clock
-        self._laps = {stage: StageTimer(clock) for stage in Stage}
+        self._seconds = dict.fromkeys(Stage, 0.0)
 
-    def __call__(self, stage: Stage) -> StageTimer:
+    @contextmanager
+    def __call__(self, stage: Stage) -> Iterator[None]:
         """Time a block: ``with stages(Stage.SCORING):``."""
-        return self._laps[stage]
+        began = self.clock()
+        try:
+            yield
+        finally:
+            self._seconds[stage] += self.clock() - began
 
     def add(self, stage: Stage, seconds: float) -> None:
         """Add time measured elsewhere, such as in a parser process."""
-        self._laps[stage].seconds += seconds
+        self._seconds[stage] += seconds
 
     @property
     def seconds(self) -> Mapping[str, float]:
         """The seconds by stage so far."""
-        return {str(stage): lap.seconds for stage, lap in self._laps.items()}
+        return {str(stage): seconds for stage, seconds in self._seconds.items()}

@@ -15,16 +15,28 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from focused.crawl.hosts.failures import DeadHosts
-from focused.crawl.policy import LinkOrder
+from focused.crawl.hosts.host_policy import host_limits
+from focused.crawl.policy import LinkOrder, load_link_order
 from focused.errors import ConfigurationError
-from focused.frontier.interface import Frontier
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import InvalidRow, QueuedLink, link_key
+from focused.storage.tables import Tables
 from focused.topic import Scope
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of, normalize_url
 
 _CHANGES_PER_COMMIT = 10_000
 _T = TypeVar("_T")
+
+
+def load_frontier(tables: Tables, scope: Scope | None) -> tuple[DiskFrontier, LinkOrder]:
+    """Return the frontier of a stored crawl and the order of its links.
+
+    Raises StateError without an order.
+    """
+    order = load_link_order(tables)
+    limits = host_limits(scope or Scope())
+    return DiskFrontier(tables, exploration=order.exploration, limits=limits), order
 
 
 class AddResult(StrEnum):
@@ -62,7 +74,7 @@ class FrontierEditor:
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: DiskFrontier,
         order: LinkOrder,
         scope: Scope | None,
         dead_hosts: DeadHosts,

@@ -15,7 +15,8 @@ from itertools import count
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.steps import Fetch
 from focused.frontier.host import Host
-from focused.frontier.interface import Hosts, Offer
+from focused.frontier.host_table import HostTable
+from focused.frontier.interface import Offer
 from focused.web.page import Outcome, Redirected
 from focused.web.urls import host_of
 
@@ -104,7 +105,7 @@ class DirectRequest:
 class DirectRequests:
     """Direct requests that wait for their host or are in flight."""
 
-    def __init__(self, hosts: Hosts, host_policy: HostPolicy, leases: Leases) -> None:
+    def __init__(self, hosts: HostTable, host_policy: HostPolicy, leases: Leases) -> None:
         self._hosts = hosts
         self._host_policy = host_policy
         self._leases = leases

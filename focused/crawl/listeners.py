@@ -8,8 +8,9 @@ from typing import Protocol
 
 from focused.crawl.policy import LinkReprioritiser
 from focused.crawl.steps import SettledFetch
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Frontier, Offer
+from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, unproductive_after
 from focused.web.page import Outcome
 
@@ -52,7 +53,7 @@ class FrontierUpdater:
     """Settles the link in the frontier and updates its host's exploration counts."""
 
     def __init__(
-        self, frontier: Frontier, take_released: Callable[[], Sequence[QueuedLink]]
+        self, frontier: DiskFrontier, take_released: Callable[[], Sequence[QueuedLink]]
     ) -> None:
         """``take_released`` returns skipped links to queue again."""
         self._frontier = frontier
@@ -75,7 +76,7 @@ class FrontierUpdater:
 class QueueReprioritiser:
     """Moves queued links as the policy's :class:`LinkReprioritiser` says."""
 
-    def __init__(self, frontier: Frontier, reprioritiser: LinkReprioritiser) -> None:
+    def __init__(self, frontier: DiskFrontier, reprioritiser: LinkReprioritiser) -> None:
         self._frontier = frontier
         self._reprioritiser = reprioritiser
 

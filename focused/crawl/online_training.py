@@ -28,8 +28,9 @@ from focused.classifier.topic_classifier import SwappableClassifier, TopicClassi
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, Policy
 from focused.crawl.steps import SettledFetch
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
-from focused.frontier.interface import NO_FLOOR, Frontier, NotYet, Offer
+from focused.frontier.interface import NO_FLOOR, NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import (
     ClassifierSwapListener,
@@ -64,7 +65,7 @@ class OnlineTraining:
     def __init__(
         self,
         policy: Policy,
-        frontier: Frontier,
+        frontier: DiskFrontier,
         tables: Tables,
         *,
         patience_s: float = 0.0,

@@ -22,7 +22,7 @@ from focused.classifier.topic_classifier import (
     SwappableClassifier,
     TopicClassifier,
 )
-from focused.crawl.crawl_stats import Clock, Stage, zero_clock
+from focused.crawl.crawl_stats import Clock, Stage
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
@@ -130,7 +130,7 @@ class PageParser:
     classifier: TopicClassifier
     classifier_name: str
     parse: ParseFunction
-    clock: Clock = zero_clock
+    clock: Clock = float
     _: KW_ONLY
     uses_static_features: bool = False
     record_builder: WarcRecordBuilder | None = None

@@ -20,7 +20,8 @@ from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.crawl.steps import ROBOTS, RefusedRequest, SettledFetch
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Hosts, Offer
+from focused.frontier.host_table import HostTable
+from focused.frontier.interface import Offer
 from focused.frontier.queued_link import PAGE
 from focused.web.page import FailureKind, Outcome
 from focused.web.robots.robots_rules import RobotsFile
@@ -55,7 +56,7 @@ class RequestHandler(Protocol):
 class HostAccess:
     """How hosts are requested: policy, robots.txt, requests outside the frontier."""
 
-    known: Hosts
+    known: HostTable
     policy: HostPolicy
     robots: RobotsFetcher
     direct_requests: DirectRequests

@@ -10,8 +10,9 @@ from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import Done, Wait
 from focused.crawl.traps.trap_filter import TrapStats
 from focused.durations import HOUR_S
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
-from focused.frontier.interface import Frontier, Hosts
+from focused.frontier.host_table import HostTable
 from focused.topic import Budget, Topic
 
 if TYPE_CHECKING:
@@ -160,14 +161,14 @@ def _too_low_harvest(budget: Budget, recent: Sequence[bool]) -> str | None:
     return f"{on_topic:,} of the last {pages:,} pages on topic, below budget.min_harvest"
 
 
-def _no_host_in_time_reason(frontier: Frontier) -> str:
+def _no_host_in_time_reason(frontier: DiskFrontier) -> str:
     hosts = [host for host in frontier.hosts if host.in_turn]
     links = sum(map(frontier.count, hosts))
     left = f"{_format_count(len(hosts), 'host')}, {_format_count(links, 'link')}"
     return f"only hosts are left that are not due before the time budget is spent: {left}"
 
 
-def _no_link_left_reason(frontier: Frontier, traps: TrapStats) -> str:
+def _no_link_left_reason(frontier: DiskFrontier, traps: TrapStats) -> str:
     """Why nothing is left: no links, or only links of hosts with a spent budget."""
     links = len(frontier)
     if not links:
@@ -197,17 +198,17 @@ def earlier_time(one: float | None, other: float | None) -> float | None:
     return min((time for time in (one, other) if time is not None), default=None)
 
 
-def count_hosts_backing_off(hosts: Hosts) -> int:
+def count_hosts_backing_off(hosts: HostTable) -> int:
     """Count the hosts with links that back off or are suspended. Linear in hosts."""
     return sum(1 for host in hosts if host.in_turn and host.pace.failures)
 
 
-def long_crawl_delays_s(hosts: Hosts) -> dict[str, float]:
+def long_crawl_delays_s(hosts: HostTable) -> dict[str, float]:
     """Return the crawl-delays above :data:`LONG_DELAY_S` of hosts with links, by host."""
     return {host.name: host.pace.crawl_delay_s for host in hosts if _has_long_delay(host)}
 
 
-def count_if_all_back_off(hosts: Hosts, until: float | None, now: float) -> int:
+def count_if_all_back_off(hosts: HostTable, until: float | None, now: float) -> int:
     """Count the hosts that back off or have a long crawl-delay, if no other host has links.
 
     0 otherwise, and when ``until`` is only seconds away. Linear in hosts.
@@ -220,7 +221,7 @@ def count_if_all_back_off(hosts: Hosts, until: float | None, now: float) -> int:
     return resting if resting == hosts.with_links else 0
 
 
-def no_host_due_within(hosts: Hosts, left_s: float, now: float) -> bool:
+def no_host_due_within(hosts: HostTable, left_s: float, now: float) -> bool:
     """Whether all hosts with links back off for ``left_s`` or longer."""
     due_at = hosts.next_due_at()
     if due_at is None or due_at - now < left_s or hosts.busy:

@@ -2,8 +2,7 @@
 
 Two levels (Mercator's front and back queues, Heydon and Najork 1999): hosts and the addresses they
 resolve to, by the time they may be requested again; links of a host by priority. Start with
-:mod:`focused.frontier.interface`, the protocol; :mod:`focused.frontier.disk_frontier` implements it
-with hosts in memory and links on disk.
+:mod:`focused.frontier.disk_frontier`: hosts in memory and links on disk.
 
 Invariants:
 

@@ -1,7 +1,7 @@
 """The frontier of one machine: hosts in memory, links on disk.
 
-See :mod:`focused.frontier.interface` for the protocol and :mod:`focused.frontier.link_table` for
-the layout on disk.
+:mod:`focused.frontier.link_table` has the layout on disk. ``tests/contracts`` compares this
+frontier with one in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from focused.web.urls import host_of
 class DiskFrontier:
     """Two-level queue over :class:`Tables`; single owner, no threads.
 
-    The caller commits. The tables may be committed after any method, once :meth:`save` was called.
+    Changes become durable when the caller has called :meth:`save` and committed, which it may after
+    any method; a crash before that undoes them.
     """
 
     def __init__(
@@ -44,36 +45,32 @@ class DiskFrontier:
         worth_waiting_for: float = 0.1,
         exploration: Exploration = NO_EXPLORATION,
         limits: HostLimits | None = None,
-        address_delay_s: float = 0.0,
-        address_delay_of: Callable[[str], float] | None = None,
+        address_delay_of: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
         """Open the frontier in ``tables``.
 
         With patience a link waits for one better by ``worth_waiting_for``, in priority.
         ``exploration`` adds to the priority of hosts; ``limits`` bound the pages per host and
-        address. ``address_delay_s`` is the delay between fetches at one address,
-        ``address_delay_of`` the same by the host fetched last.
+        address. ``address_delay_of`` is the delay between fetches at one address, by the host
+        fetched last.
         """
         self._worth_waiting_for = worth_waiting_for
-        self.hosts = HostTable(tables, exploration, limits, address_delay_s, address_delay_of)
+        self.hosts = HostTable(tables, exploration, limits, address_delay_of)
         self._links = LinkTable(tables)
         self._lease_rows = LeaseRows(tables)
         self._leased: set[bytes] = set()
         """The numbers of the links in flight."""
-        self._interrupted = self._lease_rows.take_over(self.hosts)
+        self.interrupted = self._lease_rows.take_over(self.hosts)
+        """Hosts with a fetch in flight when an earlier process died, and since when."""
 
     def __len__(self) -> int:
+        """Return the number of queued links, including those in flight."""
         return len(self._links)
 
     @property
     def found(self) -> int:
         """The number of links ever added."""
         return self._links.found
-
-    @property
-    def interrupted(self) -> Sequence[tuple[Host, float]]:
-        """Hosts with a fetch in flight when an earlier process died."""
-        return self._interrupted
 
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new."""
@@ -128,13 +125,20 @@ class DiskFrontier:
     def offer(
         self, now: float, patience_s: float = 0.0, floor: float = NO_FLOOR
     ) -> Offer | NotYet | None:
-        """Return the best link of a host that is due; None when no link is left."""
+        """Return the best link of a host that is due; None when no link is left.
+
+        Hosts are ordered by priority including their bonus, links of a host by priority, then by
+        discovery. A host is offered once at a time, when its pace allows, and when no other host at
+        its address is being fetched or was just now. With ``patience_s`` a link waits for a clearly
+        better one that is due within that time. No host with a priority below ``floor`` is offered.
+        The host is taken until :meth:`settle`, :meth:`retry`, :meth:`put_back` or :meth:`requeue`.
+        """
         host = self.hosts.best_due(now)
         if host is not None and self.hosts.worth(host) < floor:
             return NotYet(self.hosts.next_due_at())
         if host is not None and patience_s > 0:
             enough = self.hosts.worth(host) + self._worth_waiting_for
-            better_at = self.hosts.turns.better_host_at(enough, now, patience_s)
+            better_at = self.hosts.better_host_at(enough, now, patience_s)
             if better_at is not None:
                 return NotYet(better_at)
         if host is None:
@@ -151,7 +155,7 @@ class DiskFrontier:
         return Offer(link, host, at)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
-        """Remove the link; its host continues at ``pace``."""
+        """Remove the offered link; its host continues at ``pace``."""
         self._links.take_out(offer.host, offer.queue_key, offer.link.key)
         self._release(offer, pace, now, still_queued=False)
 
@@ -173,7 +177,7 @@ class DiskFrontier:
         self._links.rewrite(offer.host, offer.queue_key, tried)
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
-        """Replace the offered link by ``link`` and queue it again."""
+        """Queue ``link``, with another priority, in the place of the offered one."""
         at = self._links.rewrite(offer.host, offer.queue_key, link)
         self._leased.discard(offer.queue_key[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
@@ -181,7 +185,7 @@ class DiskFrontier:
         self.hosts.link_came(offer.host, at, now)
 
     def drop(self, link: QueuedLink, now: float) -> bool:
-        """Remove a queued link without a fetch."""
+        """Remove a queued link without a fetch; it stays seen. False when it isn't queued."""
         waiting = self._waiting_row(link.host, link.key)
         if waiting is None:
             return False
@@ -191,19 +195,23 @@ class DiskFrontier:
         return True
 
     def forget(self, host_name: str, key: bytes) -> bool:
-        """Allow a settled link to be added again."""
+        """Allow a settled link to be added again; False when it is queued or was never seen."""
         host = self.hosts.known(host_name)
         return host is not None and self._links.forget(host, key)
 
     def best_priorities(self, limit: int, now: float, patience_s: float = 0.0) -> Sequence[float]:
-        """Return the priorities of the best links that may be fetched soon."""
+        """Return the priorities of the best queued links, at most ``limit``, best first.
+
+        Those are the links of hosts that are due, or for which a link would wait (see
+        :meth:`offer`), with the bonus that their hosts will have then.
+        """
         best: list[float] = []
-        for host in self.hosts.turns.best_soon(limit, now, patience_s):
+        for host in self.hosts.best_soon(limit, now, patience_s):
             if len(best) == limit and self.hosts.worth(host) <= best[0]:
                 break
             places = (at for at in self._links.places(host) if at != host.leased)
             for ahead, at in enumerate(islice(places, limit)):
-                priority = rank_in_key(at) + self.hosts.turns.bonus(host, ahead)
+                priority = rank_in_key(at) + self.hosts.bonus(host, ahead)
                 if len(best) < limit:
                     heappush(best, priority)
                 elif priority > best[0]:
@@ -213,17 +221,23 @@ class DiskFrontier:
         return sorted(best, reverse=True)
 
     def count(self, host: Host) -> int:
-        """Count the host's queued links."""
+        """Count the host's queued links, including one in flight."""
         return self._links.size(host)
 
     def waiting(self, host: Host) -> Iterator[QueuedLink]:
-        """Yield the host's queued links, best first."""
+        """Yield the host's queued links, best first, without one in flight.
+
+        Don't write meanwhile.
+        """
         for at in self._links.places(host):
             if at != host.leased:
                 yield self._links.read(host, at)
 
     def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
-        """Change the priorities of queued links by URL."""
+        """Change the priorities of queued links by URL; return how many moved.
+
+        URLs that are not queued, or in flight, are ignored.
+        """
         # In the order given: among equals, the host that was scheduled first comes first.
         touched: dict[Host, None] = {}
         moved = 0
@@ -243,7 +257,7 @@ class DiskFrontier:
         return moved
 
     def rescore_best(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
-        """Replace the host's best links, those of ``ranks``, by the result of ``again``."""
+        """Replace the host's links of ``ranks``, 0 the best, by the result of ``again``."""
         places, links = self._links.ranked(host, ranks)
         if not links:
             return

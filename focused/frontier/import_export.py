@@ -131,24 +131,9 @@ def _queued_link(
         raise ValueError("a number is not finite")
     if row.tag_path_key >= 1 << 64:
         raise ValueError("tag_path_key has more than 64 bits")
-    return QueuedLink(
-        key=link_key(url) if row.key is None else bytes.fromhex(row.key),
-        url=url,
-        host=host,
-        priority=priority,
-        score=row.score,
-        depth=row.depth,
-        parent=row.parent,
-        anchor=row.anchor,
-        features=row.features,
-        found_at=found_at,
-        tries=row.tries,
-        hops=row.hops,
-        payload=row.payload,
-        tag_path_key=row.tag_path_key,
-        purpose=row.purpose,
-        is_exempt=row.is_exempt,
-    )
+    key = link_key(url) if row.key is None else bytes.fromhex(row.key)
+    values = {"key": key, "url": url, "host": host, "priority": priority, "found_at": found_at}
+    return QueuedLink(**(msgspec.structs.asdict(row) | values))
 
 
 def _cells(link: QueuedLink) -> dict[str, Any]:

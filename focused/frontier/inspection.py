@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter, itemgetter
+from typing import Any
 
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.web.urls import host_of, normalize_url
 
@@ -33,14 +35,6 @@ class FrontierTotals:
     backing_off: int
     next_due_in_s: float | None
     in_flight: int
-
-
-@dataclass(frozen=True, slots=True)
-class HostInFlight:
-    """A host with a fetch in flight for ``for_s`` seconds."""
-
-    name: str
-    for_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +61,7 @@ class HostSummary:
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSummary:
-    """One queued link."""
-
-    score: float
-    priority: float
-    depth: int
-    tries: int
-    anchor: str
-    url: str
-    parent: str | None
-
-
-def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
+def count_totals(frontier: DiskFrontier, now: float) -> FrontierTotals:
     """Count links and hosts in one pass over the hosts."""
     due = resting = with_links = full = 0
     next_due_at = float("inf")
@@ -105,24 +86,24 @@ def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
     )
 
 
-def top_hosts(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
+def top_hosts(frontier: DiskFrontier, at_most: int, now: float) -> list[HostSummary]:
     """Return the hosts with the highest priorities."""
     best = heapq.nlargest(at_most, _with_links(frontier), key=frontier.hosts.worth)
     return [summarise_host(frontier, host, now) for host in best]
 
 
-def hosts_backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
+def hosts_backing_off(frontier: DiskFrontier, at_most: int, now: float) -> list[HostSummary]:
     """Return the hosts that back off or are suspended, next due first."""
     resting = (
         host
         for host in _with_links(frontier)
         if host.in_turn and _in_trouble(host) and host.pace.due_at > now
     )
-    soonest = heapq.nsmallest(at_most, resting, key=_due_at)
+    soonest = heapq.nsmallest(at_most, resting, key=lambda host: host.pace.due_at)
     return [summarise_host(frontier, host, now) for host in soonest]
 
 
-def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
+def summarise_host(frontier: DiskFrontier, host: Host, now: float) -> HostSummary:
     """Summarise one host."""
     best = next(frontier.waiting(host), None)
     return HostSummary(
@@ -142,27 +123,35 @@ def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
     )
 
 
-def hosts_in_flight(frontier: Frontier, at_most: int, now: float) -> list[HostInFlight]:
-    """Return the hosts with a fetch in flight when the frontier was last written, longest first."""
-    longest = heapq.nsmallest(at_most, frontier.interrupted, key=_since)
-    return [HostInFlight(host.name, max(0.0, now - since)) for host, since in longest]
+def hosts_in_flight(frontier: DiskFrontier, at_most: int, now: float) -> list[tuple[str, float]]:
+    """Return hosts with a fetch in flight when the frontier was last written, and for how long.
+
+    The longest come first.
+    """
+    longest = heapq.nsmallest(at_most, frontier.interrupted, key=itemgetter(1))
+    return [(host.name, max(0.0, now - since)) for host, since in longest]
 
 
-def top_links(frontier: Frontier, host: Host, at_most: int) -> list[LinkSummary]:
+def top_links(frontier: DiskFrontier, host: Host, at_most: int) -> list[QueuedLink]:
     """Return the host's best links."""
-    return [_summarise_link(link) for link in islice(frontier.waiting(host), at_most)]
+    return list(islice(frontier.waiting(host), at_most))
 
 
-def top_links_overall(frontier: Frontier, at_most: int) -> list[LinkSummary]:
+def top_links_overall(frontier: DiskFrontier, at_most: int) -> list[QueuedLink]:
     """Return the best links of all hosts, due or not."""
     # The n best links are on the n hosts with the best links.
-    hosts = heapq.nlargest(at_most, _with_links(frontier), key=_best)
+    hosts = heapq.nlargest(at_most, _with_links(frontier), key=attrgetter("best"))
     streams = [frontier.waiting(host) for host in hosts]
-    merged = heapq.merge(*streams, key=_first_by_priority)
-    return [_summarise_link(link) for link in islice(merged, at_most)]
+    return list(islice(heapq.merge(*streams, key=lambda link: -link.priority), at_most))
 
 
-def _with_links(frontier: Frontier) -> Iterator[Host]:
+def link_to_json(link: QueuedLink) -> dict[str, Any]:
+    """Return what a person wants to know of a queued link."""
+    names = ("score", "priority", "depth", "tries", "anchor", "url", "parent")
+    return {name: getattr(link, name) for name in names}
+
+
+def _with_links(frontier: DiskFrontier) -> Iterator[Host]:
     return (host for host in frontier.hosts if host.best is not None)
 
 
@@ -170,32 +159,12 @@ def _in_trouble(host: Host) -> bool:
     return host.pace.failures > 0 or host.pace.suspensions > 0
 
 
-def _since(interrupted: tuple[Host, float]) -> float:
-    return interrupted[1]
-
-
-def _due_at(host: Host) -> float:
-    return host.pace.due_at
-
-
-def _best(host: Host) -> float:
-    return float("-inf") if host.best is None else host.best
-
-
-def _first_by_priority(link: QueuedLink) -> float:
-    return -link.priority
-
-
-def _summarise_link(link: QueuedLink) -> LinkSummary:
-    return LinkSummary(
-        link.score, link.priority, link.depth, link.tries, link.anchor, link.url, link.parent
-    )
-
-
 _LINKS_A_BATCH = 1_000
 
 
-def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, QueuedLink | None]]:
+def find_links(
+    frontier: DiskFrontier, urls: Iterable[str]
+) -> Iterator[tuple[str, QueuedLink | None]]:
     """Yield each URL with its queued link, or None."""
     for text in urls:
         url = normalize_url(text)
@@ -207,7 +176,7 @@ def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, Q
 
 
 def links_matching(
-    frontier: Frontier, hosts: Iterable[Host], pattern: re.Pattern[str] | None = None
+    frontier: DiskFrontier, hosts: Iterable[Host], pattern: re.Pattern[str] | None = None
 ) -> Iterator[QueuedLink]:
     """Yield the hosts' queued links whose URL matches the pattern, host by host, best first.
 

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 from aiohttp import web
 
 from focused.archive.warc_files import warc_files
@@ -31,7 +32,6 @@ from focused.labelling.page_renderer import (
 from focused.labelling.session import (
     LabellingSession,
     ShownPage,
-    label_view,
     page_view,
     progress_view,
     search_view,
@@ -148,7 +148,7 @@ class LabelServer:
         shown, last = self._session.current(), self._session.last
         view: dict[str, Any] = session_view(self._session.task)
         view["page"] = None
-        view["last"] = label_view(last) if last else None
+        view["last"] = msgspec.to_builtins(last)
         view["progress"] = progress_view(self._session.progress())
         if shown is not None:
             crawled = self._session.crawled

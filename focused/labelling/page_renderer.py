@@ -11,12 +11,12 @@ from __future__ import annotations
 import html
 import re
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
 import nh3
+from cachetools import LRUCache
 from resiliparse.extract.html2text import extract_plain_text
 
 from focused.archive.warc_files import WarcPosition
@@ -126,7 +126,7 @@ class PageRenderer:
         self._limits = ParsingLimits(cpu_s=deadline_s, elapsed_s=deadline_s)
         self._parser = ParserProcess(_prepare, self._limits)
         self._lock = threading.Lock()
-        self._kept: OrderedDict[_CacheKey, RenderedPage] = OrderedDict()
+        self._kept: LRUCache[_CacheKey, RenderedPage] = LRUCache(_CACHE_SIZE)
 
     def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
         """The page's main text."""
@@ -149,13 +149,12 @@ class PageRenderer:
     def _prepare(self, view: ViewKind, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
         key = (view, page.url, page.place)
         with self._lock:
-            if key not in self._kept:
+            found = self._kept.get(key)
+            if found is None:
                 fetched = crawled.response(page)
-                self._kept[key] = self._bounded(view, fetched) if fetched else _UNREADABLE
-            self._kept.move_to_end(key)
-            while len(self._kept) > _CACHE_SIZE:
-                self._kept.popitem(last=False)
-            return self._kept[key]
+                found = self._bounded(view, fetched) if fetched else _UNREADABLE
+                self._kept[key] = found
+            return found
 
     def _bounded(self, view: ViewKind, fetched: Fetched) -> RenderedPage:
         whole = self._ask(view, fetched)

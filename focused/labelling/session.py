@@ -363,27 +363,11 @@ def search_view(pages: Sequence[CrawledPage]) -> dict[str, Any]:
     return {"found": [{"url": page.url, "title": page.title or page.url} for page in pages]}
 
 
-def label_view(label: Label) -> dict[str, Any]:
-    """The last label, with the relevance that was hidden before."""
-    return {
-        "url": label.url,
-        "title": label.title,
-        "verdict": label.verdict,
-        "category": label.category,
-        "relevance": label.relevance,
-    }
-
-
 def progress_view(progress: LabellingProgress) -> dict[str, Any]:
     """Counts and shares."""
     return {
-        "yes": progress.yes,
-        "no": progress.no,
-        "spam": progress.spam,
-        "skipped": progress.skipped,
+        **dataclasses.asdict(progress),
         "counts": format_counts(progress),
-        "evaluated": progress.evaluated,
-        "pages": progress.pages,
         **_share_view("precision", progress.precision, progress.precision_answers),
         **_share_view("harvest", progress.harvest, progress.harvest_answers),
     }

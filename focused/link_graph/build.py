@@ -1,4 +1,7 @@
-"""Build the link graph of crawls: DuckDB sorts, numbers and counts what is then packed."""
+"""Build the link graph of crawls: DuckDB sorts, numbers and counts what is then packed.
+
+What DuckDB cannot hold in memory it spills to its work folder.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
 
+import duckdb
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from focused.archive.crawl_tables import open_tables
+from focused.archive.crawl_tables import open_tables, readable_table, table_files
 from focused.errors import ConfigurationError, StateError
 from focused.files import fsync_folder, write_json_atomically
 from focused.link_graph.adjacency import AdjacencyWriter
-from focused.link_graph.host_links import write_host_graph
-from focused.link_graph.link_tables import LinkTables
+from focused.link_graph.host_links import HostGraph, write_host_graph
 from focused.link_graph.page_graph import (
     GRAPH_FILE,
     GRAPH_FORMAT,
@@ -31,6 +37,7 @@ from focused.link_graph.page_graph import (
     URLS_FILE,
     GraphInfo,
     GraphSource,
+    RatedPages,
 )
 from focused.link_graph.url_table import UrlTableWriter
 
@@ -148,3 +155,171 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+_ROWS = 100_000
+_KEY = "hash"
+_PAGE = "outcome IN ('fetched', 'noindex')"
+
+
+class LinkTables:
+    """The links of crawls in a database in ``work``; closes with the ``with`` statement."""
+
+    def __init__(
+        self,
+        crawls: Sequence[tuple[Path, Path]],
+        work: Path,
+        *,
+        nofollow: bool,
+        memory_mb: int,
+    ) -> None:
+        """``crawls`` are folders of crawls with those of their opened tables.
+
+        ``nofollow`` False leaves out links with rel=nofollow.
+
+        Raises StateError if a table cannot be read, ConfigurationError if a crawl kept no links.
+        """
+        self._database = duckdb.connect(str(work / "links.duckdb"))
+        self._run(f"SET memory_limit = '{memory_mb}MB'")
+        self._run("SET enable_progress_bar = false")
+        self._run("SET preserve_insertion_order = false")
+        self._run(f"SET temp_directory = {_quoted(work / 'spilled')}")
+        follow = "" if nofollow else "WHERE NOT coalesce(nofollow, false)"
+        pages, links = [], []
+        for crawl, tables in crawls:
+            page_files, link_files = _files(crawl, tables)
+            schema = pq.read_schema(page_files[0])
+            times = [name for name in ("fetched_at", "last_changed") if name in schema.names]
+            changed_at = f"greatest({', '.join(_seconds(name, schema) for name in times)})"
+            pages.append(
+                "SELECT url, outcome, points_to, relevance, on_topic, training, "
+                f"{changed_at} AS changed_at FROM {_parquet(page_files)}"
+            )
+            links.append(f"SELECT source, target FROM {_parquet(link_files)} {follow}")
+        self._run(f"CREATE TEMP TABLE pages AS {' UNION ALL '.join(pages)}")
+        self._run(
+            f"CREATE TEMP VIEW links AS {' UNION ALL '.join(links)} UNION ALL "
+            "SELECT url, points_to FROM pages WHERE outcome = 'redirected'"
+        )
+        # The URLs of pages and targets; each source is a page. Sorted by the bytes of UTF-8, which
+        # is the order of code points.
+        self._run(
+            f"CREATE TEMP TABLE urls AS SELECT url, {_KEY}(url) AS key, "
+            "row_number() OVER (ORDER BY url) - 1 AS node FROM (SELECT DISTINCT url FROM "
+            "(SELECT url FROM pages UNION ALL SELECT target FROM links) WHERE url IS NOT NULL)"
+        )
+        self.nodes = self._number("SELECT count(*) FROM urls")
+
+    @property
+    def last_changed_at(self) -> float:
+        """When the newest page was fetched, in seconds since the epoch; 0.0 without pages."""
+        return self._number("SELECT max(changed_at) FROM pages") or 0.0
+
+    def urls(self) -> Iterator[list[str]]:
+        """Yield the URLs of pages and targets, in the order of their nodes."""
+        for batch in self._batches("SELECT url FROM urls ORDER BY node"):
+            yield batch.column(0).to_pylist()
+
+    def number(self) -> None:
+        """Number the links, each once; those of a page to itself are left out."""
+        # Hashes take a tenth of the memory, and are exact unless two of these URLs share one.
+        is_exact = self._number("SELECT count(DISTINCT key) FROM urls") == self.nodes
+        column, key = ("key", _KEY) if is_exact else ("url", "")
+        self._run(
+            f"CREATE TABLE numbered AS SELECT DISTINCT s.node * {self.nodes} + t.node AS link "
+            f"FROM links JOIN urls s ON s.{column} = {key}(links.source) "
+            f"JOIN urls t ON t.{column} = {key}(links.target) WHERE s.node <> t.node"
+        )
+
+    def links(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the links as sorted keys, ``source * nodes + target``."""
+        return self._keys("SELECT link FROM numbered ORDER BY link")
+
+    def transposed_links(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the links as sorted keys, ``target * nodes + source``."""
+        count = self.nodes
+        return self._keys(
+            f"SELECT (link % {count}) * {count} + link // {count} AS link FROM numbered "
+            "ORDER BY link"
+        )
+
+    def host_graph(self) -> HostGraph:
+        """Count the URLs of each host, and the links between any two."""
+        self._run(
+            "CREATE TEMP TABLE hosts AS SELECT node, split_part(url, '/', 3) AS host, "
+            "dense_rank() OVER (ORDER BY host) - 1 AS number FROM urls"
+        )
+        hosts = self._table("SELECT host, count(*) AS pages FROM hosts GROUP BY host ORDER BY host")
+        links = self._table(
+            "SELECT s.number AS source, t.number AS target, count(*) AS links FROM numbered "
+            f"JOIN hosts s ON s.node = link // {self.nodes} "
+            f"JOIN hosts t ON t.node = link % {self.nodes} GROUP BY ALL ORDER BY ALL"
+        )
+        return HostGraph.from_tables(hosts, links)
+
+    def rated_pages(self) -> RatedPages:
+        """Return the fetched pages; of a page in several crawls, the highest relevance."""
+        return RatedPages.from_table(
+            self._table(
+                "SELECT node AS nodes, coalesce(max(relevance), 'nan'::DOUBLE) AS relevance, "
+                "coalesce(bool_or(on_topic), false) AS on_topic, "
+                "coalesce(bool_or(training), false) AS training "
+                f"FROM pages JOIN urls USING (url) WHERE {_PAGE} GROUP BY node ORDER BY node"
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._database.close()
+
+    def _run(self, statement: str) -> None:
+        self._database.execute(statement)
+
+    def _number(self, query: str) -> Any:
+        return self._database.execute(query).fetchall()[0][0]
+
+    def _table(self, query: str) -> pa.Table:
+        return self._database.sql(query).to_arrow_table()
+
+    def _batches(self, query: str) -> Iterator[Any]:
+        yield from self._database.sql(query).to_arrow_reader(_ROWS)
+
+    def _keys(self, query: str) -> Iterator[NDArray[np.int64]]:
+        for batch in self._batches(query):
+            yield batch.column(0).to_numpy(zero_copy_only=False)
+
+
+def _files(crawl: Path, tables: Path) -> tuple[list[Path], list[Path]]:
+    """The files of pages and links, checked to be readable."""
+    pages, links = (table_files(tables, name) for name in ("pages", "links"))
+    for path in [*pages, *links]:
+        with readable_table(path):
+            pq.read_metadata(path)
+    if not any(pq.read_metadata(path).num_rows for path in links):
+        raise ConfigurationError(
+            f"{crawl}: stores no links, because output.links was false or nothing was "
+            "fetched; crawl again with them"
+        )
+    return pages, links
+
+
+def _parquet(files: Sequence[Path]) -> str:
+    return f"read_parquet([{', '.join(map(_quoted, files))}], union_by_name = true)"
+
+
+def _seconds(column: str, schema: pa.Schema) -> str:
+    """Return SQL for a time in seconds since the epoch; earlier versions stored it so."""
+    if pa.types.is_timestamp(schema.field(column).type):
+        return f"epoch_us({column}) / 1e6"
+    return column
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

@@ -8,9 +8,11 @@ data for five minutes (section 4.2.2 allows a heuristic).
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+
+from cachetools import TLRUCache
 
 from focused.rendering.renderer import SubrequestResponse
 from focused.rendering.subrequests import Subrequest
@@ -26,40 +28,29 @@ _KEPT = frozenset({200, 203, 301, 308, 404, 410})
 
 
 class AssetCache:
-    """Responses by URL, the least recently used out first."""
+    """Fresh responses by URL, the least recently used out first."""
 
-    def __init__(self, max_bytes: int = 64_000_000) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._entries: OrderedDict[str, tuple[float, SubrequestResponse]] = OrderedDict()
+    def __init__(
+        self, max_bytes: int = 64_000_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._max_response_bytes = max_bytes // 4
+        self._kept: TLRUCache[str, tuple[SubrequestResponse, float]] = TLRUCache(
+            max_bytes,
+            ttu=lambda _, kept, now: now + kept[1],
+            timer=clock,
+            getsizeof=lambda kept: len(kept[0].body),
+        )
 
-    def get(self, request: Subrequest, now: float) -> SubrequestResponse | None:
+    def get(self, request: Subrequest) -> SubrequestResponse | None:
         """Return a fresh response, or None."""
-        found = self._entries.get(request.url)
-        if found is None:
-            return None
-        fresh_until, response = found
-        if now >= fresh_until:
-            self._remove(request.url)
-            return None
-        self._entries.move_to_end(request.url)
-        return response
+        found = self._kept.get(request.url)
+        return None if found is None else found[0]
 
-    def put(self, request: Subrequest, response: SubrequestResponse, now: float) -> None:
+    def put(self, request: Subrequest, response: SubrequestResponse) -> None:
         """Keep a response if it may be used again."""
         lifetime_s = lifetime(request.kind, response.status, response.headers)
-        if lifetime_s <= 0 or len(response.body) > self._max_bytes // 4:
-            return
-        self._remove(request.url)
-        self._entries[request.url] = (now + lifetime_s, replace(response, is_cached=True))
-        self._bytes += len(response.body)
-        while self._bytes > self._max_bytes:
-            self._remove(next(iter(self._entries)))
-
-    def _remove(self, url: str) -> None:
-        entry = self._entries.pop(url, None)
-        if entry is not None:
-            self._bytes -= len(entry[1].body)
+        if lifetime_s > 0 and len(response.body) <= self._max_response_bytes:
+            self._kept[request.url] = replace(response, is_cached=True), lifetime_s
 
 
 def lifetime(kind: str, status: int, headers: Mapping[str, str]) -> float:

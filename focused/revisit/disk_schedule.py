@@ -114,7 +114,9 @@ class _Block:
 
 
 class TableRecords:
-    """A :class:`focused.revisit.policy.RecordStore` in LMDB tables.
+    """A RecordStore and a DueQueue in LMDB tables.
+
+    The queue is a set of due times in whole seconds.
 
     The records of one kind have one length for all pages, and are not all zeros. Those of a page
     are stored after :meth:`register`. :meth:`save` writes what has changed; the caller calls it
@@ -235,6 +237,34 @@ class TableRecords:
                 break
         return pages[:limit]
 
+    def site_of(self, page: int) -> int:
+        """Return the site of a registered page."""
+        return self.due_times.site_of(page)
+
+    def add(self, page: int, due_at: float) -> None:
+        """Insert a registered page that is not in the queue."""
+        due = _NEVER if due_at == math.inf else int(due_at)
+        self.due_times.put_due(page, due)
+        self._tables.add(_QUEUE, _ALL_PAGES, _member.pack(due, page))
+
+    def remove(self, page: int) -> None:
+        """Take a page out of the queue."""
+        self._tables.discard(_QUEUE, _ALL_PAGES, _member.pack(self.due_times.due_of(page), page))
+        self.due_times.put_due(page, _TAKEN)
+
+    def due_at(self, page: int) -> float | None:
+        """Return the due time of a page; None if it is not in the queue."""
+        due = self.due_times.due_of(page)
+        return None if due == _TAKEN else _time(due)
+
+    def first(self) -> tuple[float, int] | None:
+        """Return the earliest due time and its page, or None."""
+        member = self._tables.first_member(_QUEUE, _ALL_PAGES)
+        if member is None:
+            return None
+        due, page = _member.unpack(member)
+        return _time(due), page
+
     def save(self) -> None:
         """Write the records that are only in memory into the open transaction."""
         for key, block in sorted(self._unsaved_blocks.items()):
@@ -332,55 +362,6 @@ class DueTimes:
         stored = self._tables.get(_DUE_TIMES, number.to_bytes(_NUMBER_BYTES, "big"))
         row = self._rows[number] = bytearray(stored or _EMPTY_ROW)
         return row
-
-
-class TableDueQueue:
-    """A :class:`focused.revisit.schedule.DueQueue`: an LMDB set of due times in whole seconds."""
-
-    def __init__(self, tables: Tables, records: TableRecords) -> None:
-        self._tables = tables
-        self._records = records
-        self._due_times = records.due_times
-
-    def register(self, page: int, site: int) -> None:
-        """Add a page to its site."""
-        self._records.register(page, site)
-
-    def unregister(self, page: int) -> None:
-        """Remove a page from its site."""
-        self._records.unregister(page)
-
-    def site_of(self, page: int) -> int:
-        """Return the site of a registered page."""
-        return self._due_times.site_of(page)
-
-    def add(self, page: int, due_at: float) -> None:
-        """Insert a registered page that is not in the queue."""
-        due = _NEVER if due_at == math.inf else int(due_at)
-        self._due_times.put_due(page, due)
-        self._tables.add(_QUEUE, _ALL_PAGES, _member.pack(due, page))
-
-    def remove(self, page: int) -> None:
-        """Take a page out of the queue."""
-        self._tables.discard(_QUEUE, _ALL_PAGES, _member.pack(self._due_times.due_of(page), page))
-        self._due_times.put_due(page, _TAKEN)
-
-    def due_at(self, page: int) -> float | None:
-        """Return the due time of a page; None if it is not in the queue."""
-        due = self._due_times.due_of(page)
-        return None if due == _TAKEN else _time(due)
-
-    def first(self) -> tuple[float, int] | None:
-        """Return the earliest due time and its page, or None."""
-        member = self._tables.first_member(_QUEUE, _ALL_PAGES)
-        if member is None:
-            return None
-        due, page = _member.unpack(member)
-        return _time(due), page
-
-    def pages_of_site(self, site: int, after: int, limit: int) -> Sequence[int]:
-        """Return the pages of a site with numbers above ``after``, in order."""
-        return self._records.pages_of_site(site, after, limit)
 
 
 def scheduled_pages(tables: Tables) -> Iterator[int]:

@@ -13,7 +13,7 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
 from focused.crawl.policy import Policy
-from focused.frontier.interface import Frontier
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
 from focused.rounds.link_messages import (
@@ -173,7 +173,7 @@ def build_partition(
             examples.add(row)
             scorer.learn(decode_example(row))
 
-    def route(frontier: Frontier, tables: Tables) -> RoutedLinks:
+    def route(frontier: DiskFrontier, tables: Tables) -> RoutedLinks:
         return RoutedLinks(number, owner_of, frontier, outbox)
 
     crawl = build_crawl(

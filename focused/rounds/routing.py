@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from focused.frontier.interface import Frontier, Known
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.interface import Known
 from focused.frontier.queued_link import QueuedLink
 from focused.rounds.outbox import Outbox
 
@@ -16,7 +17,7 @@ class RoutedLinks:
     """A :class:`focused.frontier.interface.LinkQueue` of one partition."""
 
     def __init__(
-        self, partition: int, owner_of: OwnerOf, frontier: Frontier, outbox: Outbox
+        self, partition: int, owner_of: OwnerOf, frontier: DiskFrontier, outbox: Outbox
     ) -> None:
         self._partition = partition
         self._owner_of = owner_of

@@ -70,7 +70,6 @@ class FocusedAddon(SessionHolder):
         try:
             check_settings(settings)
             installed_features()  # raises for one that cannot be imported
-            install_replay(settings)
             with _interruptible(settings):
                 topic, parts, install = self._prepare(settings)
         except FocusedError as error:
@@ -148,7 +147,7 @@ def _is_crawl(crawler: Crawler) -> bool:
 
 def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
     politeness = topic.politeness
-    values = {
+    of_topic = {  # it includes the user's values: see scrapy_settings
         "USER_AGENT": politeness.user_agent,
         # The frontier applies delays; Scrapy's slots only limit connections.
         "DOWNLOAD_DELAY": 0,
@@ -156,14 +155,16 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
         "CONCURRENT_REQUESTS": politeness.concurrency,
         "DOWNLOAD_TIMEOUT": politeness.timeout_s,
         "DOWNLOAD_MAXSIZE": topic.scope.max_page_bytes,
-        "DOWNLOAD_WARNSIZE": 0,
         "ROBOTSTXT_OBEY": False,  # the downloader obeys it by RFC 9309
         "AUTOTHROTTLE_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "REDIRECT_ENABLED": False,
+    }
+    defaults = {
+        "DOWNLOAD_WARNSIZE": 0,
         # Do not listen on ports by default.
         "TELNETCONSOLE_ENABLED": False,
         "REMOTE_CONTROL_ENABLED": False,
-        "RETRY_ENABLED": False,
-        "REDIRECT_ENABLED": False,
         "METAREFRESH_ENABLED": False,
         "HTTPERROR_ALLOW_ALL": False,
         "CONCURRENT_ITEMS": 1,
@@ -171,21 +172,8 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
         "DNS_TIMEOUT": 31,  # five tries: 1, 2, 4, 8, 16 s
         "LOGSTATS_INTERVAL": 0,
     }
-    # The topic includes the user's values of these: see scrapy_settings.
-    of_topic = {
-        "CONCURRENT_REQUESTS",
-        "DOWNLOAD_TIMEOUT",
-        "DOWNLOAD_MAXSIZE",
-        "USER_AGENT",
-        "DOWNLOAD_DELAY",
-        "CONCURRENT_REQUESTS_PER_DOMAIN",
-        "ROBOTSTXT_OBEY",
-        "AUTOTHROTTLE_ENABLED",
-        "RETRY_ENABLED",
-        "REDIRECT_ENABLED",
-    }
-    for name, value in values.items():
-        settings.set(name, value, priority="cmdline" if name in of_topic else "addon")
+    settings.update(of_topic, priority="cmdline")
+    settings.update(defaults, priority="addon")
 
 
 def _skip_disabled_extensions(settings: Settings) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,15 +20,19 @@ from scrapy.utils.misc import load_object
 
 from focused.errors import ConfigurationError, missing_extra, print_notice
 from focused.orderings import find_policy
-from focused.scrapy_addon.driver_features import installed_driver_features
-from focused.scrapy_addon.name_resolver import parse_servers
-from focused.scrapy_addon.scrapy_settings import apply_to_topic
-from focused.scrapy_addon.setting import (
+from focused.scrapy_addon.driver_features import (
     Setting,
     SettingType,
+    installed_driver_features,
     non_negative,
     positive,
     whole_number,
+)
+from focused.scrapy_addon.name_resolver import parse_servers
+from focused.scrapy_addon.scrapy_settings import (
+    REPLAY_SETTING,
+    apply_to_topic,
+    check_replay_address,
 )
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
@@ -110,9 +113,17 @@ SETTINGS = (
         "Folder of a recorded web, for samples and for labels that score the topic spider's "
         "report. It does not redirect requests; `FOCUSED_REPLAY` does.",
     ),
-    Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`."),
-    Setting("FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`."),
-    Setting("FOCUSED_CONCURRENCY", SettingType.NUMBER, None, "Overrides `politeness.concurrency`."),
+    Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`.", whole_number),
+    Setting(
+        "FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`.", non_negative
+    ),
+    Setting(
+        "FOCUSED_CONCURRENCY",
+        SettingType.NUMBER,
+        None,
+        "Overrides `politeness.concurrency`.",
+        whole_number,
+    ),
     Setting(
         "FOCUSED_CONTINUOUS",
         SettingType.FLAG,
@@ -153,6 +164,7 @@ SETTINGS = (
         "CPU time in seconds to parse and classify one page; six times as much wall-clock time. "
         "Else it fails with `parse-timeout`. See "
         "docs/explanation/hostile-input.md#limits-of-one-page.",
+        positive,
     ),
     Setting(
         "FOCUSED_PARSE_MEMORY_MB",
@@ -160,6 +172,7 @@ SETTINGS = (
         1_000.0,
         "Memory (10^6 bytes) to parse and classify one page; Linux only. Else it fails with "
         "`parse-memory`.",
+        positive,
     ),
     Setting(
         "FOCUSED_ITEM_FIELDS",
@@ -175,6 +188,7 @@ SETTINGS = (
         5.0,
         "Seconds between progress lines if standard error is not a terminal, which is updated "
         "every second. `0`: no progress lines.",
+        non_negative,
     ),
     Setting("FOCUSED_LOG_LEVEL", SettingType.OTHER, "INFO", "Level of `crawl.log`."),
     Setting(
@@ -223,23 +237,20 @@ def check_settings(settings: BaseSettings) -> None:
     _check_reactor(settings)
     for setting in known.values():
         _check_type(setting, settings)
-    _check_progress(settings["FOCUSED_PROGRESS_INTERVAL_S"])
+        setting.check(settings, setting.name)
     _check_level(settings["FOCUSED_LOG_LEVEL"])
     web = settings["FOCUSED_RECORDED_WEB"]
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
     parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
+    if settings[REPLAY_SETTING]:
+        check_replay_address(settings[REPLAY_SETTING])
     replay_clock(settings)
     try:
         find_policy(settings["FOCUSED_POLICY"])
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
-    whole_number(settings, "FOCUSED_PAGES")
-    non_negative(settings, "FOCUSED_DELAY_S")
-    whole_number(settings, "FOCUSED_CONCURRENCY")
     parser_processes(settings)
-    positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
-    positive(settings, "FOCUSED_PARSE_MEMORY_MB")
     parse_item_fields(settings["FOCUSED_ITEM_FIELDS"])
     if isinstance(settings["FOCUSED_PARTITION"], str | int):
         raise ConfigurationError(
@@ -316,18 +327,6 @@ def load_models_factory(setting: Any) -> Callable[..., Any]:
     if not callable(factory):
         raise ConfigurationError(f"FOCUSED_MODELS: {setting!r} cannot be called with a topic")
     return factory
-
-
-def _check_progress(value: Any) -> None:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise ConfigurationError(
-            f"FOCUSED_PROGRESS_INTERVAL_S: {value!r} is not a number of seconds from 0; "
-            "0 turns progress lines off"
-        )
 
 
 def _check_level(value: Any) -> None:

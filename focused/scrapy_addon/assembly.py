@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from scrapy import Request
@@ -112,16 +113,16 @@ def assemble(
             and crawl.parser.refuses_type(media_type_of({"content-type": content_type}))
         )
 
-    handler = SharedHandler(
-        _replay_handler() if replayed else FocusedDownloadHandler,
-        TransferOptions(
-            # All hosts of a replayed web have one address.
-            one_per_address=topic.politeness.per_address and not replayed,
-            keeps_exchanges=topic.output.warc != "off",
-            refuses=refuses,
-            authenticators=parts.authenticators,
-        ),
+    handler_class = _replay_handler() if replayed else FocusedDownloadHandler
+    options = TransferOptions(
+        # All hosts of a replayed web have one address.
+        one_per_address=topic.politeness.per_address and not replayed,
+        keeps_exchanges=topic.output.warc != "off",
+        refuses=refuses,
+        authenticators=parts.authenticators,
     )
+    # One for http and https: they share connections.
+    handler = ComponentFactory("DownloadHandler", cache(lambda: handler_class(crawler, options)))
 
     def install(settings: Settings) -> None:
         # The highest priority: nothing works without these.
@@ -133,45 +134,25 @@ def assemble(
     return session, install
 
 
-class SharedHandler:
-    """One download handler for both http and https: they share connections."""
+class ComponentFactory:
+    """What Scrapy builds a component from, by :meth:`from_crawler`."""
 
-    lazy = True
+    lazy = True  # as a download handler
 
-    def __init__(self, kind: type[FocusedDownloadHandler], options: TransferOptions) -> None:
-        self._kind = kind
-        self._options = options
-        self._handler: FocusedDownloadHandler | None = None
-
-    def __call__(self) -> FocusedDownloadHandler:
-        """Scrapy takes only what it could call; it calls :meth:`from_crawler`."""
-        raise NotImplementedError
-
-    def from_crawler(self, crawler: Crawler) -> FocusedDownloadHandler:
-        """Return the handler; create it for the first scheme."""
-        if self._handler is None:
-            self._handler = self._kind(crawler, self._options)
-        return self._handler
-
-
-class DriverComponent:
-    """A component of Scrapy that is made of the driver's parts."""
-
-    def __init__(self, component: Component, driver: Driver) -> None:
-        self._component = component
-        self._driver = driver
-        self.__qualname__ = component.name  # by which Scrapy tells components apart
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self._make = make
+        self.__qualname__ = name  # by which Scrapy tells components apart
 
     def __repr__(self) -> str:
-        return f"<{self._component.name} of the Focused add-on>"
+        return f"<{self.__qualname__} of the Focused add-on>"
 
     def __call__(self) -> object:
         """Scrapy takes only what it could call; it calls :meth:`from_crawler`."""
         raise NotImplementedError
 
-    def from_crawler(self, crawler: Crawler) -> object:
+    def from_crawler(self, crawler: Crawler) -> Any:
         """Make the component."""
-        return self._component.make(self._driver)
+        return self._make()
 
 
 def _replay_handler() -> type[FocusedDownloadHandler]:
@@ -190,7 +171,7 @@ def _resolver(settings: BaseSettings, statistics: StatisticsPublisher) -> NameRe
     )
 
 
-def _install_handler(settings: Settings, handler: SharedHandler, *, replaces_all: bool) -> None:
+def _install_handler(settings: Settings, handler: ComponentFactory, *, replaces_all: bool) -> None:
     """Replace Scrapy's own handlers of http and https; a project's own only in a replay."""
     chosen = settings.getdict("DOWNLOAD_HANDLERS")
     if replaces_all:  # a replayed crawl must not reach the live Web
@@ -209,7 +190,8 @@ def _install_components(settings: Settings, driver: Driver, parts: DriverParts) 
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
     _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
     for each in (progress, *parts.components):
-        _set_component(settings, each.setting, DriverComponent(each, driver), each.order)
+        factory = ComponentFactory(each.name, partial(each.make, driver))
+        _set_component(settings, each.setting, factory, each.order)
 
 
 def _set_component(settings: Settings, name: str, component: Any, order: int | None) -> None:

@@ -68,10 +68,10 @@ class CommandExecutor:
         """Execute what concerns requests as such; None for other commands."""
         match sent.command:
             case Pause():
-                self._status.pause()
+                self._status.is_paused = True
                 return SteeringResult("paused: requests in flight are awaited", Resume())
             case Resume():
-                self._status.resume()
+                self._status.is_paused = False
                 self._engine.wake()
                 return SteeringResult("resumed", Pause())
             case Stop():

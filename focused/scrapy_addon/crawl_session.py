@@ -10,9 +10,10 @@ from scrapy.crawler import Crawler
 
 from focused.crawl import Crawl, build_crawl
 from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
 from focused.files import write_json_atomically
-from focused.orderings import Policy, PolicyInputs, find_policy
+from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_slot import CrawlRun
 from focused.scrapy_addon.driver_features import Driver

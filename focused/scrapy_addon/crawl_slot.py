@@ -35,11 +35,12 @@ class CrawlSlot:
 
     def __init__(self) -> None:
         self._open: tuple[Crawl, CrawlRun] | None = None
-        self._was_opened = False
+        self.was_opened = False
+        """Whether the crawl is or was open."""
 
     def opened(self, crawl: Crawl, run: CrawlRun) -> None:
         """Make the crawl available."""
-        self._open, self._was_opened = (crawl, run), True
+        self._open, self.was_opened = (crawl, run), True
 
     def closed(self) -> tuple[Crawl, CrawlRun] | None:
         """Make the crawl unavailable; return it and its run, None if it was not open."""
@@ -50,11 +51,6 @@ class CrawlSlot:
     def is_open(self) -> bool:
         """Whether the crawl is open."""
         return self._open is not None
-
-    @property
-    def was_opened(self) -> bool:
-        """Whether the crawl is or was open."""
-        return self._was_opened
 
     @property
     def crawl(self) -> Crawl:

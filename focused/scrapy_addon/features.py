@@ -18,13 +18,11 @@ from focused.scrapy_addon.driver_features import (
     Component,
     DriverFeature,
     DriverParts,
-    require_library,
-)
-from focused.scrapy_addon.setting import (
     Setting,
     SettingType,
     non_negative,
     positive,
+    require_library,
     whole_number,
 )
 from focused.topic import Topic
@@ -34,14 +32,6 @@ if TYPE_CHECKING:
 
 _LOG_FORMATS = ("text", "json")
 _MAX_PORT = 65_535
-
-
-def _check_javascript(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for a limit that is unusable."""
-    positive(settings, "FOCUSED_JAVASCRIPT_TIMEOUT_S")
-    positive(settings, "FOCUSED_JAVASCRIPT_MEMORY_MB")
-    whole_number(settings, "FOCUSED_JAVASCRIPT_REQUESTS")
-    whole_number(settings, "FOCUSED_JAVASCRIPT_PAGES")
 
 
 def _connect_javascript(topic: Topic, settings: BaseSettings) -> DriverParts:
@@ -54,7 +44,6 @@ def _connect_javascript(topic: Topic, settings: BaseSettings) -> DriverParts:
 javascript = DriverFeature(
     is_on=lambda topic, settings: topic.scope.javascript == "render",
     connect=_connect_javascript,
-    check=_check_javascript,
     settings=(
         Setting(
             "FOCUSED_JAVASCRIPT_BROWSER",
@@ -75,12 +64,14 @@ javascript = DriverFeature(
             SettingType.NUMBER,
             15.0,
             "Seconds that the scripts of a page may run, without waiting for requests.",
+            positive,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_REQUESTS",
             SettingType.NUMBER,
             50,
             "Requests that a page may make, without those from the cache.",
+            whole_number,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_MEMORY_MB",
@@ -88,12 +79,14 @@ javascript = DriverFeature(
             1_500.0,
             "Memory (10^6 bytes) of the browser, above which the largest page is killed; Linux "
             "only.",
+            positive,
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_PAGES",
             SettingType.NUMBER,
             2,
             "Pages that the browser renders at once.",
+            whole_number,
         ),
     ),
 )

@@ -3,15 +3,20 @@
 Credentials and cookies exist only in :class:`LoginSession`. The download handler adds them to a
 request when it is sent, and removes Set-Cookie from the response: middlewares, spiders, logs, the
 archive and the WARC files never see them.
+
+Secrets come from environment variables or the keyring of the operating system. Those of search
+servers: :mod:`focused.search.server_address`.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from http.cookiejar import Cookie, LoadError, MozillaCookieJar
 from importlib import import_module
@@ -25,10 +30,9 @@ from scrapy.http.cookies import CookieJar
 from scrapy.settings import BaseSettings
 
 from focused.errors import ConfigurationError, missing_extra, print_notice
-from focused.scrapy_addon.login_secrets import Credentials, resolve_credentials
 from focused.scrapy_addon.robots_request import is_robots_request
 from focused.topic import Topic
-from focused.topic.login import Login
+from focused.topic.login import Login, is_secret_reference
 from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
@@ -296,3 +300,73 @@ def _read_cookies(path: Path, login: Login) -> list[Cookie]:
 def _belongs_to(cookie: Cookie, host: str) -> bool:
     domain = cookie.domain.lstrip(".").lower()
     return host == domain or (cookie.domain.startswith(".") and host.endswith(f".{domain}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The secrets of one login; its ``repr`` shows none."""
+
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+
+def resolve_credentials(login: Login, environment: Mapping[str, str] | None = None) -> Credentials:
+    """Return the secrets that the login refers to; ``environment`` defaults to the process's.
+
+    Raises ConfigurationError for a secret that is missing or cannot be sent, and MissingExtraError
+    without keyring. No message contains a secret.
+    """
+    where = os.environ if environment is None else environment
+    username = login.username
+    if is_secret_reference(username):
+        username = _resolve(username, login, where)
+    password = _resolve(login.password, login, where) if login.password else ""
+    token = _resolve(login.token, login, where) if login.token else ""
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigurationError(
+            f"{_section(login)}: {login.token} holds characters that a bearer token cannot have "
+            "(RFC 6750), such as spaces or line breaks"
+        )
+    if login.method == "basic" and ":" in username:
+        raise ConfigurationError(
+            f"{_section(login)}: the user name holds a colon, which HTTP Basic cannot send"
+        )
+    return Credentials(username, password, token)
+
+
+def _resolve(reference: str, login: Login, environment: Mapping[str, str]) -> str:
+    kind, _, name = reference.partition(":")
+    if kind == "env":
+        secret = environment.get(name, "")
+        if not secret:
+            raise ConfigurationError(
+                f"{_section(login)}: the environment variable {name} is not set"
+            )
+        return secret
+    service, _, user = name.partition("/")
+    return _from_keyring(service, user, login)
+
+
+def _from_keyring(service: str, user: str, login: Login) -> str:
+    try:
+        import keyring
+        import keyring.errors
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "[login]") or error from None
+    try:
+        secret = keyring.get_password(service, user)
+    except keyring.errors.KeyringError as error:
+        raise ConfigurationError(
+            f"{_section(login)}: the keyring cannot be read: {type(error).__name__}: {error}"
+        ) from None
+    if not secret:
+        raise ConfigurationError(
+            f"{_section(login)}: the keyring has no password of {user} at {service}; store it with "
+            f"keyring set {service} {user}"
+        )
+    return secret
+
+
+def _section(login: Login) -> str:
+    return f"[login] of {', '.join(login.hosts)}"

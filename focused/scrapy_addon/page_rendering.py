@@ -38,12 +38,11 @@ from focused.rendering.subrequests import (
     SubrequestPolicy,
     SubrequestRefusedError,
 )
-from focused.scrapy_addon.driver_features import Driver
+from focused.scrapy_addon.driver_features import Driver, positive, whole_number
 from focused.scrapy_addon.name_resolver import PrivateAddressError
 from focused.scrapy_addon.outcomes import FetchPostponed, RobotsDeniedError, join_headers
 from focused.scrapy_addon.page_processing import ParseEarly
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.scrapy_addon.setting import positive, whole_number
 from focused.web.page import Failed, Fetched
 
 logger = logging.getLogger(__name__)
@@ -169,10 +168,10 @@ class BrowserRendering:
         for _ in range(MAX_REDIRECTS + 1):
             if (reason := policy.refusal(request)) is not None:
                 raise SubrequestRefusedError(reason)
-            response = self._cache.get(request, monotonic())
+            response = self._cache.get(request)
             if response is None:
                 response = await self._download(request, lease)
-                self._cache.put(request, response, monotonic())
+                self._cache.put(request, response)
             target = response.headers.get("location")
             if response.status not in _REDIRECTS or not target:
                 return response

@@ -20,8 +20,8 @@ from scrapy.utils.asyncio import create_looping_call
 
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.policy import Policy
 from focused.errors import FocusedError, StateError, print_notice
-from focused.orderings import Policy
 from focused.rounds.local_executor import inherited_connection
 from focused.rounds.messages import Progress, Start, decode_for_partition, encode
 from focused.rounds.partition_rounds import (

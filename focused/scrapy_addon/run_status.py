@@ -60,51 +60,31 @@ class RunStatus:
         """``close(reason)`` closes the spider of the crawl in ``folder``."""
         self._folder = folder
         self._close = close
-        self._end_reason = ""
-        self._error_message = ""
-        self._is_paused = False
-        self.waiting = WaitReporter()
-
-    @property
-    def end_reason(self) -> str:
+        self.end_reason = ""
         """Why the run ended; empty while it runs."""
-        return self._end_reason
-
-    @property
-    def error_message(self) -> str:
+        self.error_message = ""
         """Why the run failed; empty if it did not."""
-        return self._error_message
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether no requests are sent."""
-        return self._is_paused
-
-    def pause(self) -> None:
-        """Send no more requests; those in flight are settled."""
-        self._is_paused = True
-
-    def resume(self) -> None:
-        """Send requests again."""
-        self._is_paused = False
+        self.is_paused = False
+        """Whether no more requests are sent; those in flight are settled."""
+        self.waiting = WaitReporter()
 
     def end(self, reason: str) -> None:
         """Record why the run ended; a failed run keeps its error as the reason."""
-        if not self._error_message:
-            self._end_reason = reason
+        if not self.error_message:
+            self.end_reason = reason
 
     def fail(self, error: Exception) -> None:
         """Close the spider after an error of the crawl's state."""
-        if not self._end_reason:
+        if not self.end_reason:
             message = format_error(error, self._folder)
-            self._end_reason = f"stopped by an error: {message}"
+            self.end_reason = f"stopped by an error: {message}"
             logger.critical("the crawl was stopped: %s", message, exc_info=error)
             self.report_error(message)
         self._close("error")
 
     def report_error(self, message: str) -> None:
         """Print and keep an error, which makes the run a failed one."""
-        self._error_message = message
+        self.error_message = message
         print_notice(message)
 
 

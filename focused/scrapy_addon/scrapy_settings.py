@@ -1,7 +1,7 @@
-"""Effects of Scrapy's settings on a focused crawl.
+"""Scrapy's settings that change the topic of a focused crawl, and those that it ignores.
 
-Each setting is honoured, changes the topic, or is ignored with a warning. The settings page of the
-documentation has the same tables; a test compares both with Scrapy's settings.
+The others are honoured: docs/reference/settings.md names each; a test compares that page with
+Scrapy's settings.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import logging
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
@@ -21,54 +20,28 @@ from focused.topic import Topic
 logger = logging.getLogger(__name__)
 
 
-class Effect(Enum):
-    """What a focused crawl does with a setting."""
-
-    HONOURED = "honoured"
-    IN_TOPIC = "changes the topic"
-    IGNORED = "ignored"
-
-
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Settings with one effect; a name that ends in ``*`` is a prefix."""
+class IgnoredSettings:
+    """Settings that are ignored for one reason; a name that ends in ``*`` is a prefix."""
 
     names: tuple[str, ...]
-    effect: Effect
-    reason: str = ""
+    reason: str
     harmless: tuple[Any, ...] = ()
     """Values that agree with the crawl's behaviour: no warning."""
 
     def covers(self, name: str) -> bool:
-        """Whether the row is about the setting."""
+        """Whether the setting is one of these."""
         return any(
             name == each or (each.endswith("*") and name.startswith(each[:-1]))
             for each in self.names
         )
 
 
-def _honoured(names: str, reason: str = "") -> Row:
-    return Row(tuple(names.split()), Effect.HONOURED, reason)
+def _ignored(names: str, reason: str, *harmless: Any) -> IgnoredSettings:
+    return IgnoredSettings(tuple(names.split()), reason, harmless)
 
 
-def _in_topic(names: str, reason: str) -> Row:
-    return Row(tuple(names.split()), Effect.IN_TOPIC, reason)
-
-
-def _ignored(names: str, reason: str, *harmless: Any) -> Row:
-    return Row(tuple(names.split()), Effect.IGNORED, reason, harmless)
-
-
-TABLE = (
-    _in_topic("DOWNLOAD_DELAY", "`politeness.delay_s` is at least this long"),
-    _in_topic("CONCURRENT_REQUESTS", "replaces `politeness.concurrency`"),
-    _in_topic("DOWNLOAD_TIMEOUT", "replaces `politeness.timeout_s`"),
-    _in_topic("DOWNLOAD_MAXSIZE", "replaces `scope.max_page_bytes`"),
-    _in_topic(
-        "DEPTH_LIMIT",
-        "limits `scope.max_depth` for links that the crawl follows; Scrapy applies it to a "
-        "spider's own requests",
-    ),
+IGNORED = (
     _ignored(
         "USER_AGENT ROBOTSTXT_USER_AGENT",
         "`politeness.user_agent` replaces it",
@@ -120,57 +93,7 @@ TABLE = (
         "DOWNLOADER_CLIENTCONTEXTFACTORY HTTP2_* HTTPX_*",
         "the add-on downloads by aiohttp, over HTTP/1.1",
     ),
-    _honoured("TWISTED_REACTOR TWISTED_REACTOR_ENABLED", "any reactor but asyncio's is refused"),
-    _honoured("ASYNCIO_EVENT_LOOP REACTOR_THREADPOOL_MAXSIZE FORCE_CRAWLER_PROCESS"),
-    _honoured(
-        "DNSCACHE_ENABLED DNSCACHE_SIZE DNS_TIMEOUT", "by the add-on's resolver; default timeout 31"
-    ),
-    _honoured("HTTPPROXY_*", "the proxy resolves hosts"),
-    _honoured(
-        "HTTPCACHE_*", "a cached response is settled like any other; robots.txt is not cached"
-    ),
-    _honoured("HTTPAUTH_* COOKIES_*", "default for `COOKIES_ENABLED`: False"),
-    _honoured("HTTPERROR_*", "for responses of a spider's own requests"),
-    _honoured("COMPRESSION_ENABLED DEFAULT_REQUEST_HEADERS", "but for the User-Agent header"),
-    _honoured(
-        "DOWNLOAD_HANDLERS DOWNLOAD_HANDLERS_BASE",
-        "but `FOCUSED_REPLAY` replaces those of http and https",
-    ),
-    _honoured("DOWNLOAD_SLOTS", "a slot's delay is added to the host's"),
-    _honoured(
-        "DOWNLOAD_BIND_ADDRESS DOWNLOAD_FAIL_ON_DATALOSS DOWNLOAD_TLS_* "
-        "DOWNLOAD_VERIFY_CERTIFICATES DOWNLOADER_CLIENT_TLS_*"
-    ),
-    _honoured("DOWNLOAD_WARNSIZE", "default 0: large pages are counted, not reported"),
-    _honoured("DOWNLOADER_STATS", "default False in the topic spider"),
-    _honoured(
-        "DOWNLOADER_MIDDLEWARES DOWNLOADER_MIDDLEWARES_BASE SPIDER_MIDDLEWARES "
-        "SPIDER_MIDDLEWARES_BASE EXTENSIONS EXTENSIONS_BASE",
-        "the add-on adds its own and removes the middlewares named below",
-    ),
-    _honoured(
-        "DEPTH_STATS_VERBOSE REFERER_ENABLED REFERRER_* URLLENGTH_LIMIT",
-        "for a spider's own requests",
-    ),
-    _honoured("CONCURRENT_ITEMS", "default 1"),
-    _honoured("CLOSESPIDER_*", "the same command resumes the crawl"),
-    _honoured(
-        "ITEM_* FEED* FILES_* IMAGES_* DEFAULT_DROPITEM_LOG_LEVEL DEFAULT_ITEM_CLASS",
-        "media requests wait for their host's turn and obey robots.txt",
-    ),
-    _honoured("AWS_* FTP_* GCS_PROJECT_ID MAIL_*"),
-    _honoured("LOG_*", "`FOCUSED_LOG_TO_FOLDER` sets file and level where `LOG_FILE` is not set"),
-    _honoured("LOGSTATS_INTERVAL", "default 0: the progress line reports more"),
-    _honoured("MEMUSAGE_* MEMDEBUG_ENABLED STATS* PERIODIC_LOG_*"),
-    _honoured("TELNETCONSOLE_* REMOTE_CONTROL_*", "default False: nothing listens"),
-    _honoured("REQUEST_FINGERPRINTER_CLASS", "for requests with a body or another method than GET"),
-    _honoured("SCRAPER_SLOT_MAX_ACTIVE_SIZE WARN_ON_GENERATOR_RETURN_VALUE"),
-    _honoured(
-        "ADDONS BOT_NAME COMMANDS_MODULE CRAWLSPIDER_FOLLOW_LINKS EDITOR NEWSPIDER_MODULE "
-        "SPIDER_CONTRACTS* SPIDER_LOADER_* SPIDER_MODULES TEMPLATES_DIR"
-    ),
 )
-"""Each of Scrapy's settings is in one row."""
 
 
 def is_set(settings: BaseSettings, name: str) -> bool:
@@ -225,8 +148,8 @@ def warn_of_ignored(settings: BaseSettings, topic: Topic) -> None:
 def ignored(settings: BaseSettings, topic: Topic) -> Iterator[str]:
     """Yield a warning for each setting of the user that is ignored."""
     for name in sorted(map(str, settings)):
-        row = next((row for row in TABLE if row.covers(name)), None)
-        if row is None or row.effect is not Effect.IGNORED or not is_set(settings, name):
+        row = next((row for row in IGNORED if row.covers(name)), None)
+        if row is None or not is_set(settings, name):
             continue
         value = settings[name]
         harmless = (*row.harmless, vars(default_settings).get(name))
@@ -246,30 +169,15 @@ REPLAY_SETTING = "FOCUSED_REPLAY"
 _HANDLER = "focused.scrapy_addon.replay_handler.ReplayDownloadHandler"
 
 
-def replay_settings(address: str) -> dict[str, Any]:
-    """Return the settings that send a crawl to the replay server at ``HOST:PORT``.
+def install_replay(settings: BaseSettings) -> None:
+    """Send a Scrapy command to the replay server if ``FOCUSED_REPLAY`` is set.
 
-    Raises ConfigurationError for an invalid address.
+    Replaces all handlers of http and https: it must not reach the live Web.
     """
-    check_replay_address(address)
-    return {
-        REPLAY_SETTING: address,
-        "DOWNLOAD_HANDLERS": {"http": _HANDLER, "https": _HANDLER},
-    }
-
-
-def install_replay(settings: BaseSettings) -> bool:
-    """Enable the replay if ``FOCUSED_REPLAY`` is set; return whether it is.
-
-    Replaces all handlers of http and https: a replayed crawl must not reach the live Web.
-    """
-    address = settings.get(REPLAY_SETTING)
-    if not address:
-        return False
-    ours = replay_settings(address)["DOWNLOAD_HANDLERS"]
-    handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **ours}
-    settings.set("DOWNLOAD_HANDLERS", handlers, priority="cmdline")
-    return True
+    if settings.get(REPLAY_SETTING):
+        check_replay_address(settings[REPLAY_SETTING])
+        handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "http": _HANDLER, "https": _HANDLER}
+        settings.set("DOWNLOAD_HANDLERS", handlers, priority="cmdline")
 
 
 def check_replay_address(address: str) -> None:

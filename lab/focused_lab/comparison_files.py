@@ -24,7 +24,7 @@ import focused_lab
 from focused.errors import ConfigurationError, StateError
 from focused.files import write_json_atomically
 from focused.installed_features import installed_parts
-from focused.orderings.base import ENTRY_POINT_GROUP as ORDERINGS
+from focused.orderings import ENTRY_POINT_GROUP as ORDERINGS
 from focused_lab.analysis.comparison_analysis import analysis_to_dict
 from focused_lab.experiment_plan import ExperimentPlan
 from focused_lab.run_measures import RunRecord

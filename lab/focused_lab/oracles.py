@@ -11,7 +11,7 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
-from focused.orderings.base import FunctionScorer
+from focused.orderings import FunctionScorer
 from focused.web.page import Fetched, Link, Page
 from focused_lab.ground_truth import GroundTruth
 from focused_lab.simulation.simulator import Network

@@ -1,4 +1,4 @@
-"""What every :class:`focused.frontier.interface.Frontier` must keep to, tried with each of ours."""
+"""What each frontier must keep to, that of a crawl and the reference."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.frontier.interface import Frontier
-from tests.support.frontier_lives import DiskLife, Life, PlainLife
+from tests.support.frontier_lives import DiskLife, Frontier, Life, PlainLife
 
 
 @pytest.fixture(params=["disk", "plain"])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Frontier, Offer
+from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
+from tests.support.frontier_lives import Frontier
 
 
 def link(url: str, score: float = 0.5, **fields) -> QueuedLink:

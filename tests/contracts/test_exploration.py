@@ -7,10 +7,10 @@ import math
 import pytest
 
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.interface import NotYet, Offer
 from focused.frontier.queued_link import Exploration, unproductive_after
 from tests.contracts.steps import link
-from tests.support.frontier_lives import Life
+from tests.support.frontier_lives import Frontier, Life
 
 UNKNOWN = 4.0
 EXPLORATION = Exploration(new_host_bonus=UNKNOWN)

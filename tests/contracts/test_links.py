@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Frontier, Known
+from focused.frontier.interface import Known
 from focused.frontier.queued_link import QueuedLink, link_key
 from tests.contracts.steps import drop_host, finish, link, take, url_of_next
+from tests.support.frontier_lives import Frontier
 
 
 def test_equal_links_come_in_the_order_they_were_found(frontier: Frontier) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.interface import NotYet, Offer
 from tests.contracts.steps import drop_host, finish, link, take, url_of_next
-from tests.support.frontier_lives import Life
+from tests.support.frontier_lives import Frontier, Life
 
 
 def test_the_best_link_of_all_hosts_comes_first(frontier: Frontier) -> None:

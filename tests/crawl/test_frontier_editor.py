@@ -19,12 +19,12 @@ from focused.errors import ConfigurationError, StateError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.import_export import export_links, read_links
 from focused.frontier.inspection import links_matching
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import Exploration, InvalidRow, QueuedLink, link_key
 from focused.link_scoring.apprentice import Apprentice
 from focused.storage.state_store import StateStore
 from focused.topic import Scope
 from focused.web.page import FailureKind
+from tests.support.frontier_lives import Frontier
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.pupil import Pupil
 from tests.support.simulated import Crashed, Simulation, page, site, topic

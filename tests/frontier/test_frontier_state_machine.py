@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.interface import NotYet, Offer
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unproductive_after
 from focused.storage import state_store as store_module
 from tests.contracts.steps import drop_host
 from tests.support.examples import examples
-from tests.support.frontier_lives import DiskLife, PlainLife
+from tests.support.frontier_lives import DiskLife, Frontier, PlainLife
 
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Thousands of openings wait for no disk here."""

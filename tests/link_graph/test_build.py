@@ -82,7 +82,7 @@ def test_several_crawls_are_one_graph(tmp_path: Path) -> None:
 def test_urls_with_equal_hashes_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("focused.link_graph.link_tables._KEY", "length")
+    monkeypatch.setattr("focused.link_graph.build._KEY", "length")
     folder = crawl(tmp_path / "crawl", [A], [(A, B), (B, C)])
     build_graph([folder], tmp_path / "graph")
     with PageGraph(tmp_path / "graph") as graph:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.durations import DAY_S
-from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import (
     RecordStore,
@@ -47,7 +47,7 @@ class Schedules:
                 self.store.abandon()
             self.store = StateStore.open(self._folder, {})
             self._records = TableRecords(self.store.tables)
-            self._queue = TableDueQueue(self.store.tables, self._records)
+            self._queue = self._records
 
     def commit(self) -> None:
         if self.store is not None:
@@ -210,29 +210,29 @@ def test_a_committed_schedule_survives_a_crash(tmp_path: Path) -> None:
 
 def test_pages_of_a_site_are_found_in_order_in_whatever_order_they_came(tmp_path: Path) -> None:
     pages = random.Random(0).sample(range(1_000), 300)
-    with state(tmp_path) as (records, queue):
+    with state(tmp_path) as records:
         for page in pages:
-            queue.register(page, page % 2)
+            records.register(page, page % 2)
         for page in pages[:100]:
-            queue.unregister(page)
+            records.unregister(page)
         left = sorted(page for page in pages[100:] if page % 2)
-        assert queue.pages_of_site(1, -1, 1_000) == left
-        assert queue.pages_of_site(1, left[20], 30) == left[21:51]
+        assert records.pages_of_site(1, -1, 1_000) == left
+        assert records.pages_of_site(1, left[20], 30) == left[21:51]
         records.save()
-        assert queue.pages_of_site(1, left[20], 30) == left[21:51]
+        assert records.pages_of_site(1, left[20], 30) == left[21:51]
 
 
 def test_records_survive_when_their_block_is_split(tmp_path: Path) -> None:
     pages = random.Random(1).sample(range(1_000), 200)
-    with state(tmp_path) as (records, queue):
+    with state(tmp_path) as records:
         for position, page in enumerate(pages):
             records.put("page", page, page.to_bytes(4, "big") + b"p")
-            queue.register(page, 0)
+            records.register(page, 0)
             records.put("schedule", page, page.to_bytes(4, "big") + b"s")
             if position % 30 == 0:
                 records.save()
         expected = [page.to_bytes(4, "big") + b"p" for page in sorted(pages)]
-        assert records.get_many("page", queue.pages_of_site(0, -1, 1_000)) == expected
+        assert records.get_many("page", records.pages_of_site(0, -1, 1_000)) == expected
         assert records.get_many("page", sorted(pages)) == expected
         assert [records.get("schedule", page) for page in pages] == [
             page.to_bytes(4, "big") + b"s" for page in pages
@@ -240,9 +240,9 @@ def test_records_survive_when_their_block_is_split(tmp_path: Path) -> None:
 
 
 def test_a_record_that_was_not_put_or_was_deleted_is_none(tmp_path: Path) -> None:
-    with state(tmp_path) as (records, queue):
+    with state(tmp_path) as records:
         for page in (1, 2):
-            queue.register(page, 7)
+            records.register(page, 7)
         records.put("page", 1, b"one")
         assert records.get_many("page", [1, 2, 3]) == [b"one", None, None]
         records.delete("page", 1)
@@ -251,32 +251,32 @@ def test_a_record_that_was_not_put_or_was_deleted_is_none(tmp_path: Path) -> Non
 
 
 def test_records_of_one_kind_have_one_length(tmp_path: Path) -> None:
-    with state(tmp_path) as (records, queue):
+    with state(tmp_path) as records:
         for page in (1, 2):
-            queue.register(page, 7)
+            records.register(page, 7)
         records.put("page", 1, b"one")
         with pytest.raises(ValueError, match="a record of 4 bytes among others of 3 bytes"):
             records.put("page", 2, b"four")
 
 
 def test_a_due_time_is_that_of_the_queue_and_survives_a_commit(tmp_path: Path) -> None:
-    with state(tmp_path) as (records, queue):
-        queue.register(5, 1)
-        assert queue.due_at(5) is None
-        queue.add(5, math.inf)
-        assert (queue.due_at(5), queue.first()) == (math.inf, (math.inf, 5))
-        queue.remove(5)
-        assert (queue.due_at(5), queue.first()) == (None, None)
-        queue.add(5, 12.0)
+    with state(tmp_path) as records:
+        records.register(5, 1)
+        assert records.due_at(5) is None
+        records.add(5, math.inf)
+        assert (records.due_at(5), records.first()) == (math.inf, (math.inf, 5))
+        records.remove(5)
+        assert (records.due_at(5), records.first()) == (None, None)
+        records.add(5, 12.0)
         records.save()
-        assert (queue.due_at(5), queue.first()) == (12.0, (12.0, 5))
+        assert (records.due_at(5), records.first()) == (12.0, (12.0, 5))
 
 
 @contextmanager
-def state(folder: Path) -> Iterator[tuple[TableRecords, TableDueQueue]]:
+def state(folder: Path) -> Iterator[TableRecords]:
     store = StateStore.open(folder / "state", {})
     records = TableRecords(store.tables)
-    yield records, TableDueQueue(store.tables, records)
+    yield records
     store.abandon()
 
 

@@ -144,7 +144,6 @@ OFF = {
     "focused.scrapy_addon.item_documents",
     "focused.scrapy_addon.json_log",
     "focused.scrapy_addon.login_gate",
-    "focused.scrapy_addon.login_secrets",
     "focused.scrapy_addon.login_session",
     "focused.scrapy_addon.metrics_server",
     "focused.scrapy_addon.model_training",
@@ -198,7 +197,7 @@ PRINTED = """
 from scrapy import signals
 
 from focused.scrapy_addon.driver_features import Component, DriverFeature, DriverParts
-from focused.scrapy_addon.setting import Setting, SettingType
+from focused.scrapy_addon.driver_features import Setting, SettingType
 
 
 class Printer:

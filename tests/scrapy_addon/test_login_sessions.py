@@ -20,12 +20,13 @@ from focused.scrapy_addon.addon_settings import set_defaults
 from focused.scrapy_addon.driver_features import connect_driver_features
 from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
 from focused.scrapy_addon.login_gate import ends_session
-from focused.scrapy_addon.login_secrets import Credentials, resolve_credentials
 from focused.scrapy_addon.login_session import (
     AfterResponse,
+    Credentials,
     LoginSession,
     LoginSessions,
     check_login_support,
+    resolve_credentials,
 )
 from focused.scrapy_addon.robots_request import robots_request
 from focused.topic.login import Login

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 
 from focused.errors import ConfigurationError
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.scrapy_addon.scrapy_settings import install_replay, replay_settings
+from focused.scrapy_addon.scrapy_settings import check_replay_address, install_replay
 from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 
@@ -67,13 +67,18 @@ process.start()
 """
 
 
+HANDLERS = dict.fromkeys(
+    ("http", "https"), "focused.scrapy_addon.replay_handler.ReplayDownloadHandler"
+)
+
+
 def crawl(
     site: Served, *urls: str, meta: dict[str, Any] | None = None, **settings: Any
 ) -> list[dict[str, Any]]:
     options = {
         "urls": urls,
         "meta": meta or {},
-        "settings": {**replay_settings(site.address), **settings},
+        "settings": {"DOWNLOAD_HANDLERS": HANDLERS, "FOCUSED_REPLAY": site.address, **settings},
     }
     done = run_forked(["-c", SPIDER, json.dumps(options)])
     assert done.returncode == 0, done.stderr
@@ -205,12 +210,12 @@ def test_the_server_missing_is_a_refused_connection() -> None:
 @pytest.mark.parametrize("address", ["", "8080", "127.0.0.1", "127.0.0.1:", "h:0", "h:http"])
 def test_an_address_of_another_form_is_refused(address: str) -> None:
     with pytest.raises(ConfigurationError, match="HOST:PORT"):
-        replay_settings(address)
+        check_replay_address(address)
 
 
 def test_without_the_setting_nothing_is_installed() -> None:
     settings = Settings({"DOWNLOAD_HANDLERS": {"http": "mine"}})
-    assert not install_replay(settings)
+    install_replay(settings)
     assert settings.getdict("DOWNLOAD_HANDLERS") == {"http": "mine"}
 
 
@@ -219,7 +224,7 @@ def test_with_the_setting_http_and_https_are_replayed_and_other_schemes_stay() -
         {"FOCUSED_REPLAY": "127.0.0.1:8080", "DOWNLOAD_HANDLERS": {"http": "mine", "ftp": "mine"}},
         priority="cmdline",
     )
-    assert install_replay(settings)
+    install_replay(settings)
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
     assert handlers["ftp"] == "mine"
     assert handlers["http"] == handlers["https"]

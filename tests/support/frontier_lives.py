@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.interface import Frontier
 from focused.storage.state_store import StateStore
 from tests.support.plain_frontier import PlainFrontier
 from tests.support.plain_hosts import Memory
 
+Frontier = DiskFrontier | PlainFrontier
 IDENTITY = {"topic": "test", "policy": "focused"}
 
 
@@ -44,7 +44,10 @@ class DiskLife:
 
     def begin(self, **settings: Any) -> DiskFrontier:
         self.store = StateStore.open(self._folder, IDENTITY)
-        self.frontier = DiskFrontier(self.store.tables, **settings)
+        delay_s = settings.pop("address_delay_s", 0.0)
+        self.frontier = DiskFrontier(
+            self.store.tables, address_delay_of=lambda _: delay_s, **settings
+        )
         return self.frontier
 
     def commit(self) -> None:

@@ -11,15 +11,7 @@ from msgspec.structs import replace
 
 from focused.frontier.host import Host, HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import (
-    NO_FLOOR,
-    Frontier,
-    Hosts,
-    Known,
-    NotYet,
-    Offer,
-    ScoreAgain,
-)
+from focused.frontier.interface import NO_FLOOR, Known, NotYet, Offer, ScoreAgain
 from focused.frontier.queued_link import (
     NO_EXPLORATION,
     Exploration,
@@ -50,7 +42,6 @@ class PlainFrontier:
         ]
         for host, _ in self._interrupted:
             host.leased = None
-        self.hosts: Hosts
         self._hosts = self.hosts = PlainHosts(memory, exploration, limits or HostLimits())
         self._worth_waiting_for = worth_waiting_for
         self._hosts.address_delay_s = address_delay_s
@@ -219,7 +210,3 @@ class PlainFrontier:
         if link.rank > old.rank or told_more:
             kept = {"found_at": old.found_at, "tries": old.tries, "payload": old.payload}
             self._write(replace(link, depth=min(link.depth, old.depth), **kept))
-
-
-# That it is one is for mypy to tell: it checks this file.
-_: type[Frontier] = PlainFrontier

@@ -12,6 +12,7 @@ from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.failures import FAILURE_RULES, DeadHosts, HostEffect
 from focused.crawl.hosts.robots_cache import RobotsCache, unreachable_reason
 from focused.crawl.listeners import SettledEvent
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import (
     Host,
     HostPace,
@@ -22,7 +23,6 @@ from focused.frontier.host import (
     suspend,
 )
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.tables import Tables
 from focused.topic import Scope, Topic
@@ -48,7 +48,7 @@ class HostPolicy:
         topic: Topic,
         counters: Counters,
         tables: Tables,
-        frontier: Frontier,
+        frontier: DiskFrontier,
     ) -> None:
         self._politeness = topic.politeness
         self._limits = host_limits(topic.scope)

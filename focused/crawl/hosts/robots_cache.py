@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import replace
 
 from focused.frontier.host import Host
-from focused.frontier.interface import Hosts
+from focused.frontier.host_table import HostTable
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.robots.robots_rules import (
     MAX_AGE_S,
@@ -37,7 +37,7 @@ MAX_REDIRECTS = 5
 class RobotsCache:
     """Decides per host and URL; ``obey`` False allows everything."""
 
-    def __init__(self, hosts: Hosts, user_agent: str, *, obey: bool) -> None:
+    def __init__(self, hosts: HostTable, user_agent: str, *, obey: bool) -> None:
         self._hosts = hosts
         self._user_agent = user_agent
         self._obey = obey

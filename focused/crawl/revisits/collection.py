@@ -20,7 +20,7 @@ from focused.archive.page_history import PageHistory
 from focused.crawl.enqueue import LinkEnqueuer
 from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
 from focused.durations import DAY_S
-from focused.frontier.interface import Frontier
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.revisit.policy import Visit
 from focused.revisit.schedule import RevisitSchedule
@@ -113,7 +113,7 @@ class RevisitQueue:
     """The due pages that wait in the frontier or are in flight; persistent, the caller commits."""
 
     def __init__(
-        self, tables: Tables, frontier: Frontier, enqueuer: LinkEnqueuer, *, competes: bool
+        self, tables: Tables, frontier: DiskFrontier, enqueuer: LinkEnqueuer, *, competes: bool
     ) -> None:
         """``competes``: pages are ordered among new links by score; otherwise they come first."""
         self._tables = tables

@@ -13,7 +13,7 @@ from focused.crawl.revisits.page_records import PageRecords
 from focused.crawl.revisits.revisits import CollectionUpdater, RevisitProcessor
 from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
 from focused.durations import DAY_S, HOUR_S
-from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.policy import RevisitInputs, find_revisit_policy
 from focused.revisit.schedule import RevisitSchedule
 from focused.revisit.signalled_policy import SignalledPolicy
@@ -26,7 +26,6 @@ def connect(core: CrawlCore) -> FeatureParts:
     tables, archive = state.store.tables, state.archive
     records = PageRecords(tables, archive)
     policy_records = TableRecords(tables)
-    due_queue = TableDueQueue(tables, policy_records)
     make_policy = find_revisit_policy(settings.policy)
 
     max_days = settings.max_interval_days
@@ -36,7 +35,7 @@ def connect(core: CrawlCore) -> FeatureParts:
         policy = make_policy(RevisitInputs(mean_interval_s, policy_records))
         return RevisitSchedule(
             SignalledPolicy(policy, policy_records, mean_interval_s, records.weight),
-            due_queue,
+            policy_records,
             policy_records,
             mean_interval_s=mean_interval_s,
             min_interval_s=settings.min_interval_hours * HOUR_S,

@@ -23,8 +23,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.html_files import modified_at, page_headers
 from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.recorded_web.web_import import modified_at, page_headers
 from focused.recorded_web.web_index import INDEX_PAGE, key_variants
 from focused.web.urls import host_of, normalize_url
 from focused.web.warc_reader import EPOCH

@@ -23,8 +23,8 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.html_files import modified_at
 from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.recorded_web.web_import import modified_at
 from focused_lab.builders.built_web import (
     BuiltWeb,
     SitePage,

@@ -13,7 +13,7 @@ from focused.frontier.queued_link import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import uninformed_prior
 from focused.link_scoring.link_features import FEATURE_FAMILIES
-from focused.orderings.base import PolicyInputs, focused_policy
+from focused.orderings import PolicyInputs, focused_policy
 
 
 def without_family(inputs: PolicyInputs, *, family: str) -> Policy:

@@ -22,7 +22,7 @@ from scipy.sparse import vstack as stack_rows
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
-from focused.orderings.base import FunctionScorer, PolicyInputs
+from focused.orderings import FunctionScorer, PolicyInputs
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link
 from focused_lab.orderings.link_text_classifier import LinkTextClassifier, link_matrix

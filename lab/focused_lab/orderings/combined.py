@@ -28,7 +28,7 @@ from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.link_features import parent_log_odds
 from focused.link_scoring.protocols import PageContext, ScoredLinks
-from focused.orderings.base import PolicyInputs
+from focused.orderings import PolicyInputs
 from focused.web.page import Link
 
 SIMILARITY, BACKLINKS, LOCATION = 0.6, 0.2, 0.2

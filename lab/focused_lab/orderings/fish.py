@@ -31,7 +31,7 @@ import numpy as np
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext, ScoredLinks
-from focused.orderings.base import PolicyInputs
+from focused.orderings import PolicyInputs
 from focused.web.page import Link
 
 WIDTH = 10

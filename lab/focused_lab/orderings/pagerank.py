@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
-from focused.orderings.base import FunctionScorer, PolicyInputs
+from focused.orderings import FunctionScorer, PolicyInputs
 from focused.web.page import Link
 from focused_lab.orderings.link_values import (
     LinkValues,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.policy import Policy
 from focused.link_scoring.protocols import PageContext, ScoredLinks
-from focused.orderings.base import PolicyInputs
+from focused.orderings import PolicyInputs
 from focused.web.page import Link
 
 DELTA = 0.5

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from focused.classifier.calibration import expit
 from focused.crawl.policy import Policy
 from focused.link_scoring.protocols import PageContext
-from focused.orderings.base import FunctionScorer, PolicyInputs, constant_scorer
+from focused.orderings import FunctionScorer, PolicyInputs, constant_scorer
 from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link
 

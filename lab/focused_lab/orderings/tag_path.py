@@ -29,7 +29,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
-from focused.orderings.base import FunctionScorer, PolicyInputs
+from focused.orderings import FunctionScorer, PolicyInputs
 from focused.web.page import Link
 from focused.web.urls import host_of
 from focused_lab.orderings.link_values import GroupHeads

@@ -27,7 +27,7 @@ from focused.crawl.steps import SettledFetch
 from focused.errors import ConfigurationError
 from focused.link_scoring.link_features import parent_log_odds
 from focused.link_scoring.protocols import PageContext
-from focused.orderings.base import FunctionScorer, PolicyInputs, best_first
+from focused.orderings import FunctionScorer, PolicyInputs, best_first
 from focused.web.page import Link
 from focused_lab.orderings.link_text_classifier import LinkTextClassifier, link_matrix
 

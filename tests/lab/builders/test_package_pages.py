@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.recorded_web.html_files import page_headers
+from focused.recorded_web.web_import import page_headers
 from focused_lab.builders.package_pages import find_page_files, read_page
 
 PAGE = b"<html><body>words</body></html>"

@@ -11,7 +11,7 @@ import pytest
 from focused.archive.archive import PageRow
 from focused.archive.page_history import HistoryWriter, PageHistory, VisitResult, VisitRow
 from focused.crawl.revisits.soft_404 import missing_page_url
-from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+from focused.revisit.disk_schedule import TableRecords
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused_lab.freshness.crash_check import (
@@ -26,9 +26,8 @@ HOUR_S = 3_600.0
 
 def schedule_page(tables: Tables, page: int, due_at: float) -> None:
     records = TableRecords(tables)
-    queue = TableDueQueue(tables, records)
-    queue.register(page, 0)
-    queue.add(page, due_at)
+    records.register(page, 0)
+    records.add(page, due_at)
     records.save()
 
 

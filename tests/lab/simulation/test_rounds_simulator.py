@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from focused.crawl.policy import Policy
 from focused.link_scoring.apprentice import Apprentice
-from focused.orderings import Policy, PolicyInputs, find_policy
+from focused.orderings import PolicyInputs, find_policy
 from focused.rounds.assignment import PartitionMap, SiteUnit
 from focused.rounds.processes import Limits
 from focused.topic import Budget, Topic

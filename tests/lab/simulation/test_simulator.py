@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from focused.orderings import Policy, PolicyInputs, find_policy
+from focused.crawl.policy import Policy
+from focused.orderings import PolicyInputs, find_policy
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.simulation.simulator import (
