@@ -200,6 +200,7 @@ def test_requests_are_conditional_and_304_confirms_the_version(
         (Failed(HOME, FailureKind.GONE, 404), "gone", 3),
         (Failed(HOME, FailureKind.GONE, 410), "gone", 0),
         (Redirected(HOME, 301, "http://a.test/moved"), "moved", 0),
+        (Redirected(HOME, 308, "http://a.test/moved"), "moved", 0),
     ],
 )
 def test_a_page_that_left_is_found_gone(
