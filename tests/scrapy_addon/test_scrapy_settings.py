@@ -11,13 +11,12 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings, default_settings
 
-from docs.site_hooks import with_generated
 from focused.errors import ConfigurationError
 from focused.scrapy_addon.addon import FocusedAddon
 from focused.scrapy_addon.addon_settings import set_defaults, topic_from_settings
 from focused.scrapy_addon.scrapy_settings import TABLE, Effect, ignored
 from focused.topic import Topic
-from tests.support.crawling import ROOT, USER_AGENT, write_topic
+from tests.support.crawling import USER_AGENT, write_topic
 
 GUIDE = "tests.support.keyword_guide.guide"
 NAMES = [name for name in dir(default_settings) if name.isupper()]
@@ -55,14 +54,6 @@ def updated(topic: Path, **values: Any) -> Settings:
 def test_each_of_scrapys_settings_has_one_row(name: str) -> None:
     rows = [row for row in TABLE if name in row.names] or [r for r in TABLE if r.covers(name)]
     assert len(rows) == 1
-
-
-def test_the_docs_have_the_same_table() -> None:
-    page = ROOT / "docs" / "reference" / "settings.md"
-    docs = with_generated(page.read_text(encoding="utf-8"), page)
-    for row in TABLE:
-        names = ", ".join(f"`{name}`" for name in row.names)
-        assert f"| {names} | {row.effect.value} | {row.reason} |" in docs
 
 
 # Settings that change the topic
