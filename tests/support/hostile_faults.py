@@ -40,6 +40,7 @@ PRIVATE_LINKS = (
 )
 
 
+OTHER_SCHEMES = ("file:///etc/passwd", "ftp://a.test/", "data:text/html,x")
 _ZEROS = bytes(60_000_000)
 
 
@@ -229,7 +230,7 @@ FAULTS: Mapping[str, Fault] = {
     "endless-redirects": Fault("redirected", endless_redirects),
     "to-file": Fault("bad-redirect", status(302, Location="file:///etc/passwd")),
     "to-private": Fault("redirected", status(302, Location=PRIVATE_LINKS[0])),
-    "links-private": Fault("fetched", page("links", *PRIVATE_LINKS, "file:///etc/passwd")),
+    "links-private": Fault("fetched", page("links", *PRIVATE_LINKS, *OTHER_SCHEMES)),
     "long-urls": Fault("fetched", page("links far", f"/short{LONG_URL}", f"?{LONG_URL}")),
     "to-long-url": Fault("reset", status(302, Location=LONG_URL)),  # the line is no header
     "rebinds": Fault("private-address", page("never seen")),  # after its robots.txt
