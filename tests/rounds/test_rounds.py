@@ -11,7 +11,7 @@ import pytest
 
 from focused.errors import StateError
 from focused.rounds.manifest import last_manifest
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.round_files import list_round_files
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
