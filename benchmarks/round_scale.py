@@ -47,7 +47,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.replication import Replica, restore
 from focused.rounds.round_files import CONTENTS, links_for, write_round_file
 from focused.rounds.storage import SharedStorage

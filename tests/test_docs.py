@@ -12,13 +12,11 @@ import pytest
 import focused
 import focused_lab
 from docs.images import architecture
-from docs.site_hooks import commands, with_generated
+from docs.site_hooks import _GENERATORS, _MARKER, commands, with_generated
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
-from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.frontier.import_export import FRONTIER_SCHEMA
 from focused.recorded_web.replay_faults import FaultKind
 from focused.revisit.policy import revisit_policy_names
-from focused.scrapy_addon.addon_settings import all_settings
 from focused_lab.freshness.revisit_comparison import BOUNDS
 
 ROOT = Path(__file__).parents[1]
@@ -62,6 +60,11 @@ def test_the_generated_parts_of_a_page_are_those_of_the_code(page: Path) -> None
     assert text == with_generated(text, page), "run make reference"
 
 
+def test_each_generated_table_has_a_place() -> None:
+    markers = [match[2] for page in pages() for match in _MARKER.finditer(page.read_text())]
+    assert set(markers) == set(_GENERATORS)
+
+
 COMMANDS = dict(commands())
 
 
@@ -71,21 +74,6 @@ def test_every_command_and_each_of_its_options_has_a_help_text(name: str) -> Non
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert command.help
     assert not [option.name for option in options if not option.help]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_each_of_its_options_is_documented(name: str) -> None:
-    documented = section(generated(REFERENCE / "commands.md"), name)
-    options = [p for p in COMMANDS[name].params if isinstance(p, click.Option)]
-    assert {option for p in options for option in p.opts} == table_names(documented)
-
-
-def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() -> None:
-    documented = section(generated(REFERENCE / "settings.md"), "Settings of the add-on")
-    rows = re.findall(r"^\| `(FOCUSED_\w+)` \| `([^`]+)` \| (\S.*) \|$", documented, re.MULTILINE)
-    assert {name: default for name, default, _ in rows} == {
-        name: repr(each.default) for name, each in all_settings().items()
-    }
 
 
 @pytest.mark.parametrize(
@@ -99,17 +87,6 @@ def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() ->
 def test_the_documented_columns_are_those_of_the_schema(file: str, columns: list[str]) -> None:
     documented = section((REFERENCE / "crawl-folder.md").read_text(), file)
     assert table_names(documented) == set(columns)
-
-
-def test_every_kind_of_failure_is_documented_with_its_rule() -> None:
-    documented = section(generated(REFERENCE / "crawl-folder.md"), "Kinds of failure")
-    rows = re.findall(
-        r"^\| `([a-z0-9-]+)` \| \S.+ \| (yes|no) \| (.+?) \|$", documented, re.MULTILINE
-    )
-    assert rows == [
-        (str(kind), "yes" if rule.again else "no", str(rule.host))
-        for kind, rule in FAILURE_RULES.items()
-    ]
 
 
 def test_every_kind_of_fault_is_documented() -> None:

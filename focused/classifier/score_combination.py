@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from focused.classifier.calibration import BoolArray, FloatArray, expit
 
 # Per half distance of a part's class means: the base's coefficient, and that of the other parts
-# together. Chosen on 26 topics of four webs (docs/explanation/classifier.md), and flat around it.
+# together. Chosen on topics of four webs (docs/decisions/0051), and flat around it.
 _BASE_MEAN, _OTHERS_MEAN = 1.5, 1.1
 _PRIOR_PRECISION = 0.3
 # Scores beyond are noise. In half distances of the class means.

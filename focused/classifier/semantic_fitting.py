@@ -12,7 +12,7 @@ from focused.classifier.calibration_fitting import balance_classes, fit_platt_sc
 from focused.classifier.semantic_scorer import MAX_LEAD_WORDS, SemanticScorer
 from focused.text.static_embedding import StaticEmbedding
 
-# Chosen on thirteen topics of three webs (docs/explanation/classifier.md).
+# Chosen on thirteen topics of three webs (docs/decisions/0050).
 _REGRESSION_C = 0.2
 
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from focused.classifier.calibration import FloatArray
+from focused.kernels.word_vectors import text_scores
 from focused.text.static_embedding import StaticEmbedding, split_word
-from focused.text.word_hashes import LazyHashedTexts, WordHashes
+from focused.text.word_hashes import LazyHashedTexts
 
 MAX_LEAD_WORDS = 40
 MAX_SEMANTIC_SCORE = 6.0
+MAX_SPLIT_WORDS = 40_000
+"""About 200 bytes per word. The cache is cleared when it is full."""
 
 
 class SemanticScorer:
@@ -40,37 +42,30 @@ class SemanticScorer:
         scores, squares = embedding.project(direction), embedding.squared_norms
         self._piece_scores = scores.tolist()
         self._piece_squares = squares.tolist()
-        words, pieces = embedding.whole_words
-        self._words = _WordTable()
-        self._words.store(words.hashes, np.column_stack((scores[pieces], squares[pieces])))
+        self._words, pieces = embedding.whole_words
+        self._scores = scores[pieces].tobytes()
+        self._squares = squares[pieces].tobytes()
+        self._split_words: dict[int, tuple[float, float]] = {}
 
     def score_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return log-odds of short texts, shape (n,), within ±:data:`MAX_SEMANTIC_SCORE`."""
-        nats = self.slope * self.raw_scores(texts)
-        return np.clip(nats, -MAX_SEMANTIC_SCORE, MAX_SEMANTIC_SCORE)
-
-    def raw_scores(self, texts: Sequence[str]) -> FloatArray:
-        """Return the linear model's scores, shape (n,); 0 for a text without known words."""
         hashed = texts if isinstance(texts, LazyHashedTexts) else LazyHashedTexts(texts)
-        owners, values = hashed.words.owners, self._word_values(hashed)
-        score, square = (
-            np.bincount(owners, values[:, column], minlength=len(texts)) for column in (0, 1)
+        hashes, lengths = hashed.words
+        if len(self._split_words) > MAX_SPLIT_WORDS:
+            self._split_words.clear()
+        scores = text_scores(
+            hashes.tobytes(),
+            self._words.find(hashes).tobytes(),
+            lengths.tolist(),
+            self._scores,
+            self._squares,
+            self.bias,
+            self.slope,
+            MAX_SEMANTIC_SCORE,
+            self._split_words,
+            lambda place: self._value_of(hashed.word(place)),
         )
-        known = square > 0
-        return np.where(known, score / np.sqrt(np.where(known, square, 1.0)) + self.bias, 0.0)
-
-    def _word_values(self, texts: LazyHashedTexts) -> FloatArray:
-        """Return score and squared length of each word of the texts, shape (n, 2)."""
-        hashes = texts.words.hashes
-        values, missing = self._words.find(hashes)
-        if len(missing):
-            new: dict[int, tuple[float, float]] = {}
-            for place, word in zip(missing.tolist(), hashes[missing].tolist(), strict=True):
-                if word not in new:
-                    new[word] = self._value_of(texts.word(place))
-                values[place] = new[word]
-            self._words.store(hashes[missing], values[missing])
-        return values
+        return np.frombuffer(scores)
 
     def _value_of(self, word: str) -> tuple[float, float]:
         pieces = split_word(word, self._pieces)
@@ -78,34 +73,3 @@ class SemanticScorer:
             sum(map(self._piece_scores.__getitem__, pieces)),
             sum(map(self._piece_squares.__getitem__, pieces)),
         )
-
-
-_SLOT_BITS = 18
-
-
-class _WordTable:
-    """Two numbers per word, by the word's hash: a cache of 2**18 words in 5 MB.
-
-    A word takes the place of another one whose hash begins with the same bits.
-    """
-
-    def __init__(self) -> None:
-        # A hash of 0 belongs to the first slot alone, so that it marks the other slots as empty.
-        self._hashes = np.zeros(1 << _SLOT_BITS, np.uint32)
-        self._hashes[0] = np.iinfo(np.uint32).max
-        self._values = np.zeros((1 << _SLOT_BITS, 2))
-
-    def find(self, hashes: WordHashes) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Return the values of n words, shape (n, 2), and the indices of words without values."""
-        slots = _slots_of(hashes)
-        return self._values[slots], np.flatnonzero(self._hashes[slots] != hashes)
-
-    def store(self, hashes: WordHashes, values: FloatArray) -> None:
-        """Store values of n words, shape (n, 2)."""
-        slots = _slots_of(hashes)
-        self._hashes[slots] = hashes
-        self._values[slots] = values
-
-
-def _slots_of(hashes: WordHashes) -> NDArray[np.intp]:
-    return (hashes >> np.uint32(32 - _SLOT_BITS)).astype(np.intp)

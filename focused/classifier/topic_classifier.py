@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import CalibrationCurve, FloatArray, logit, temper_relevance
 from focused.classifier.lead_scorer import LeadScorer
 from focused.classifier.semantic_scorer import SemanticScorer
+from focused.kernels.word_vectors import text_scores
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once
 from focused.web.page import Classification, Page
@@ -174,6 +175,10 @@ class LinearTopicClassifier:
         """The spam classifier, built at its first use."""
         return None if self.make_spam is None else self.make_spam()
 
+    @cached_property
+    def _word_scores(self) -> bytes:
+        return (self.weights * self.vocabulary.idf).tobytes()
+
     @property
     def threshold(self) -> float:
         """The relevance from which a page counts as on topic, in [0, 1]."""
@@ -206,9 +211,8 @@ class LinearTopicClassifier:
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return log-odds of short texts, shape (n,), within ±:data:`MAX_TEXT_SCORE`."""
-        raw = score_short_texts(self.vocabulary, self.weights, texts)
-        nats = self.calibration.verdict_slope * raw
-        return np.clip(nats, -MAX_TEXT_SCORE, MAX_TEXT_SCORE)
+        slope = self.calibration.verdict_slope
+        return _score_by_words(self.vocabulary, self._word_scores, texts, slope, MAX_TEXT_SCORE)
 
     def score_meanings(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return log-odds of short texts by the meaning of their words, shape (n,)."""
@@ -225,13 +229,17 @@ def score_short_texts(
     The root is a compromise between the sum (independent words) and the mean (words of a
     short text repeat each other). A text without known words scores 0.
     """
-    hashed = hash_texts_once(texts)
-    indices = vocabulary.indices_of_hashes(hashed.hashes)
-    known = indices >= 0
-    owners, indices = hashed.owners[known], indices[known]
-    total = np.bincount(owners, weights[indices] * vocabulary.idf[indices], minlength=len(texts))
-    count = np.bincount(owners, minlength=len(texts))
-    return total / np.sqrt(np.maximum(count, 1))
+    scores = (weights * vocabulary.idf).tobytes()
+    return _score_by_words(vocabulary, scores, texts, 1.0, math.inf)
+
+
+def _score_by_words(
+    vocabulary: Vocabulary, scores: bytes, texts: Sequence[str], slope: float, most: float
+) -> NDArray[np.float64]:
+    hashes, lengths = hash_texts_once(texts)
+    places = vocabulary.find_hashes(hashes)
+    nats = text_scores(b"", places, lengths.tolist(), scores, b"", 0.0, slope, most, {}, None)
+    return np.frombuffer(nats)
 
 
 def sigmoid(log_odds: float) -> float:

@@ -71,7 +71,7 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
             settings.set("FOCUSED_CLOCK", replay.clock or None, priority="cmdline")
         if options.processes is not None:
-            from focused.rounds.processes import Limits
+            from focused.rounds.process_supervision import Limits
             from focused.scrapy_addon.partitioned_crawl import run_partitioned
 
             limits = Limits() if options.round_s is None else Limits(options.round_s)

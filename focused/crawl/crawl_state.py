@@ -11,10 +11,34 @@ from focused.crawl.crawl_stats import Counters, Stage, StageTimes
 from focused.crawl.hosts.host_policy import host_limits
 from focused.crawl.leases import Leases
 from focused.crawl.policy import Policy, link_order_of, save_link_order
-from focused.crawl.stop_conditions import RunTimer
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
+
+
+class RunTimer:
+    """Measures the running time of a crawl over all its sessions."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._since: float | None = None
+
+    def begin(self, now: float) -> bool:
+        """Start the session at its first step; return whether this was it."""
+        first = self._since is None
+        if first:
+            self._since = now
+        return first
+
+    def so_far_s(self, now: float) -> float:
+        """Return the running time until now, in seconds."""
+        return self._counters.active_s + (0.0 if self._since is None else now - self._since)
+
+    def keep(self, now: float) -> None:
+        """Write the running time into the counters."""
+        self._counters.active_s = self.so_far_s(now)
+        if self._since is not None:
+            self._since = now
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from focused.crawl.crawl_stats import Counters
+from focused.crawl.crawl_state import CrawlState
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import Done, Wait
 from focused.crawl.traps.trap_filter import TrapStats
@@ -14,9 +13,6 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
 from focused.frontier.host_table import HostTable
 from focused.topic import Budget, Topic
-
-if TYPE_CHECKING:
-    from focused.crawl.crawl_state import CrawlState
 
 
 class CrawlPacer:
@@ -233,28 +229,3 @@ def no_host_due_within(hosts: HostTable, left_s: float, now: float) -> bool:
 
 def _has_long_delay(host: Host) -> bool:
     return host.in_turn and host.pace.crawl_delay_s > LONG_DELAY_S
-
-
-class RunTimer:
-    """Measures the running time of a crawl over all its sessions."""
-
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
-        self._since: float | None = None
-
-    def begin(self, now: float) -> bool:
-        """Start the session at its first step; return whether this was it."""
-        first = self._since is None
-        if first:
-            self._since = now
-        return first
-
-    def so_far_s(self, now: float) -> float:
-        """Return the running time until now, in seconds."""
-        return self._counters.active_s + (0.0 if self._since is None else now - self._since)
-
-    def keep(self, now: float) -> None:
-        """Write the running time into the counters."""
-        self._counters.active_s = self.so_far_s(now)
-        if self._since is not None:
-            self._since = now

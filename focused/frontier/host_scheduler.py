@@ -3,7 +3,7 @@
 Both heaps use lazy deletion: an entry counts only while its stamp is its host's latest. A host
 whose server is busy or not due is moved to the server when it reaches the top, and the server's
 best such host returns when the server is free. So a thousand hosts at one address cost no more than
-one.
+one. The host's best link comes from :class:`focused.frontier.disk_frontier.DiskFrontier`.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ class LinkTable:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._sources = LinkSources(tables)
-        self._recent = RecentLinkCache()
+        self._recent = RecentLinkCache(_CACHE_SIZE)
         self.found = int(tables.get_meta("found") or 0)
         """The number of links ever added."""
         self._found_saved = self.found
@@ -395,7 +395,7 @@ NEVER_SEEN = SeenLink()
 class RecentLinkCache:
     """A cache of looked-up links: the last ``most`` to twice as many."""
 
-    def __init__(self, most: int = _CACHE_SIZE) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._young: dict[bytes, SeenLink] = {}
         self._old: dict[bytes, SeenLink] = {}

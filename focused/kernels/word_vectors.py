@@ -1,11 +1,12 @@
-"""Vectors and scores of pages by the places of their words in a vocabulary.
+"""Vectors and scores of texts by the places of their words in a vocabulary.
 
-The places of a text are ascending, with repeats, in 32 bits each, and -1 for unknown words. Numbers
+The places of a page are ascending, with repeats, in 32 bits each, and -1 for unknown words. Numbers
 by place, such as inverse document frequencies, are floats of 32 bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log, sqrt
 from typing import Final
 
@@ -61,6 +62,51 @@ def unit_vector(
         write_f64_le(values, read_f64_le(unscaled, at) / length)
         at += 8
     return places.getvalue(), values.getvalue(), known
+
+
+def text_scores(
+    words: bytes,
+    places: bytes,
+    lengths: list[int],
+    scores: bytes,
+    squares: bytes,
+    bias: float,
+    slope: float,
+    most: float,
+    others: dict[int, tuple[float, float]],
+    value_of: Callable[[int], tuple[float, float]] | None,
+) -> bytes:
+    """Return a score per text, in 64 bits: ``slope`` (sum of scores / length + ``bias``).
+
+    It is within ±``most``, and 0 for a text whose words have no length. Hashes and places of words
+    are in the texts' order; ``lengths`` has their number per text. ``squares`` are the squared
+    lengths of the words' vectors, which count as orthogonal; 1 if it is empty. Score and square of
+    a word without a place are in ``others``, by its hash; ``value_of`` adds those of the n-th word
+    of all texts. Without, it doesn't count.
+    """
+    texts = BytesWriter()
+    at: i64 = 0
+    for length in lengths:
+        end: i64 = at + 4 * i64(length)
+        total = 0.0
+        square = 0.0
+        while at < end:
+            place: i64 = i64(read_i32_le(places, at))
+            if place >= 0:
+                total += read_f32_le(scores, 4 * place)
+                square += read_f32_le(squares, 4 * place) if squares else 1.0
+            elif value_of is not None:
+                word = int(i64(read_i32_le(words, at)))
+                other = others.get(word)
+                if other is None:
+                    other = value_of(int(at // 4))
+                    others[word] = other
+                total += other[0]
+                square += other[1]
+            at += 4
+        score = slope * (total / sqrt(square) + bias) if square > 0.0 else 0.0
+        write_f64_le(texts, max(-most, min(most, score)))
+    return texts.getvalue()
 
 
 def lead_score(places: bytes, scores: bytes, squares: bytes, bias: float) -> float:

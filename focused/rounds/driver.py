@@ -5,7 +5,7 @@ tells its best links; the next pages of the budget go to the best links of all; 
 fetches until the round ends, and writes what it has for others. The manifest commits that.
 
 A partition that does not answer in time misses the round, and what it wrote is ignored
-(:mod:`focused.rounds.processes`). The driver keeps nothing that the last manifest and the
+(:mod:`focused.rounds.process_supervision`). The driver keeps nothing that the last manifest and the
 partitions do not have, so a new driver goes on where a killed one stopped.
 :mod:`focused.rounds.replication` moves the state of a partition to another machine.
 """
@@ -31,7 +31,13 @@ from focused.rounds.commits import RoundCommits
 from focused.rounds.learning import SharedLearning, sharing_probability
 from focused.rounds.manifest import Manifest, PartitionRecord
 from focused.rounds.messages import Begin, Finish, Hold, Ready, Run, Start
-from focused.rounds.processes import LOOK_S, Executor, Limits, PartitionProcesses, ProcessState
+from focused.rounds.process_supervision import (
+    LOOK_S,
+    Executor,
+    Limits,
+    PartitionProcesses,
+    ProcessState,
+)
 from focused.rounds.round_files import RoundFile
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget

@@ -15,7 +15,7 @@ _END_WITHIN_S = 10.0
 
 
 class LocalExecutor:
-    """The :class:`focused.rounds.processes.Executor` of processes of this machine."""
+    """The :class:`focused.rounds.process_supervision.Executor` of processes of this machine."""
 
     def __init__(self, module: str) -> None:
         """``module`` is run with the number of its socket."""

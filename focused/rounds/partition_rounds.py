@@ -26,7 +26,6 @@ from focused.durations import uptime_s
 from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.archive_parts import partition_name
-from focused.rounds.assignment import PartitionMap, SiteUnit
 from focused.rounds.learning import SharedLearning
 from focused.rounds.messages import (
     Begin,
@@ -46,6 +45,7 @@ from focused.rounds.messages import (
     encode,
 )
 from focused.rounds.partition import Outgoing, Partition, build_partition
+from focused.rounds.partition_map import PartitionMap, SiteUnit
 from focused.rounds.round_files import (
     CONTENTS,
     DamagedFileError,

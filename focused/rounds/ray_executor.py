@@ -81,7 +81,7 @@ def _check_reachable(address: str) -> None:
 
 
 class RayExecutor:
-    """The :class:`focused.rounds.processes.Executor` of a Ray cluster."""
+    """The :class:`focused.rounds.process_supervision.Executor` of a Ray cluster."""
 
     def __init__(self, module: str, address: str, *, processes: int) -> None:
         """``module`` as for :class:`LocalExecutor`.

@@ -1,7 +1,8 @@
 """Resolve host names with c-ares, and cache the answers.
 
 The operating system resolves names without a dot and those of multicast DNS (RFC 6762), and all
-names if no name server is configured. c-ares reads the hosts file itself.
+names if no name server is configured. c-ares reads the hosts file itself. Names that resolve to
+private addresses are refused.
 """
 
 from __future__ import annotations

@@ -27,13 +27,13 @@ from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED
 from focused.rounds.archive_parts import partition_name
-from focused.rounds.assignment import SiteUnit
 from focused.rounds.driver import RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
-from focused.rounds.processes import Limits
+from focused.rounds.partition_map import SiteUnit
+from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (
     check_settings,

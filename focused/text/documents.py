@@ -98,6 +98,6 @@ class Vocabulary:
         share = known / max(len(page.text) + len(page.head), 1)
         return DocumentVector(np.frombuffer(ids, np.intp), np.frombuffer(values), share)
 
-    def indices_of_hashes(self, hashes: WordHashes) -> NDArray[np.intp]:
-        """Return the index of each hash, -1 if unknown, shape (n,)."""
-        return self._hash_index.find(hashes).astype(np.intp)
+    def find_hashes(self, hashes: WordHashes) -> bytes:
+        """Return the index of each hash, -1 if unknown, in 32 bits each."""
+        return self._hash_index.find(hashes).tobytes()

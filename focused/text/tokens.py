@@ -181,6 +181,7 @@ def url_words(url: str) -> str:
     stay: the weights handle them.
     """
     _, _, rest = url.partition("://")
-    with suppress(UnicodeDecodeError):  # keep escapes of other charsets
-        rest = unquote(rest, errors="strict")
+    if "%" in rest:
+        with suppress(UnicodeDecodeError):  # keep escapes of other charsets
+            rest = unquote(rest, errors="strict")
     return rest if rest.islower() else _CAMEL_CASE_BOUNDARY.sub(" ", rest)

@@ -36,11 +36,6 @@ class HashedTexts(NamedTuple):
     hashes: WordHashes
     lengths: NDArray[np.intp]
 
-    @property
-    def owners(self) -> NDArray[np.intp]:
-        """The index of each word's text, shape (n,)."""
-        return np.repeat(np.arange(len(self.lengths)), self.lengths)
-
     def slice_texts(self, first: int, end: int) -> HashedTexts:
         """Return the words of texts ``first`` to ``end`` (exclusive)."""
         begins, ends = (int(self.lengths[:place].sum()) for place in (first, end))
@@ -127,7 +122,9 @@ class _LocatedWords(NamedTuple):
 
 
 def _locate_words(texts: Sequence[str]) -> _LocatedWords:
-    raw = END_OF_TEXT.join((*map(_encode_text, texts), b""))
+    whole = "".join(texts)
+    is_plain = whole.isascii() and len(whole) <= MAX_TEXT_CHARS
+    raw = END_OF_TEXT.join((*map(str.encode if is_plain else _encode_text, texts), b""))
     hashes, places, counts = hash_words(raw, _letter_values(), MAX_WORD_CHARS)
     lengths = np.frombuffer(counts, np.int32).astype(np.intp)
     hashed = HashedTexts(np.frombuffer(hashes, np.uint32), lengths)

@@ -1,6 +1,7 @@
 """Every key of a topic file with its meaning; kind and default are those of its dataclass.
 
 The reference page shows this table, and editors show it by way of the JSON Schema.
+:mod:`focused.topic.topic_file` reads the keys.
 """
 
 from __future__ import annotations

@@ -265,7 +265,7 @@ def path_depth(url: str) -> int:
     folder.
     """
     path = url.partition("#")[0].partition("?")[0]
-    segments = [segment for segment in path.split("/")[3:] if segment]
+    segments = list(filter(None, path.split("/")[3:]))
     if segments and segments[-1].startswith("index."):
         segments.pop()
     return len(segments)

@@ -82,13 +82,13 @@ def test_a_language_without_known_words_gives_no_scores():
     assert foreign.slope == pytest.approx(0.0, abs=1e-6)
 
 
-def test_words_that_displace_each_other_keep_their_scores(scorer, monkeypatch):
+def test_words_that_are_forgotten_keep_their_scores(scorer, monkeypatch):
     texts = ["cello", "court", "choirs", "tennisplayers", "operatic", "metalwork"] * 2
     expected = scorer.score_texts(texts).tolist()
-    monkeypatch.setattr("focused.classifier.semantic_scorer._SLOT_BITS", 2)
-    crowded = fitted()
-    assert crowded.score_texts(texts).tolist() == expected
-    assert crowded.score_texts(texts[::-1]).tolist() == expected[::-1]
+    monkeypatch.setattr("focused.classifier.semantic_scorer.MAX_SPLIT_WORDS", 0)
+    forgetful = fitted()
+    assert forgetful.score_texts(texts).tolist() == expected
+    assert forgetful.score_texts(texts[::-1]).tolist() == expected[::-1]
 
 
 def test_a_word_is_split_into_pieces_once(monkeypatch):

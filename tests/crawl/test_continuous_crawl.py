@@ -200,6 +200,7 @@ def test_requests_are_conditional_and_304_confirms_the_version(
         (Failed(HOME, FailureKind.GONE, 404), "gone", 3),
         (Failed(HOME, FailureKind.GONE, 410), "gone", 0),
         (Redirected(HOME, 301, "http://a.test/moved"), "moved", 0),
+        (Redirected(HOME, 308, "http://a.test/moved"), "moved", 0),
     ],
 )
 def test_a_page_that_left_is_found_gone(
@@ -474,37 +475,6 @@ def sitemap(url: str, lastmod: dict[str, str], **headers: str) -> Fetched:
 
 def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat()
-
-
-def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
-    simulate: Simulate, tmp_path: Path
-) -> None:
-    url, daily, changed = (f"http://a.test/{name}" for name in ("sitemap.xml", "0", "17"))
-    pages = [f"http://a.test/{number}" for number in range(100)]
-    change_at = START + 25.5 * DAY_S
-
-    def listed(now: float) -> Outcome:
-        times = dict.fromkeys(pages, iso(START - DAY_S))
-        times[daily] = iso(now - now % DAY_S)
-        if now >= change_at:
-            times[changed] = iso(change_at)
-        return sitemap(url, times)
-
-    web: dict[str, Any] = {
-        page_url: page(page_url, text=f"{WHALES} {page_url}") for page_url in pages
-    }
-    web[url] = listed
-    web[daily] = lambda now: page(daily, text=f"{WHALES} {'new ' * int(now / DAY_S % 50)}")
-    web[changed] = lambda now: page(
-        changed, text=WHALES + (" krill" if now < change_at else " cod")
-    )
-    settings = Revisit(continuous=True, hours=40 * 24, pages_per_day=5)
-    simulation = simulate(topic(tmp_path, url, revisit=settings), web).run(20_000)
-    said_at = min(at for at, asked in simulation.asked if asked == url and at > change_at)
-    visited_at = min(at for at, asked in simulation.asked if asked == changed and at > change_at)
-    # A visit of each page takes twenty days.
-    assert said_at < change_at + 5 * DAY_S
-    assert said_at < visited_at < said_at + DAY_S
 
 
 def lively_web(

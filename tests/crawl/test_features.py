@@ -26,23 +26,19 @@ from tests.support.simulated import Simulation, page, site, topic
 
 HOME = "http://a.test/"
 WEB = site(
-    page(HOME, "/whale1", "/whale2", "/print/whale1", text="All about the whale"),
+    page(HOME, "/whale1", "/whale2", text="All about the whale"),
     page(HOME + "whale1", text="A whale is a large animal"),
     page(HOME + "whale2", text="Another whale is a larger animal of the sea"),
-    page(HOME + "print/whale1", text="Printed: the whale is a large animal"),
 )
 PLUGIN = '''
 from focused.crawl.leases import Lease
 from focused.installed_features import Feature
 
 class Visitor:
-    """Hears of pages, and asks for each of them once more."""
+    """Handles links of another purpose."""
 
     def __init__(self, core):
-        self.core, self.heard, self.again = core, [], []
-
-    def on_settled(self, event):
-        self.heard.append(event.settled.link.url)
+        self.core, self.again = core, []
 
     def prepare(self, offer, now):
         return Lease(offer, "look-again", offer.link.url)
@@ -59,13 +55,7 @@ def connect(core):
     from focused.crawl.features import FeatureParts
 
     visitor = Visitor(core)
-    core.link_filter.refusals.append(lambda url: "printed" if "/print/" in url else None)
-    return FeatureParts(
-        handlers={"look-again": visitor},
-        listeners=[visitor],
-        statistics={"visited": lambda: {"pages": len(visitor.heard)}},
-        offered=[visitor],
-    )
+    return FeatureParts(handlers={"look-again": visitor}, offered=[visitor])
 
 feature = Feature(is_on, connect)
 '''
@@ -101,15 +91,6 @@ def visited(simulation: Simulation) -> object:
     from look_again_plugin import Visitor  # type: ignore[import-not-found]  # installed by the test
 
     return simulation.crawl.feature(Visitor)
-
-
-@pytest.mark.usefixtures("plugin")
-def test_a_package_of_somebody_else_listens_filters_and_counts(tmp_path: Path) -> None:
-    simulation = Simulation(topic(tmp_path / "crawl", HOME), WEB).run()
-    assert sorted(simulation.urls) == [HOME, HOME + "whale1", HOME + "whale2"]
-    assert simulation.crawl.feature_statistics()["visited"] == {"pages": 3}
-    assert simulation.crawl.counters.out_of_scope["printed"] == 1
-    simulation.close()
 
 
 @pytest.mark.usefixtures("plugin")

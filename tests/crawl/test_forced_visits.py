@@ -1,9 +1,9 @@
-"""One contract of simulator and crawl: when a page is visited whatever its visit is worth."""
+"""When a page is visited whatever its visit is worth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ from focused.revisit.policy import RevisitInputs, Uniform, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.topic import Revisit, Scope
 from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
-from focused_lab.freshness.simulator import simulate as simulate_visits
-from focused_lab.freshness.windows import PageLife, Window
 from tests.support.simulated import Simulation, page, topic
 
 PAGES = 20
@@ -24,7 +22,6 @@ PER_DAY = 4
 MEAN_DAYS = PAGES / PER_DAY
 HOME = "http://a.test/"
 URLS = (HOME, *(f"http://a.test/{number}" for number in range(1, PAGES)))
-Gaps = Callable[..., Sequence[float]]
 
 
 class WorthlessFirstPage(Uniform):
@@ -54,72 +51,43 @@ class WorthlessFirstPage(Uniform):
         return 0.0 if page == self._first else super().value(page, at)
 
 
-def gaps_of_simulator(
-    max_interval_days: float | None, *, min_pace: float | None = None
-) -> Sequence[float]:
-    gaps: list[float] = []
-    pages = tuple(PageLife(0, 0, 0.0, math.inf, ()) for _ in range(PAGES))
-    simulate_visits(
-        lambda inputs: WorthlessFirstPage(inputs, gaps),
-        Window(("site",), pages, DAYS * DAY_S, 0.0),
-        MEAN_DAYS * DAY_S,
-        max_interval_s=math.inf if max_interval_days is None else max_interval_days * DAY_S,
-        min_pace=min_pace,
-    )
-    return gaps
-
-
-@pytest.fixture(params=["simulator", "crawl"])
-def gaps(
-    request: pytest.FixtureRequest,
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 3 * MEAN_DAYS),
+        ({"max_interval_days": 10.0}, 10.0),
+        ({"max_interval_days": 1_000.0}, 3 * MEAN_DAYS),
+        ({"min_pace": 0.5}, MEAN_DAYS / 0.5),
+        ({"min_pace": 0.8}, MEAN_DAYS / 0.8),
+    ],
+)
+def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
     simulate: Callable[..., Simulation],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Gaps:
-    """Days between the visits of a page that is visited only because it must be."""
-
-    def of_crawl(max_interval_days: float | None, **settings: Any) -> Sequence[float]:
-        found: list[float] = []
-        monkeypatch.setattr(
-            "focused.crawl.revisits.feature.find_revisit_policy",
-            lambda _: lambda inputs: WorthlessFirstPage(inputs, found),
-        )
-        web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}
-        web[HOME] = page(HOME, *URLS[1:], text="whale krill")
-        revisit = Revisit(
-            continuous=True,
-            hours=DAYS * 24,
-            pages_per_day=PER_DAY,
-            by_relevance=False,
-            max_interval_days=max_interval_days,
-            **settings,
-        )
-        scope = Scope(near_duplicates=False, mirrors=False)
-        simulate(topic(tmp_path, HOME, revisit=revisit, scope=scope), web).run(20_000)
-        return found
-
-    return gaps_of_simulator if request.param == "simulator" else of_crawl
-
-
-@pytest.mark.parametrize(
-    ("max_interval_days", "expected"), [(None, 3 * MEAN_DAYS), (10.0, 10.0), (1_000.0, 15.0)]
-)
-def test_a_page_waits_three_mean_intervals_or_the_longest_interval_of_the_topic(
-    gaps: Gaps, max_interval_days: float | None, expected: float
+    settings: dict[str, Any],
+    expected: float,
 ) -> None:
-    waited = gaps(max_interval_days)
+    waited: list[float] = []
+    monkeypatch.setattr(
+        "focused.crawl.revisits.feature.find_revisit_policy",
+        lambda _: lambda inputs: WorthlessFirstPage(inputs, waited),
+    )
+    web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}
+    web[HOME] = page(HOME, *URLS[1:], text="whale krill")
+    revisit = Revisit(
+        continuous=True,
+        hours=DAYS * 24,
+        pages_per_day=PER_DAY,
+        by_relevance=False,
+        **settings,
+    )
+    scope = Scope(near_duplicates=False, mirrors=False)
+    simulate(topic(tmp_path, HOME, revisit=revisit, scope=scope), web).run(20_000)
     assert len(waited) > 5
     # The mean interval follows the size of the collection, in steps of 20%.
     steady = waited[2:]
     assert all(expected * 0.8 <= each <= expected * 1.25 + 0.5 for each in steady), waited
-
-
-@pytest.mark.parametrize("min_pace", [0.5, 0.8])
-def test_a_page_is_visited_at_the_least_pace_of_the_topic(gaps: Gaps, min_pace: float) -> None:
-    waited = gaps(None, min_pace=min_pace)
-    assert len(waited) > 5
-    expected = MEAN_DAYS / min_pace
-    assert all(expected * 0.8 <= each <= expected * 1.25 + 0.5 for each in waited[2:]), waited
 
 
 def test_a_page_that_is_worth_less_waits_longer() -> None:

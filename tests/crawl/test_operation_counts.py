@@ -16,8 +16,6 @@ import pytest
 from long_web import LongWeb
 from selectolax.lexbor import LexborHTMLParser
 
-from focused.archive.archive import Archive
-from focused.archive.warc_files import WARC_FILE
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import compute_static_features
@@ -25,8 +23,6 @@ from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 from focused.text import word_hashes
 from focused.web.page import Outcome, Page
-from focused.web.warc_reader import WarcResponse, read_responses
-from tests.support.archived_links import link_rows
 from tests.support.counting import Count, count_calls, count_method
 from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, politely, topic
@@ -105,7 +101,6 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
         "committed": count_method(patch, Journal, "append", lambda _, steps: len(steps)),
         "written": count_method(patch, Journal, "_write", lambda _, data: len(data)),
         "forced": count_method(patch, os, "fsync"),
-        "rows": count_method(patch, Archive, "append"),
         "reads": reads,
     }
 
@@ -116,16 +111,6 @@ def _chars(texts: Sequence[str]) -> int:
 
 def _links_scored(_: Apprentice, visit: object, links: list[object], waiting: object) -> int:
     return len(links)
-
-
-def test_every_request_is_for_another_url(counted):
-    assert len(counted.asked) == len(set(counted.asked))
-
-
-def test_the_robots_txt_of_a_site_is_requested_once_before_its_pages(counted):
-    robots = [url for url in counted.asked if url.endswith("/robots.txt")]
-    sites = {url.split("/")[2] for url in counted.asked}
-    assert len(robots) == len(sites)
 
 
 def test_a_page_is_parsed_once(counted):
@@ -186,13 +171,3 @@ def test_a_page_with_twenty_links_costs_ten_kilobytes_of_journal(counted):
 def test_no_page_waits_for_the_disk(counted):
     opening = 1
     assert counted["forced"].calls <= opening
-
-
-def test_what_is_settled_has_one_row_with_the_links_of_its_page_and_one_warc_record(counted):
-    settled, folder = counted.crawl.settled, counted.crawl.topic.output.folder
-    assert counted["rows"].calls == len(settled)
-    assert sum(1 for _ in link_rows(counted.crawl.store.tables)) == counted.links
-    records = [
-        each for each in read_responses(folder / WARC_FILE) if isinstance(each, WarcResponse)
-    ]
-    assert len(records) == len(counted.pages)

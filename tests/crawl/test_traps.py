@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -148,6 +149,16 @@ def test_a_trap_on_a_good_host_takes_its_good_pages_with_it_only_where_they_look
 
 
 A = "http://a.test/"
+ENDLESS = [f"{A}{'x/' * n}page" for n in range(3, 11)]
+
+
+def test_links_into_traps_have_the_first_of_each_host_and_kind_as_examples(simulate, tmp_path):
+    web = site(page(A, *ENDLESS, "/fine"), page(A + "fine"))
+    crawl = simulate(topic(tmp_path, A), web).run(pages=1).restart().run()
+    (line,) = json.loads(json.dumps(crawl.crawl.traps.stats.as_json()))
+    assert line["kind"] == "trap: repeated segments"
+    assert line["links"] == len(ENDLESS)
+    assert line["examples"] == ENDLESS[:3]
 
 
 def pages(n: int, text: str, path: str = "item/") -> dict:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
+from focused.frontier import link_table
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.interface import NotYet, Offer
@@ -61,12 +62,24 @@ class FrontierMachine(RuleBasedStateMachine):
     @initialize(
         setup=setups,
         checkpoint_bytes=st.sampled_from([1, 1_000, 2_000_000]),
+        recent_links=st.sampled_from([1, 3, 4_096]),
         first=st.lists(scores, min_size=HOSTS, max_size=HOSTS),
         at=st.just([]) | st.lists(st.integers(0, 1), min_size=HOSTS, max_size=HOSTS),
     )
-    def begin(self, setup: dict, checkpoint_bytes: int, first: list[float], at: list[int]) -> None:
-        self.patch = mock.patch.object(store_module, "_CHECKPOINT_BYTES", checkpoint_bytes)
-        self.patch.start()
+    def begin(
+        self,
+        setup: dict,
+        checkpoint_bytes: int,
+        recent_links: int,
+        first: list[float],
+        at: list[int],
+    ) -> None:
+        self.patches = [
+            mock.patch.object(store_module, "_CHECKPOINT_BYTES", checkpoint_bytes),
+            mock.patch.object(link_table, "_CACHE_SIZE", recent_links),
+        ]
+        for patch in self.patches:
+            patch.start()
         self.setup = setup
         self.disk_life, self.plain_life = DiskLife(self.folder / "state"), PlainLife()
         self._begin_again()
@@ -292,7 +305,8 @@ class FrontierMachine(RuleBasedStateMachine):
                 self._all_that_may_be_asked_comes()
             finally:
                 self.disk_life.crash()
-                self.patch.stop()
+                for patch in self.patches:
+                    patch.stop()
         shutil.rmtree(self.folder)
 
     def _all_that_may_be_asked_comes(self) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from focused.classifier.calibration import expit
@@ -20,7 +18,6 @@ from tests.link_scoring.apprentices import (
     PLAIN,
     PRIOR,
     KeywordClassifier,
-    a_crawls_lessons,
     example,
     named_features,
     new_pupil,
@@ -111,30 +108,6 @@ def test_an_ignored_feature_is_reported_and_has_no_weight(name):
     assert found.features[0, FEATURE_INDEX[name]] > 1.0
     found.features[0, FEATURE_INDEX[name]] = 0.0
     assert found.scores == pytest.approx(expit(PRIOR.bias + found.features @ PRIOR.weights))
-
-
-@settings(deadline=None)
-@given(
-    relevance=st.floats(0, 1),
-    links=st.lists(
-        st.builds(
-            Link,
-            url=st.sampled_from(["https://home.example/a", "http://b.example/%ZZ%ff?x=Å"]),
-            anchor=st.text(),
-            context=st.sampled_from(["", "good " * 50, "bad " * 50]),
-            tag_path=st.text(),
-            navigation=st.booleans(),
-        )
-    ),
-)
-def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, links):
-    pupil = new_pupil()
-    for each in a_crawls_lessons(30):
-        pupil.learn(each)
-    scored = pupil.score(seen(relevance), links)
-    assert np.all((scored.scores > 0) & (scored.scores < 1))
-    alone = [pupil.score(seen(relevance), [link]).scores[0] for link in links]
-    assert scored.scores == pytest.approx(alone)
 
 
 # What several pages tell of one target

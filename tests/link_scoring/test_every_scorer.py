@@ -110,12 +110,25 @@ def test_links_of_a_seed_are_scored_without_its_features(scorer):
 
 @pytest.mark.parametrize("name", SCORERS)
 @settings(deadline=None)  # the first question may load a library
-@given(anchors=st.lists(st.text(), max_size=5), context=st.text())
-def test_any_anchor_and_context_are_scored(scorers, name, anchors, context):
+@given(
+    odd=st.lists(
+        st.builds(
+            Link,
+            url=st.sampled_from(["https://home.test/a", "http://b.test/%ZZ%ff?x=Å"]),
+            anchor=st.text(),
+            context=st.text() | st.sampled_from(["whale " * 50]),
+            tag_path=st.text(),
+            navigation=st.booleans(),
+        ),
+        max_size=5,
+    )
+)
+def test_any_links_are_scored_whatever_their_neighbours(scorers, name, odd):
     scorer = scorers[name]
-    odd = [Link(f"http://a.test/{n}", text, context) for n, text in enumerate(anchors)]
     found = scorer.score(visit(scorer), odd)
     assert ((found.scores >= 0.0) & (found.scores <= 1.0)).all()
+    alone = [scorer.score(visit(scorer), [link]).scores[0] for link in odd]
+    assert found.scores == pytest.approx(alone)
 
 
 # What every scorer that learns must keep besides.

@@ -69,16 +69,6 @@ def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
     assert feature_of(places, 0, 0.1) == 0.0
 
 
-def test_restored_it_goes_on_as_if_nothing_had_been():
-    places = taught(0.9, 0.2)
-    again = PositionMeans.restored(places.state())
-    for each in (places, again):
-        each.learn(HERE, 0.7)
-        each.learn(THERE, 0.1)
-    assert again.state() == places.state()
-    assert feature_of(again, HERE, 0.3) == feature_of(places, HERE, 0.3)
-
-
 @given(st.lists(st.tuples(st.integers(0, 40), relevances)), st.lists(st.integers(0, 50)), means)
 def test_few_and_many_positions_get_the_same_features(found, asked, mean):
     places = PositionMeans()
@@ -86,21 +76,6 @@ def test_few_and_many_positions_get_the_same_features(found, asked, mean):
         places.learn(place, relevance)
     alone = [places.features_of(place, mean) for place in asked]
     assert places.features(asked, mean) == pytest.approx(np.array(alone), abs=1e-9)
-
-
-@given(st.lists(relevances), means)
-def test_a_single_position_gets_the_same_feature(found, mean):
-    places = taught(*found)
-    assert places.features_of(HERE, mean) == pytest.approx(feature_of(places, HERE, mean), abs=1e-9)
-    assert places.features_of(THERE, mean) == 0.0
-
-
-def test_positions_in_a_batch_equal_single_ones():
-    places = taught(0.9, 0.8)
-    assert places.features([THERE, HERE, HERE], 0.3).tolist() == [
-        0.0,
-        *[feature_of(places, HERE, 0.3)] * 2,
-    ]
 
 
 @given(st.text(), st.text())

@@ -20,7 +20,7 @@ from focused.reports.crawl_folder import read_crawl
 from focused.reports.crawl_report import build_report
 from focused.web.warc_reader import read_response
 from tests.support.access_rules import ROBOTS, Rules, violations
-from tests.support.browser_pages import SANDBOX, browser, listener
+from tests.support.browser_pages import SANDBOX, browser
 from tests.support.crawling import Finished, write_topic
 from tests.support.hostile_hosts import Answer, Behaviour, HostileHosts, pages, serve_hosts
 from tests.support.javascript_sites import FRAMEWORKS, SITES, SitePage, site_responses
@@ -322,48 +322,3 @@ def test_a_stopped_crawl_renders_its_pages_when_it_continues(running: tuple[Any,
     crawled = Finished(0, "", topic.parent / "out").pages
     shells = crawled[(crawled["outcome"] == "fetched") & ~crawled["rendered"].eq(True)]
     assert shells.empty
-
-
-HOSTILE = """<!doctype html><title>Whales</title><div id="app"></div><script>
-const port = PORT
-for (const act of [
-  () => fetch(`http://127.0.0.1:${port}/fetch`).catch(() => 0),
-  () => fetch('file:///etc/passwd').catch(() => 0),
-  () => navigator.sendBeacon(`http://127.0.0.1:${port}/beacon`, 'x'),
-  () => new WebSocket(`ws://127.0.0.1:${port}/`),
-  () => new EventSource(`http://127.0.0.1:${port}/events`),
-  () => { new Image().src = `http://127.0.0.1:${port}/image` },
-  () => open(`http://127.0.0.1:${port}/popup`),
-  () => { document.body.innerHTML += `<iframe src="http://127.0.0.1:${port}/frame"></iframe>` },
-  () => navigator.serviceWorker.register('/worker.js').catch(() => 0),
-  () => new RTCPeerConnection({iceServers: [{urls: `stun:127.0.0.1:${port}`}]})
-    .createDataChannel('x'),
-  () => setInterval(() => fetch('/poll?' + Math.random()), 10),
-  () => { location = `http://127.0.0.1:${port}/location` },
-]) { try { act() } catch (error) { } }
-</script>"""
-
-
-def test_hostile_pages_reach_nothing_and_the_crawl_goes_on(tmp_path: Path) -> None:
-    browser()
-    with listener() as elsewhere:
-        attack = HOSTILE.replace("PORT", str(elsewhere.port))
-        hosts = {
-            "loop.test": pages({"/": (200, "<script>while (true) {}</script>", {})}),
-            "attack.test": pages({"/": (200, attack, {})}),
-            "svelte.test": behaviour("svelte"),
-        }
-        with serving(hosts) as opened:
-            finished = run(
-                tmp_path,
-                *opened,
-                settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 15, "FOCUSED_JAVASCRIPT_REQUESTS": 20},
-            )
-            polled = [each.path for each in opened[0].accesses if each.path.startswith("/poll")]
-        assert not elsewhere.was_reached()
-    assert finished.status == 0, finished.output
-    assert on_topic(finished, "svelte") == PAGES + 1
-    events = stats(finished)["javascript"]
-    assert events["failed/timeout"] >= 1
-    assert events.get("refused/private-address", 0) + events.get("refused/kind", 0) >= 3
-    assert len(polled) <= 20

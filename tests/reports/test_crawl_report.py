@@ -31,6 +31,10 @@ STATS = {
     "end_reason": "budget of pages spent",
     "mirrors": {"http://b.example": "https://b.example"},
     "long_crawl_delays": {"slow.example": 43_200},
+    "traps": [
+        {"site": "calendar.test", "kind": "trap: calendar", "pages": 3, "links": 5},
+        {"site": "odd.test", "kind": "trap: calendar", "pages": "x", "links": 5},
+    ],
 }
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -192,6 +196,9 @@ def test_pages_without_any_on_topic_at_the_end_are_a_warning(
 def test_the_table_shows_the_main_figures(crawl: Path) -> None:
     shown = figures(printed(crawl))
     assert shown["fetched"] == ["4"]
+    assert shown["pages lost to traps"] == ["3"]
+    assert shown["calendar.test"] == ["calendar", "3", "5"]
+    assert "odd.test" not in shown
     assert shown["robots-excluded"] == ["12"]
     assert shown["noindex, dropped"] == ["1"]
     assert shown["nofollow links"] == ["31"]

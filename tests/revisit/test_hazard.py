@@ -33,12 +33,6 @@ def test_a_page_that_changed_often_is_due_before_one_that_never_did(trained: Haz
     assert trained.due_at(0, 1.0) < trained.due_at(1, 1.0)
 
 
-def test_the_value_of_a_visit_is_the_price_when_it_is_due(trained: Hazard) -> None:
-    for page in range(8):
-        due = trained.due_at(page, 2.0)
-        assert trained.value(page, due) == pytest.approx(2.0, rel=0.15)
-
-
 def test_due_times_in_a_batch_are_those_of_single_pages_about_now(trained: Hazard) -> None:
     now = 15 * MEAN_S + 39
     pages = [page for page in range(40) if page % 2 == 0]
@@ -63,11 +57,6 @@ def test_features_do_not_know_the_outcome_of_their_visit() -> None:
     for page in range(50):
         policy.record(Visit(page, page, page, MEAN_S, 0.0, changed=rng.random() < 0.5))
     assert max(abs(weight) for weight in policy.weights[3:]) < 0.5
-
-
-def test_a_page_that_was_not_added_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        Hazard(RevisitInputs(MEAN_S, MemoryRecords())).due_at(7, 1.0)
 
 
 def test_pages_that_stop_changing_are_still_expected_to_change_some_day() -> None:

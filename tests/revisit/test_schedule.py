@@ -18,7 +18,6 @@ from focused.revisit.hazard import Hazard
 from focused.revisit.policy import (
     RecordStore,
     RevisitInputs,
-    Uniform,
     Visit,
     find_revisit_policy,
 )
@@ -333,8 +332,3 @@ def _run(schedules: Schedules, steps: Sequence[Step]) -> list[int | None]:
             schedule = schedules.make("hazard")
     assert len(schedule) == len(pages)
     return taken
-
-
-def test_uniform_ignores_changes_of_siblings() -> None:
-    assert not Uniform(RevisitInputs(MEAN_S, MemoryRecords())).follows_siblings
-    assert Uniform(RevisitInputs(MEAN_S, MemoryRecords())).forced_after == math.inf

@@ -27,7 +27,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.round_files import write_round_file
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget

@@ -105,14 +105,3 @@ def test_a_killed_driver_goes_on_where_it_was(crawl: RoundCrawl, site: Served) -
         driver = crawl.start()
     assert driver.wait(800) == 0, crawl.log.read_text()
     check(crawl, site, losses=2 * PROCESSES)
-
-
-def test_a_suspended_process_misses_rounds(crawl: RoundCrawl, site: Served) -> None:
-    driver = crawl.start()
-    wait_for_rounds(crawl, 2)
-    stopped, rounds = crawl.processes()[0], crawl.rounds()
-    os.kill(stopped, signal.SIGSTOP)
-    crawl.wait_for(lambda: crawl.rounds() >= rounds + 3, "three rounds without it")
-    os.kill(stopped, signal.SIGCONT)
-    assert driver.wait(800) == 0, crawl.log.read_text()
-    check(crawl, site, losses=0)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from focused.errors import StateError, StorageError
+from focused.errors import StateError
 from focused.rounds.manifest import last_manifest
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.round_files import list_round_files
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
@@ -167,27 +167,6 @@ def test_a_new_driver_goes_on_where_the_last_one_died(tmp_path: Path, after_s: f
     rounds.on_step = lambda: None
     assert rounds.run() == "page budget spent"
     assert len(rounds.fetched()) == 40
-
-
-@pytest.mark.parametrize("method", ["write", "read_range", "entries", "delete"])
-def test_a_storage_that_fails_now_and_then_loses_nothing(
-    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rounds = crawl(tmp_path)
-    calls = Counter[str]()
-    original = getattr(SharedStorage, method)
-
-    def call(self: SharedStorage, *args: object) -> object:
-        calls[method] += 1
-        if calls[method] > 1 and calls[method] % 5 == 0:
-            raise StorageError(f"{method} fails")
-        return original(self, *args)
-
-    monkeypatch.setattr(SharedStorage, method, call)
-    assert rounds.run() == "no link is left"
-    assert rounds.fetched() == sorted(WEB)
-    assert set(pages_asked(rounds).values()) == {1}
-    assert calls[method] >= 5
 
 
 def test_a_damaged_file_is_named_and_left_out(

@@ -21,7 +21,7 @@ from focused.errors import StateError, StorageError
 from focused.rounds import replication, storage
 from focused.rounds.manifest import commit_manifest, last_manifest
 from focused.rounds.messages import Finish, decode_for_partition
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
 from focused.web.urls import host_of

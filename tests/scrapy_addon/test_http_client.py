@@ -48,6 +48,7 @@ class Server:
         self._closes = closes
         self.requests: list[bytes] = []
         self.connections = 0
+        self.left = 0
         self.writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Server:
@@ -71,6 +72,7 @@ class Server:
                 await writer.drain()
                 if self._closes:
                     writer.close()
+        self.left += 1
 
 
 Fetch = Callable[..., Awaitable[Response]]
@@ -246,12 +248,53 @@ def test_a_connection_that_the_server_ended_is_not_used_again(says: bytes) -> No
     assert server.connections == 2
 
 
-@pytest.mark.parametrize("surplus", [PLAIN.replace(b"whales", b"forged"), b"more", b"\x00\r\n\r\n"])
-def test_what_comes_beyond_an_answer_is_nobodys_answer(surplus: bytes) -> None:
-    server = Server(PLAIN + surplus, PLAIN)
+FORGED = PLAIN.replace(b"whales", b"forged")
+WITHOUT_BODY = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (PLAIN + FORGED, b"whales"),
+        (PLAIN + b"more", b"whales"),
+        (PLAIN + b"\x00\r\n\r\n", b"whales"),
+        (PLAIN + b" <!-- longer than it said -->" + FORGED, b"whales"),
+        # The next answer would become the end of the forged one's body.
+        (PLAIN + OK + b"Content-Length: 100000\r\n\r\nforged", b"whales"),
+        (WITHOUT_BODY + FORGED, b""),
+    ],
+)
+def test_what_comes_beyond_an_answer_is_nobodys_answer(raw: bytes, body: bytes) -> None:
+    server = Server(raw, PLAIN)
 
     async def test(fetch: Fetch) -> None:
-        assert (await fetch(path="/1")).body == b"whales"
+        assert (await fetch(path="/1")).body == body
+        assert (await fetch(path="/2")).body == b"whales"
+
+    with_handler(server, test)
+
+
+def test_an_answer_that_nobody_asked_for_is_nobodys_answer() -> None:
+    server = Server(PLAIN)
+
+    async def test(fetch: Fetch) -> None:
+        assert (await fetch()).body == b"whales"
+        server.writers[0].write(FORGED)
+        while not server.left:
+            await asyncio.sleep(0)
+        assert (await fetch()).body == b"whales"
+
+    with_handler(server, test)
+
+
+def test_the_end_of_an_answer_with_both_a_length_and_chunks_is_that_of_one_of_them() -> None:
+    """By the chunks the body ends early, by the length the forged answer is a part of it."""
+    head = OK + b"Content-Length: 100\r\n"
+    server = Server(head + CHUNKED.removeprefix(OK) + FORGED, PLAIN)
+
+    async def test(fetch: Fetch) -> None:
+        with suppress(Exception):
+            assert (await fetch(path="/1", download_timeout=0.2)).body == b"whales"
         assert (await fetch(path="/2")).body == b"whales"
 
     with_handler(server, test)

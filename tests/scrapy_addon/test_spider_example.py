@@ -48,11 +48,20 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
     return [json.loads(line) for line in lines], output
 
 
-def test_the_example_of_the_docs_gets_items_with_relevance(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1")
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict], list[str]]:
+    """The items of the example spider, and the paths that it asked for."""
+    folder = tmp_path_factory.mktemp("example")
+    topic = write_topic(folder, "http://a.test/", politeness="concurrency = 1")
     with served(web()) as site:
         items, _ = run(EXAMPLE / "own_spider.py", topic, site)
-    assert {(item["title"], item["relevance"]) for item in items} == {
+    return items, [access.path for access in site.accesses]
+
+
+def test_the_example_of_the_docs_gets_items_with_relevance(
+    example: tuple[list[dict], list[str]],
+) -> None:
+    assert {(item["title"], item["relevance"]) for item in example[0]} == {
         ("Start", 0.9),
         ("Whales", 0.9),
         ("More whales", 0.9),
@@ -60,20 +69,18 @@ def test_the_example_of_the_docs_gets_items_with_relevance(tmp_path: Path) -> No
     }
 
 
-def test_the_spiders_own_requests_come_in_the_order_of_their_promise(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1")
-    with served(web()) as site:
-        run(EXAMPLE / "own_spider.py", topic, site)
-    paths = [x.path for x in site.accesses]
+def test_the_spiders_own_requests_come_in_the_order_of_their_promise(
+    example: tuple[list[dict], list[str]],
+) -> None:
+    _, paths = example
     assert paths.index("/whales") < paths.index("/trade")
     assert paths.index("/whales-2") < paths.index("/trade-2")
 
 
-def test_the_spiders_own_requests_obey_robots_txt(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1")
-    with served(web()) as site:
-        run(EXAMPLE / "own_spider.py", topic, site)
-    assert "/secret" not in [x.path for x in site.accesses]
+def test_the_spiders_own_requests_obey_robots_txt(
+    example: tuple[list[dict], list[str]],
+) -> None:
+    assert "/secret" not in example[1]
 
 
 SPIDER_OF_ALL_PAGES = """
@@ -116,64 +123,6 @@ def test_items_of_pages_that_ask_not_to_be_indexed_are_dropped_unless_they_are_k
     assert f"LEAVE OUT http://a.test/hidden {left_out}" in output
     assert "LEAVE OUT http://a.test/open False" in output
     assert ("'item_dropped_reasons_count/NoindexPageError': 1" in output) == left_out
-
-
-SPIDER_WITH_STATE = """
-import scrapy
-
-class S(scrapy.Spider):
-    name = "s"
-    custom_settings = {"ADDONS": {"focused.scrapy_addon.FocusedAddon": 0}}
-
-    async def start(self):
-        yield scrapy.Request("http://a.test/old", self.first, cb_kwargs={"n": 1},
-                             meta={"k": [1, 2]}, headers={"X-Mine": "yes"}, errback=self.failed)
-        yield scrapy.Request("http://a.test/secret", self.first, errback=self.failed)
-        yield scrapy.Request("http://a.test/trade", lambda r: [{"lambda": r.url}])
-
-    def first(self, response, n):
-        yield {"n": n, "k": response.meta["k"], "url": response.url,
-               "mine": response.request.headers["X-Mine"].decode()}
-
-    def failed(self, failure):
-        yield {"failed": failure.request.url}
-"""
-
-
-def test_callbacks_arguments_and_headers_survive_queue_and_redirect(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://unused.test/")
-    spider = tmp_path / "s.py"
-    spider.write_text(SPIDER_WITH_STATE)
-    with served(web()) as site:
-        items, _ = run(spider, topic, site)
-    assert {
-        "n": 1,
-        "k": [1, 2],
-        "url": "http://a.test/new-whales",
-        "mine": "yes",
-        "relevance": 0.9,
-    } in items
-
-
-def test_the_errback_hears_of_what_robots_txt_denied(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://unused.test/")
-    spider = tmp_path / "s.py"
-    spider.write_text(SPIDER_WITH_STATE)
-    with served(web()) as site:
-        items, _ = run(spider, topic, site)
-    assert {"failed": "http://a.test/secret"} in items
-
-
-def test_a_callback_that_is_not_a_method_works_and_a_warning_tells_its_limit(
-    tmp_path: Path,
-) -> None:
-    topic = write_topic(tmp_path, "http://unused.test/")
-    spider = tmp_path / "s.py"
-    spider.write_text(SPIDER_WITH_STATE)
-    with served(web()) as site:
-        items, output = run(spider, topic, site)
-    assert {"lambda": "http://a.test/trade", "relevance": 0.1} in items
-    assert "lost if the crawl is stopped" in output
 
 
 SPIDER_OF_GUESSES = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.own_project import Ran, crawl_own, write_project
-from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.recorded_web import MemoryWeb, html, page, redirect, served
 
 SPIDER = """
 import dataclasses
@@ -41,7 +41,8 @@ class Mine(scrapy.Spider):
         return []
 
     def came(self, response, **kwargs):
-        yield {"same": kwargs == GIVEN, "types": [type(v).__name__ for v in kwargs.values()],
+        yield {"url": response.url, "same": kwargs == GIVEN,
+               "types": [type(v).__name__ for v in kwargs.values()],
                "meta": repr(response.meta["key"]), "depth": response.meta["depth"],
                "mine": response.request.headers["X-Mine"].decode(),
                "kind": type(response.request).__name__}
@@ -53,7 +54,8 @@ def resumed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Stopped after a page, with two requests queued, and started again."""
     web = MemoryWeb(
         page("http://a.test/", html("Whales")),
-        page("http://a.test/form?a=b", html("Form")),
+        redirect("http://a.test/form?a=b", "/formed"),
+        page("http://a.test/formed", html("Form", text="whale")),
         page("http://a.test/lost", html("Lost")),
     )
     project = write_project(tmp_path_factory.mktemp("stored"), SPIDER, delay_s=0.5)
@@ -62,14 +64,16 @@ def resumed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         first = crawl_own(project, *replay, "-s", "CLOSESPIDER_PAGECOUNT=1")
         assert first.status == 0, first.output
         assert (first.items, first.stats["frontier"]) == ([], 2)
+        assert "lost if the crawl is stopped" in first.output
         again = crawl_own(project, *replay, "-s", "AGAIN=1")
     assert again.status == 0, again.output
     assert "/lost" not in [access.path for access in site.accesses]
     return again
 
 
-def test_arguments_and_meta_arrive_as_they_were_given(resumed: Ran) -> None:
+def test_arguments_and_meta_arrive_over_a_redirect_as_they_were_given(resumed: Ran) -> None:
     (item,) = resumed.items
+    assert (item["url"], item["relevance"]) == ("http://a.test/formed", 0.9)
     assert item["same"]
     assert item["types"] == ["dict", "tuple", "datetime", "Book"]
     assert item["meta"] == "(1, 2)"

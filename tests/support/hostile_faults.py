@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Mapping
+import sys
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from itertools import islice, product
 from urllib.parse import parse_qsl, urlsplit
 
+import brotli
+
 from tests.support.access_rules import ROBOTS
 from tests.support.hostile_hosts import Asked, Behaviour
 from tests.support.recorded_web import html
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MAX_PAGE_BYTES = 1_000_000
 LONG_URL = "/" + 100_000 * "x"
@@ -28,7 +38,10 @@ PRIVATE_LINKS = (
     "http://169.254.169.254/latest/meta-data/",
     "http://[::ffff:10.0.0.1]/",
 )
-_BOMB = gzip.compress(bytes(60_000_000), 9)
+
+
+OTHER_SCHEMES = ("file:///etc/passwd", "ftp://a.test/", "data:text/html,x")
+_ZEROS = bytes(60_000_000)
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,26 @@ def behaviour(fault: Fault) -> Behaviour:
 def status(code: int, body: bytes | str = b"", **headers: str) -> Behaviour:
     async def behave(asked: Asked) -> None:
         await asked.answer(code, body, **headers)
+
+    return behave
+
+
+_PACKED: list[Callable[[], bytes]] = []
+
+
+def pack_bodies() -> None:
+    """Make all packed bodies before a crawl, which does not wait so long for an answer."""
+    for body in _PACKED:
+        body()
+
+
+def packed(pack: Callable[[], bytes], coding: str = "gzip") -> Behaviour:
+    """A body that :func:`pack_bodies` packs, so that tests are collected fast."""
+    body = cache(pack)
+    _PACKED.append(body)
+
+    async def behave(asked: Asked) -> None:
+        await asked.answer(200, body(), Content_Encoding=coding)
 
     return behave
 
@@ -110,6 +143,12 @@ async def drip_headers(asked: Asked) -> None:
     while True:
         await asked.send(b"X-More: 1\r\n")
         await asyncio.sleep(0.1)
+
+
+async def announce_a_terabyte(asked: Asked) -> None:
+    head = b"HTTP/1.1 200 So\r\nContent-Type: text/html\r\nContent-Length: 1000000000000\r\n\r\n"
+    await asked.send(head + b"<p>short")
+    await asked.until_left()
 
 
 async def endless_body(asked: Asked) -> None:
@@ -168,17 +207,30 @@ FAULTS: Mapping[str, Fault] = {
     "endless-headers": Fault("too-large", endless_headers),
     "huge": Fault("too-large", status(200, bytes(MAX_PAGE_BYTES + 1))),
     "million-links": Fault("too-large", status(200, _links(14_000_000))),
-    "bomb": Fault("too-large", status(200, _BOMB, Content_Encoding="gzip")),
+    "terabyte": Fault("too-large", announce_a_terabyte),
+    "bomb": Fault("too-large", packed(lambda: gzip.compress(_ZEROS))),
+    "bomb-in-bomb": Fault(
+        "too-large", packed(lambda: gzip.compress(gzip.compress(_ZEROS)), "gzip, gzip")
+    ),
+    "deflate-bomb": Fault("too-large", packed(lambda: zlib.compress(_ZEROS), "deflate")),
+    "brotli-bomb": Fault("too-large", packed(lambda: brotli.compress(_ZEROS, quality=5), "br")),
+    "zstd-bomb": Fault("too-large", packed(lambda: zstd.compress(_ZEROS), "zstd")),
     "picture": Fault("wrong-type", status(200, b"\x89PNG\r\n", Content_Type="image/png")),
     "disguised": Fault("wrong-type", status(200, b"\x89PNG\r\n\x1a\n" + bytes(500))),
     "empty": Fault("empty", status(200)),
     "bad-packing": Fault("bad-encoding", status(200, b"\x00no gzip", Content_Encoding="gzip")),
+    "no-brotli": Fault("bad-encoding", status(200, "<p>whales", Content_Encoding="br")),
+    "no-zstd": Fault("bad-encoding", status(200, "<p>whales", Content_Encoding="zstd")),
+    "no-deflate": Fault("bad-encoding", status(200, "<p>whales", Content_Encoding="deflate")),
+    "four-codings": Fault(
+        "bad-encoding", status(200, "w", Content_Encoding=", ".join(4 * ["gzip"]))
+    ),
     "cookie-loop": Fault("bad-redirect", cookie_loop),
     "redirect-loop": Fault("redirected", redirect_loop),
     "endless-redirects": Fault("redirected", endless_redirects),
     "to-file": Fault("bad-redirect", status(302, Location="file:///etc/passwd")),
     "to-private": Fault("redirected", status(302, Location=PRIVATE_LINKS[0])),
-    "links-private": Fault("fetched", page("links", *PRIVATE_LINKS, "file:///etc/passwd")),
+    "links-private": Fault("fetched", page("links", *PRIVATE_LINKS, *OTHER_SCHEMES)),
     "long-urls": Fault("fetched", page("links far", f"/short{LONG_URL}", f"?{LONG_URL}")),
     "to-long-url": Fault("reset", status(302, Location=LONG_URL)),  # the line is no header
     "rebinds": Fault("private-address", page("never seen")),  # after its robots.txt

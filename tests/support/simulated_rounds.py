@@ -27,7 +27,7 @@ from focused.rounds.partition_rounds import (
     partition_map,
     restore_state,
 )
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic

@@ -52,9 +52,6 @@ class SmallDisk:
     def make_read_only(self) -> None:
         self._remount("ro")
 
-    def make_writable(self) -> None:
-        self._remount("rw")
-
     def crawl(self, topic: Path, address: str) -> Finished:
         """Run ``scrapy crawl topic`` to its end where the disk is."""
         done = self._run(command(topic, address))

@@ -48,7 +48,6 @@ def test_a_part_of_the_texts_has_the_words_of_that_part():
     part = found.slice_texts(1, 3)
     assert part.hashes.tolist() == hash_short_text("three four five")
     assert part.lengths.tolist() == [0, 3]
-    assert part.owners.tolist() == [1, 1, 1]
 
 
 @given(st.lists(st.text(st.sampled_from("ab "), max_size=20), min_size=1, max_size=4))

@@ -6,8 +6,8 @@ A redirect to another host is a direct request (:mod:`focused.crawl.leases`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from focused.crawl.crawl_state import CrawlState
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
 from focused.crawl.leases import DirectRequests, Lease
@@ -16,9 +16,6 @@ from focused.frontier.host import Host
 from focused.web.page import Failed, Outcome, Redirected
 from focused.web.robots.robots_file import RobotsFile
 from focused.web.urls import host_of, robots_url
-
-if TYPE_CHECKING:
-    from focused.crawl.crawl_state import CrawlState
 
 
 class RobotsFetcher:

@@ -90,8 +90,6 @@ def simulate(
     *,
     seed: int = 0,
     min_interval_s: float = 0.0,
-    max_interval_s: float = math.inf,
-    min_pace: float | None = None,
     dated: bool = False,
     lists: Sequence[SiteList] = (),
 ) -> FreshnessResult:
@@ -111,8 +109,6 @@ def simulate(
         records,
         mean_interval_s=mean_interval_s,
         min_interval_s=min_interval_s,
-        max_interval_s=max_interval_s,
-        min_pace=min_pace,
     )
     pages = window.pages
     arrivals = sorted(range(len(pages)), key=lambda page: pages[page].created_at)

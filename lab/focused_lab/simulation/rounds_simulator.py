@@ -22,19 +22,19 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.link_scoring.protocols import OnlineLinkScorer
-from focused.rounds.assignment import SiteUnit
 from focused.rounds.driver import RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import Start, decode_for_partition
 from focused.rounds.outbox import OUTBOX, NumberedRows
+from focused.rounds.partition_map import SiteUnit
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
     build_partition_rounds,
     partition_map,
 )
-from focused.rounds.processes import Limits
+from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic, adapt_to_recorded_web
@@ -113,7 +113,7 @@ class SimulatedProcess:
 
 
 class SimulatedProcesses:
-    """The :class:`focused.rounds.processes.Executor` of partitions in this process."""
+    """The :class:`focused.rounds.process_supervision.Executor` of partitions in this process."""
 
     def __init__(
         self,

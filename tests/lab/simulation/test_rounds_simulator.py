@@ -12,8 +12,8 @@ import pytest
 from focused.crawl.policy import Policy
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
-from focused.rounds.assignment import PartitionMap, SiteUnit
-from focused.rounds.processes import Limits
+from focused.rounds.partition_map import PartitionMap, SiteUnit
+from focused.rounds.process_supervision import Limits
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.simulation.rounds_simulator import RoundsRun, simulate_rounds

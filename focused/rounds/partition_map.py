@@ -1,4 +1,8 @@
-"""Assign hosts to partitions: a host's partition is a hash of its site."""
+"""Assign hosts to partitions: a host's partition is a hash of its site.
+
+A partition stays where it is: a process that dies is started again by
+:mod:`focused.rounds.process_supervision`.
+"""
 
 from __future__ import annotations
 
