@@ -7,7 +7,7 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from focused.storage.state_store import StateStore
     from focused.storage.tables import Tables
+    from tests.support.simulated import Simulation
 
 # OpenBLAS starts a thread a core in each process, also for the smallest model. Under several test
 # workers these threads wait for each other in busy loops: a training takes ten times the CPU time.
@@ -79,6 +80,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(1_200))
+
+
+@pytest.fixture
+def simulate() -> Iterator[Callable[..., Simulation]]:
+    """:class:`Simulation`, closed at the end."""
+    from tests.support.simulated import Simulation  # not for each worker
+
+    begun: list[Simulation] = []
+
+    def begin(*arguments: Any, **options: Any) -> Simulation:
+        begun.append(Simulation(*arguments, **options))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        each.close()
 
 
 @pytest.fixture(scope="session")

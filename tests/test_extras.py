@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import BASE, TOPIC, write_site
 from tests.support.crawling import ROOT
+from tests.support.made_up_topic import BASE, TOPIC, write_site
 from tests.support.wheel import build_lab_wheel, build_wheel
 
 pytestmark = [

@@ -19,8 +19,8 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
 from focused.errors import missing_extra
-from tests.cli.test_commands import BASE, TOPIC, write_site
 from tests.support.crawling import ROOT
+from tests.support.made_up_topic import BASE, TOPIC, write_site
 from tests.support.wheel import build_lab_wheel, build_wheel
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -132,6 +132,7 @@ def run_without(modules: Iterable[str], folder: Path, *arguments: str):
         ("nh3", ["label", "."], "label"),
         ("lxml_html_clean", ["export", "."], "corpus"),
         ("htmldate", ["export", "."], "corpus"),
+        ("trafilatura", ["export", "."], "corpus"),
         ("duckdb", ["graph", "build", "."], "graph"),
     ],
 )
@@ -196,19 +197,22 @@ def test_without_the_lab_a_policy_of_the_literature_is_an_error_that_names_it(
 
 
 @pytest.mark.parametrize(
-    ("hidden", "setting"),
+    ("hidden", "setting", "extra"),
     [
-        ("prometheus_client", "FOCUSED_METRICS_PORT=0"),
-        ("pythonjsonlogger", "FOCUSED_LOG_FORMAT=json"),
+        ("prometheus_client", "FOCUSED_METRICS_PORT=0", "operations"),
+        ("pythonjsonlogger", "FOCUSED_LOG_FORMAT=json", "operations"),
+        ("trafilatura", "FOCUSED_ITEM_FIELDS=text", "corpus"),
     ],
 )
-def test_a_setting_names_the_extra_that_it_needs(tmp_path: Path, hidden: str, setting: str) -> None:
+def test_a_setting_names_the_extra_that_it_needs(
+    tmp_path: Path, hidden: str, setting: str, extra: str
+) -> None:
     write_site(tmp_path / "site")
     done = run_without([hidden], tmp_path, "crawl", "cheese.toml", "-s", setting)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith(
         f"{setting.partition('=')[0]} needs {hidden}, which is not installed: "
-        "pip install 'focused-crawler[operations]'"
+        f"pip install 'focused-crawler[{extra}]'"
     )
 
 

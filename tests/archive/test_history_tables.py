@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
@@ -27,16 +28,8 @@ def copied(living_crawl: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(living_crawl, tmp_path / "out"))
 
 
-class Quiet:
-    def __enter__(self):
-        return lambda done, total: None
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
 def checked(folder: Path) -> FolderReport:
-    return check_folder(folder, lambda title: Quiet())
+    return check_folder(folder, lambda title: nullcontext(lambda done, total: None))
 
 
 def at(seconds: float) -> pd.Timestamp:

@@ -6,7 +6,7 @@ import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,19 +119,15 @@ Crawl = Callable[..., Simulation]
 
 
 @pytest.fixture
-def crawled(tmp_path: Path) -> Iterator[Crawl]:
+def crawled(tmp_path: Path, simulate: Crawl) -> Crawl:
     """Runs a crawl and leaves it open; ``output`` replaces the topic's."""
-    opened: list[Simulation] = []
 
     def run(web: Any = WEB, output: Any = None, **sections: Any) -> Simulation:
         subject = topic(tmp_path / "crawl", A, **sections)
         subject = replace(subject, output=replace(subject.output, **(output or {})))
-        opened.append(Simulation(subject, web))
-        return opened[0].run()
+        return simulate(subject, web).run()
 
-    yield run
-    for each in opened:
-        each.close()
+    return run
 
 
 @pytest.fixture
@@ -294,9 +290,7 @@ def test_no_file_is_made_where_none_is_asked(crawled: Crawl) -> None:
     assert {row["warc_file"] for row in done.rows.values()} == {None}
 
 
-@pytest.mark.parametrize(
-    "header", ["noindex", "FocusedTest: none", "unavailable_after: 1970-01-01"]
-)
+@pytest.mark.parametrize("header", NO_INDEX)
 def test_what_asks_not_to_be_indexed_by_its_header_is_left_out(crawled: Crawl, header: str) -> None:
     web = {**WEB, A + "gone": not_found(A + "gone", X_Robots_Tag=header)}
     done = crawled(web)

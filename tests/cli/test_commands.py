@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 import subprocess
@@ -15,24 +14,7 @@ from click.testing import CliRunner, Result
 
 from focused.cli import main
 from tests.support.forked import ROOT, run_forked
-from tests.support.made_up_topic import CHEESE, COMMON, GARDEN
-from tests.support.recorded_web import html
-
-BASE = "http://food.test/"
-TOPIC = f"""
-name = "cheese"
-[seeds]
-urls = ["{BASE}"]
-[training]
-directory = ["directory.tsv"]
-good = ["Top/Food"]
-model = "models/cheese.joblib"
-[politeness]
-user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
-delay_s = 0.0
-[output]
-folder = "out"
-"""
+from tests.support.made_up_topic import BASE, write_site
 
 
 def focused(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -41,30 +23,6 @@ def focused(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         folder=folder,
         environment={"PYTHONPATH": str(ROOT), "COLUMNS": "120"},
     )
-
-
-def words(kind: str, number: int) -> str:
-    rng = random.Random(f"{kind} {number}")
-    own = CHEESE if kind == "cheese" else GARDEN
-    return " ".join(rng.choices(COMMON * 2 + own * 2, k=100))
-
-
-def write_site(folder: Path) -> None:
-    """Forty pages, every other of them a sample; the front page links to all."""
-    names = [(kind, number) for kind in ("cheese", "garden") for number in range(20)]
-    folder.mkdir()
-    links = [f"{kind}{number}.html" for kind, number in names]
-    (folder / "index.html").write_bytes(html("Welcome", *links))
-    for kind, number in names:
-        body = html(f"{kind} {number}", "index.html", text=words(kind, number))
-        (folder / f"{kind}{number}.html").write_bytes(body)
-    lines = [
-        f"Top/{'Food' if kind == 'cheese' else 'Home'}\t{BASE}{kind}{number}.html\tA page"
-        for kind, number in names
-        if number % 2
-    ]
-    (folder.parent / "directory.tsv").write_text("\n".join(lines) + "\n")
-    (folder.parent / "cheese.toml").write_text(TOPIC)
 
 
 @pytest.fixture(scope="module")

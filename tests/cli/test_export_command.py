@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.web.html import main_text
 from tests.support.corpus_crawl import ARTICLE, crawl_corpus_web
 
 
@@ -77,18 +76,6 @@ def test_a_wrong_value_is_one_line(
     (line,) = result.output.splitlines()
     assert line.startswith(f"focused: {message}")
     assert not (tmp_path / "out").exists()
-
-
-def test_without_its_extra_the_command_names_it(
-    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing() -> None:
-        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
-
-    monkeypatch.setattr(main_text, "_trafilatura", missing)
-    result = run(crawl, "--out", tmp_path / "out")
-    assert "pip install 'focused-crawler[corpus]'" in result.output
-    assert result.exit_code == 2 and not (tmp_path / "out").exists()
 
 
 def test_names_on_the_terminal_are_escaped(crawl: Path, tmp_path: Path) -> None:

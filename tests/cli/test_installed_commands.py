@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
+from tests.support.packages import install
 
 COMMANDS = """
 import click
@@ -29,22 +30,18 @@ def crawl():
 """
 ENTRY_POINTS = """
 [focused.commands]
-greet = commands_of_others:greet
-web.count = commands_of_others:count
-crawl = commands_of_others:crawl
-broken = commands_of_others:missing
-number = commands_of_others:COMMAND_COUNT
+greet = their_commands:greet
+web.count = their_commands:count
+crawl = their_commands:crawl
+broken = their_commands:missing
+number = their_commands:COMMAND_COUNT
 """
 
 
 @pytest.fixture(autouse=True)
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that adds commands, installed as pip does."""
-    (tmp_path / "commands_of_others.py").write_text(f"{COMMANDS}\nCOMMAND_COUNT = 3\n")
-    details = tmp_path / "commands_of_others-1.0.dist-info"
-    details.mkdir()
-    (details / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
-    (details / "entry_points.txt").write_text(ENTRY_POINTS)
+    install(tmp_path, "their_commands", f"{COMMANDS}\nCOMMAND_COUNT = 3\n", ENTRY_POINTS)
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -73,8 +70,11 @@ def test_a_command_of_the_crawler_cannot_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("broken", "the command broken of others cannot be imported"),
-        ("number", "the command number of others: commands_of_others:COMMAND_COUNT is no click"),
+        ("broken", "the command broken of their_commands cannot be imported"),
+        (
+            "number",
+            "the command number of their_commands: their_commands:COMMAND_COUNT is no click",
+        ),
     ],
 )
 def test_what_is_no_command_is_named_with_its_package(name: str, message: str) -> None:

@@ -11,8 +11,9 @@ from focused.classifier.model_versions import list_versions
 from focused.directory.directory_reader import load_directory
 from focused.labels.label_file import Label, LabelFile, role_of
 from focused.topic.topic_file import load_topic
-from tests.cli.test_commands import BASE, focused, write_site
+from tests.cli.test_commands import focused
 from tests.support.forked import ROOT, run_forked
+from tests.support.made_up_topic import BASE, write_site
 
 BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 INTERRUPTED_AT_A_PAGE = """

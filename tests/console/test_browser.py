@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ import pytest
 
 from focused.crawl.control_folder import ControlFolder
 from tests.live.webs import SEED, SLOWLY, wait_for_answers, wide_web
+from tests.support import label_pages
 from tests.support.crawling import start, write_topic
 from tests.support.forked import ForkedCommand
-from tests.support.label_pages import chromium
+from tests.support.label_pages import screen, until
 from tests.support.recorded_web import html, page, served
 
 pytestmark = pytest.mark.long
 
-WAIT_S = 90
+PHONE = (360, 740)
+window = label_pages.window
 HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
 
 
@@ -35,12 +37,6 @@ class RunningCrawl:
     @property
     def control(self) -> ControlFolder:
         return ControlFolder(self.folder)
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -83,19 +79,6 @@ def console(window: Any, running: RunningCrawl) -> Any:
     window.get(running.address)
     until(window, lambda: value(window, "On topic") not in ("", "–"))
     return window
-
-
-def until(window: Any, holds: Callable[[], object]) -> None:
-    from selenium.common import exceptions
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    # What is clicked may be replaced or covered meanwhile.
-    passing = [
-        exceptions.StaleElementReferenceException,
-        exceptions.ElementClickInterceptedException,
-    ]
-    waiting = WebDriverWait(window, WAIT_S, poll_frequency=0.05, ignored_exceptions=passing)
-    waiting.until(lambda _: holds())
 
 
 def value(window: Any, name: str) -> str:
@@ -213,17 +196,13 @@ def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any)
     first = text(console, "#details-url")
     click_in(console, "details-in-links")
     until(console, lambda: text(console, "#details-url") != first)
-    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    try:
+    with screen(console, *PHONE):
         click_in(console, "details-links")
         until(console, lambda: console.find_elements("css selector", "#graph svg path"))
         script = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
         dialog = console.find_element("id", "details")
         wide, shown = console.execute_script(script, dialog)
-        assert wide <= shown <= phone["width"]
-    finally:
-        console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        assert wide <= shown <= PHONE[0]
     assert errors(console) == []
 
 
@@ -365,10 +344,8 @@ def test_charts_have_legends(console: Any) -> None:
 
 
 def test_tabs_are_one_row_on_a_phone_and_titles_keep_words_whole(console: Any) -> None:
-    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     search_pages(console)
-    console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    try:
+    with screen(console, *PHONE):
         open_tab(console, "pages")
         tops = console.execute_script(
             "return [...document.querySelectorAll('#tabs button')].map((tab) => tab.offsetTop)"
@@ -378,8 +355,6 @@ def test_tabs_are_one_row_on_a_phone_and_titles_keep_words_whole(console: Any) -
             "return document.querySelector('#page-table td').getBoundingClientRect().width"
         )
         assert title >= 200
-    finally:
-        console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
@@ -394,14 +369,10 @@ def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
     "name", ["overview", "pages", "search", "hosts", "frontier", "steer", "model", "reports"]
 )
 def test_each_view_fits_a_phone(console: Any, name: str) -> None:
-    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    console.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    try:
+    with screen(console, *PHONE):
         open_tab(console, name)
         width = console.execute_script("return document.documentElement.scrollWidth")
-        assert width <= phone["width"]
-    finally:
-        console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        assert width <= PHONE[0]
 
 
 def test_another_window_without_the_token_sees_nothing(window: Any, running: RunningCrawl) -> None:

@@ -38,6 +38,7 @@ from tests.support.corpus_crawl import (
     crawl_corpus_web,
 )
 from tests.support.forked import ROOT
+from tests.support.in_this_process import InThisProcess
 from tests.support.simulated import Simulation, topic
 
 NOW = 1_700_000_000.0
@@ -57,25 +58,6 @@ main()
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return crawl_corpus_web(tmp_path_factory.mktemp("corpus"))
-
-
-class InThisProcess:
-    """Stands for a parser process; starting one for each test would take most of the time."""
-
-    def __init__(self, handler: Any, limits: Any) -> None:
-        self._handler = handler
-
-    def ask(self, message: bytes) -> bytes:
-        try:
-            return self._handler(message)
-        except Exception as error:
-            raise HandlerError(repr(error)) from error
-
-    def __enter__(self) -> InThisProcess:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
 
 
 @pytest.fixture(autouse=True)

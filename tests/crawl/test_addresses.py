@@ -78,9 +78,7 @@ def test_it_has_when_the_process_died_while_it_asked(simulate, tmp_path):
     crawl.now += 60.0
     asked_at = crawl.now
     assert isinstance(crawl.crawl.next(asked_at), Fetch)
-    crawl.store.abandon()
-    crawl.crawl.archive.close()
-    crawl.crawl = crawl._open()
+    crawl.die()
     assert crawl.crawl.next(asked_at + 0.2) == Wait(asked_at + 1.0)
 
 

@@ -60,9 +60,7 @@ def crash_over(crawl: Simulation, url: str) -> bool:
             crawl.now = step.until
         elif step.url == url:
             crawl.crawl.begin_parsing(step.lease)
-            crawl.store.abandon()
-            crawl.crawl.archive.close()
-            crawl.crawl = crawl._open()
+            crawl.die()
             return True
         else:
             nothing = failed(step.url, FailureKind.GONE)

@@ -22,6 +22,7 @@ from focused.installed_features import installed_features
 from focused.topic import DeepWeb, Revisit, Scope
 from focused.web.page import Outcome
 from tests.support.crawling import ROOT
+from tests.support.packages import install
 from tests.support.simulated import Simulation, page, site, topic
 
 HOME = "http://a.test/"
@@ -61,13 +62,8 @@ feature = Feature(is_on, connect)
 '''
 
 
-def install(folder: Path, name: str, module: str, code: str) -> None:
-    """Install a distribution with one feature into a folder, as pip does."""
-    (folder / f"{module}.py").write_text(code)
-    details = folder / f"{module}-1.0.dist-info"
-    details.mkdir(exist_ok=True)
-    (details / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (details / "entry_points.txt").write_text(f"[focused.features]\n{name} = {module}:feature\n")
+def entry_point(name: str, module: str) -> str:
+    return f"[focused.features]\n{name} = {module}:feature\n"
 
 
 @pytest.fixture
@@ -83,7 +79,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def plugin(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(packages, "look-again", "look_again_plugin", PLUGIN)
+    install(packages, "look_again_plugin", PLUGIN, entry_point("look-again", "look_again_plugin"))
     monkeypatch.delitem(sys.modules, "look_again_plugin", raising=False)
 
 
@@ -118,13 +114,18 @@ def test_a_link_whose_feature_was_switched_off_is_dropped(tmp_path: Path) -> Non
 
 
 def test_a_feature_that_cannot_be_imported_is_named_with_its_package(packages: Path) -> None:
-    install(packages, "broken", "broken_plugin", "import no_such_library\n")
+    install(
+        packages,
+        "broken_plugin",
+        "import no_such_library\n",
+        entry_point("broken", "broken_plugin"),
+    )
     with pytest.raises(ConfigurationError, match=r"the feature broken of broken_plugin cannot"):
         installed_features()
 
 
 def test_an_entry_point_that_is_no_feature_is_named(packages: Path) -> None:
-    install(packages, "wrong", "wrong_plugin", "feature = 1\n")
+    install(packages, "wrong_plugin", "feature = 1\n", entry_point("wrong", "wrong_plugin"))
     with pytest.raises(ConfigurationError, match=r"the feature wrong of wrong_plugin: .* is no"):
         installed_features()
 

@@ -10,13 +10,6 @@ from tests.support.simulated import page, raw, site, topic
 A = "http://a.test/"
 
 
-def kill(crawl) -> None:
-    """The process is gone; what it committed stays."""
-    crawl.store.abandon()
-    crawl.crawl.archive.close()
-    crawl.crawl = crawl._open()
-
-
 @pytest.mark.parametrize("delay_s", [5.0, 30.0])
 def test_a_host_that_was_being_requested_is_not_requested_again_before_its_delay(
     simulate, tmp_path, delay_s
@@ -24,7 +17,7 @@ def test_a_host_that_was_being_requested_is_not_requested_again_before_its_delay
     crawl = simulate(topic(tmp_path, A, delay_s=delay_s), site(page(A)))
     asked_at = crawl.now
     assert isinstance(crawl.crawl.next(asked_at), Fetch)
-    kill(crawl)
+    crawl.die()
     step = crawl.crawl.next(asked_at + 1.0)
     assert step == Wait(asked_at + delay_s)
     assert isinstance(crawl.crawl.next(asked_at + delay_s), Fetch)
@@ -37,5 +30,5 @@ def test_its_own_crawl_delay_is_kept_as_well(simulate, tmp_path):
     crawl.now += 60.0
     asked_at = crawl.now
     assert crawl.crawl.next(asked_at).url == A
-    kill(crawl)
+    crawl.die()
     assert crawl.crawl.next(asked_at + 5.0).until == asked_at + 20.0

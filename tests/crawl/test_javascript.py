@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,17 +35,12 @@ Open = Callable[..., Simulation]
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Iterator[Open]:
-    opened: list[Simulation] = []
-
+def crawl(tmp_path: Path, simulate: Open) -> Open:
     def open_crawl(javascript: str, web: object = WEB, *seeds: str) -> Simulation:
         subject = topic(tmp_path / "crawl", *(seeds or (A,)), scope=Scope(javascript=javascript))
-        opened.append(Simulation(subject, web))  # type: ignore[arg-type]
-        return opened[-1]
+        return simulate(subject, web)
 
-    yield open_crawl
-    for each in opened:
-        each.close()
+    return open_crawl
 
 
 def pages_of(crawl: Crawl) -> JavascriptPages:

@@ -23,10 +23,6 @@ def web(*, first: str, then: str):
     return site(page(SEED, *links, text=TEXTS[30]), *early, *late, *more)
 
 
-def on_topic(crawl, host):
-    return [url for url, row in crawl.rows.items() if row["on_topic"] and url.startswith(host)]
-
-
 def crawled(simulate, folder, pages, trusted, spam="avoid", **options):
     subject = topic(folder, SEED)
     subject = replace(subject, scope=replace(subject.scope, spam=spam))
@@ -41,7 +37,7 @@ def test_the_page_of_a_trusted_site_takes_over_from_a_copy_that_came_first(simul
     assert replaced
     assert not any(row["on_topic"] for row in replaced)
     assert all(row["duplicate_of"].startswith(OTHER) for row in replaced)
-    assert len(on_topic(crawl, OTHER)) >= len(replaced)
+    assert len(crawl.on_topic(OTHER)) >= len(replaced)
 
 
 def test_each_content_counts_once(simulate, tmp_path):
@@ -52,18 +48,18 @@ def test_each_content_counts_once(simulate, tmp_path):
 
 def test_links_of_the_original_are_followed(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, web(first=COPIES, then=OTHER), OTHER)
-    assert any(url.endswith("/more") for url in on_topic(crawl, OTHER))
+    assert any(url.endswith("/more") for url in crawl.on_topic(OTHER))
 
 
 def test_between_sites_of_which_nothing_is_known_the_first_stays(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, web(first=COPIES, then=OTHER), "http://third.test/")
-    assert len(on_topic(crawl, COPIES)) == PAGES
+    assert len(crawl.on_topic(COPIES)) == PAGES
 
 
 @pytest.mark.parametrize("spam", ["ignore", "report"])
 def test_without_the_spam_filter_the_first_stays(simulate, tmp_path, spam):
     crawl = crawled(simulate, tmp_path, web(first=COPIES, then=OTHER), OTHER, spam)
-    assert len(on_topic(crawl, COPIES)) == PAGES
+    assert len(crawl.on_topic(COPIES)) == PAGES
 
 
 def test_a_killed_crawl_knows_who_took_over(simulate, tmp_path):
@@ -138,7 +134,7 @@ def reinstated(simulate, tmp_path):
 
 def test_pages_refused_for_those_of_a_scraper_count_once_it_is_closed(reinstated):
     rows = reinstated.rows
-    assert len(on_topic(reinstated, OTHER)) == 4
+    assert len(reinstated.on_topic(OTHER)) == 4
     assert all(rows[f"{COPIES}first{i}"]["duplicate_of"] == f"{OTHER}{i}" for i in range(4))
     counted = [url for url, row in rows.items() if row["on_topic"]]
     assert reinstated.crawl.counters.on_topic == len(counted)
@@ -171,4 +167,4 @@ def test_short_pages_that_quote_the_same_text_close_no_site(simulate, tmp_path):
     ]
     seed = page(SEED, *(each.url for each in own), text=TEXTS[30])
     crawl = crawled(simulate, tmp_path, site(seed, *own, *other), OTHER)
-    assert len(on_topic(crawl, COPIES)) == PAGES
+    assert len(crawl.on_topic(COPIES)) == PAGES

@@ -52,14 +52,10 @@ def crawled(simulate, folder, web, classifier, action):
     return simulate(subject, web, classifier=classifier).run()
 
 
-def on_topic(crawl, host):
-    return [url for url, row in crawl.rows.items() if row["on_topic"] and url.startswith(host)]
-
-
 def test_a_spam_site_is_closed_and_good_pages_are_harvested(simulate, tmp_path, web, classifier):
     crawl = crawled(simulate, tmp_path, web, classifier, "avoid")
-    assert len(on_topic(crawl, GOOD)) == 15
-    assert len(on_topic(crawl, SPAM)) < 10
+    assert len(crawl.on_topic(GOOD)) == 15
+    assert len(crawl.on_topic(SPAM)) < 10
     assert len([url for _, url in crawl.asked if url.startswith(SPAM)]) < SPAM_PAGES
     assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
     assert crawl.crawl.counters.of_features["spam"] > 0
@@ -72,12 +68,12 @@ def test_a_site_that_was_requested_by_a_spider_or_an_operator_is_trusted(
     crawl = simulate(subject, web, classifier=classifier)
     crawl.crawl.enqueue_url(f"{SPAM}0", 1.0, crawl.now)
     crawl.run()
-    assert len(on_topic(crawl, SPAM)) == SPAM_PAGES
+    assert len(crawl.on_topic(SPAM)) == SPAM_PAGES
 
 
 def test_report_stores_the_probability_and_changes_nothing(simulate, tmp_path, web, classifier):
     crawl = crawled(simulate, tmp_path, web, classifier, "report")
-    assert len(on_topic(crawl, SPAM)) == SPAM_PAGES
+    assert len(crawl.on_topic(SPAM)) == SPAM_PAGES
     assert crawl.rows[f"{SPAM}{SPAM_PAGES - 1}"]["spam"] > 0.5
     assert crawl.rows[f"{GOOD}14"]["spam"] < 0.1
 
@@ -117,7 +113,7 @@ def test_pages_on_topic_that_lead_to_another_site_are_doorways(
     simulate, tmp_path, headers, is_closed
 ):
     crawl = simulate(topic(tmp_path, "http://seed.test/"), doorways(**headers)).run()
-    assert (len(on_topic(crawl, DOORWAY)) < SPAM_PAGES / 2) is is_closed
+    assert (len(crawl.on_topic(DOORWAY)) < SPAM_PAGES / 2) is is_closed
     closed = "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
     assert closed is is_closed
 
@@ -131,7 +127,7 @@ def test_a_site_that_hides_the_text_of_its_pages_is_closed(simulate, tmp_path, h
     ]
     seed = page("http://seed.test/", *(each.url for each in made), text=texts[40])
     crawl = simulate(topic(tmp_path, "http://seed.test/"), site(seed, *made)).run()
-    assert len(on_topic(crawl, DOORWAY)) < SPAM_PAGES / 2
+    assert len(crawl.on_topic(DOORWAY)) < SPAM_PAGES / 2
     assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
 
 

@@ -40,16 +40,8 @@ def dead(kind: FailureKind) -> dict:
 
 
 @pytest.fixture
-def begun(tmp_path: Path):
-    begun: list[Simulation] = []
-
-    def begin(web: dict, **options: float) -> Simulation:
-        begun.append(Simulation(politely(topic(tmp_path), **options), web))
-        return begun[-1]
-
-    yield begin
-    for each in begun:
-        each.close()
+def begun(simulate, tmp_path: Path):
+    return lambda web, **options: simulate(politely(topic(tmp_path), **options), web)
 
 
 @pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.NO_HOST, FailureKind.DNS])
@@ -92,29 +84,26 @@ def test_they_are_refused_at_a_host_that_is_dead(begun) -> None:
     assert refused(simulation) == [(B, FailureKind.CONNECT)]
 
 
-def test_they_are_refused_when_their_directorys_budget_is_spent(tmp_path: Path) -> None:
+def test_they_are_refused_when_their_directorys_budget_is_spent(simulate, tmp_path: Path) -> None:
     mine = replace(topic(tmp_path), scope=Scope(max_pages_per_directory=1))
-    simulation = own(Simulation(mine, site(page(f"{A}1"), page(f"{A}2"))), f"{A}1", f"{A}2")
+    simulation = own(simulate(mine, site(page(f"{A}1"), page(f"{A}2"))), f"{A}1", f"{A}2")
     assert refused(simulation) == [(f"{A}2", FailureKind.DIRECTORY_BUDGET)]
-    simulation.close()
 
 
-def test_a_redirect_to_what_is_out_of_scope_tells_why(tmp_path: Path) -> None:
+def test_a_redirect_to_what_is_out_of_scope_tells_why(simulate, tmp_path: Path) -> None:
     mine = replace(topic(tmp_path), scope=Scope(deny_hosts=("b.test",)))
-    simulation = own(Simulation(mine, site(moved(A, B))), A).run()
+    simulation = own(simulate(mine, site(moved(A, B))), A).run()
     (settled,) = simulation.settled
     assert (settled.outcome, bool(settled.redirect_refusal)) == ("redirected", True)
-    simulation.close()
 
 
 def test_a_page_that_is_requested_again_does_not_make_its_host_seem_unproductive(
-    tmp_path: Path,
+    simulate, tmp_path: Path
 ) -> None:
     words = " ".join(f"word{number}" for number in range(50))
-    simulation = Simulation(topic(tmp_path), site(page(A, text=f"whale {words}")))
+    simulation = simulate(topic(tmp_path), site(page(A, text=f"whale {words}")))
     for number in range(30):
         own(simulation, A, payload=str(number)).run()
     assert len(simulation.settled) == 30
     assert simulation.crawl.frontier.hosts.get("a.test").unproductive == pytest.approx(0.1)
     assert simulation.crawl.enqueuer.refusal_reason(f"{A}other", simulation.settled[-1]) is None
-    simulation.close()

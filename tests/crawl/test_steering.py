@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +32,15 @@ OpenCrawl = Callable[..., Simulation]
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Iterator[OpenCrawl]:
+def crawl(tmp_path: Path, simulate: OpenCrawl) -> OpenCrawl:
     """Open a crawl that has fetched its seed, which links to two pages of each of two hosts."""
-    opened = []
 
     def open_crawl(**sections: Any) -> Simulation:
         links = [f"{host}{number}" for host in (A, B) for number in (1, 2)]
         web = site(page(A, *links), *(page(each) for each in links), page("http://c.test/"))
-        simulation = Simulation(topic(tmp_path, A, **sections), web)
-        opened.append(simulation)
-        return simulation.run(pages=1)
+        return simulate(topic(tmp_path, A, **sections), web).run(pages=1)
 
-    yield open_crawl
-    for simulation in opened:
-        simulation.close()
+    return open_crawl
 
 
 def steered(simulation: Simulation, command: Command) -> SteeringResult:

@@ -14,6 +14,7 @@ from focused_lab.comparison_files import (
     program_digest,
     rotate_run_log,
 )
+from tests.support.packages import install
 
 
 def test_rows_are_there_again_when_it_is_opened_again(tmp_path: Path) -> None:
@@ -78,13 +79,9 @@ def test_a_changed_policy_of_others_changes_the_program_digest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    module = tmp_path / "policy_of_mine.py"
-    module.write_text("def policy(inputs): ...\n")
-    details = tmp_path / "mine-1.0.dist-info"
-    details.mkdir()
-    (details / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (details / "entry_points.txt").write_text("[focused.orderings]\nmine = policy_of_mine:policy\n")
+    entry_points = "[focused.orderings]\nmine = policy_of_mine:policy\n"
+    install(tmp_path, "policy_of_mine", "def policy(inputs): ...\n", entry_points)
     before = program_digest(["bfs", name])
     assert before == program_digest(["bfs", name])
-    module.write_text("def policy(inputs): return None\n")
+    (tmp_path / "policy_of_mine.py").write_text("def policy(inputs): return None\n")
     assert before != program_digest(["bfs", name])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,13 @@ from focused.labelling.labelling_task import TopicCategory
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labels.label_file import LabelFile, evaluation_hash, read_labels
 from focused.local_app import TOKEN_IDLE_S
-from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
-from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
+from tests.support import label_pages
+from tests.support.label_pages import PAGES, Outside, Served, outside, screen, served, until
+from tests.support.labelled_crawls import CATEGORIES, first_shown_url, session, write_crawl
 
 pytestmark = pytest.mark.long
 
-WAIT_S = 90
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
-
-
-def until(window: Any, holds: Callable[[], object]) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(window, WAIT_S, poll_frequency=0.05).until(lambda _: holds())
+window = label_pages.window
 
 
 def text(window: Any, name: str) -> str:
@@ -232,17 +220,6 @@ def crowded(tmp_path: Path, labels: Path) -> Iterator[Served]:
         yield at
 
 
-@contextmanager
-def screen(window: Any, width: int, height: int) -> Iterator[None]:
-    """A screen of that size: a headless window cannot be as narrow as a phone."""
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 960}
-    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
-        yield
-    finally:
-        window.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
 _COVERED = """
 const one = arguments[0];
 const isTall = one.getBoundingClientRect().height > innerHeight / 4;
@@ -368,8 +345,7 @@ def elsewhere() -> Iterator[Outside]:
 
 def hostile_crawl(folder: Path, elsewhere: Outside) -> None:
     """A crawl whose first shown page is hostile."""
-    urls = (f"https://bad.example/{n}" for n in range(10_000))
-    url = next(url for url in urls if evaluation_hash(url) < 0.001)
+    url = first_shown_url("bad.example")
     html = HOSTILE.replace("OUT", elsewhere.origin)
     write_crawl(folder, pages=12, bodies={url: html})
 
@@ -417,8 +393,7 @@ def test_the_same_hostile_page_does_harm_without_protection(
 
 
 def test_what_a_page_says_is_shown_as_text(window: Any, tmp_path: Path, labels: Path) -> None:
-    urls = (f"https://bad.example/{n}" for n in range(10_000))
-    url = next(url for url in urls if evaluation_hash(url) < 0.001)
+    url = first_shown_url("bad.example")
     html = "<title>t</title><p>&lt;img src=x onerror=document.title='taken'&gt; is HTML.</p>"
     write_crawl(tmp_path, pages=4, bodies={url: html})
     with LabelFile(labels) as file, served(session(tmp_path, file)) as at:

@@ -10,8 +10,8 @@ import pytest
 from focused.errors import LabelError
 from focused.labelling.page_renderer import PageRenderer
 from focused.labelling.terminal import LabellingTerminal
-from focused.labels.label_file import LabelFile, evaluation_hash
-from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
+from focused.labels.label_file import LabelFile
+from tests.support.labelled_crawls import CATEGORIES, first_shown_url, session, write_crawl
 
 
 @pytest.fixture
@@ -114,9 +114,7 @@ def test_long_pages_are_turned_over_and_back(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("LINES", "20")
-    url = next(
-        u for u in (f"https://l.example/{n}" for n in range(9_999)) if evaluation_hash(u) < 1e-3
-    )
+    url = first_shown_url("l.example")
     lines = "".join(f"<p>Line {n} of a long page about whales.</p>" for n in range(60))
     write_crawl(tmp_path, pages=3, bodies={url: lines})
     play(tmp_path, file, "   bq")
@@ -128,9 +126,7 @@ def test_long_pages_are_turned_over_and_back(
 def test_a_page_cannot_steer_the_terminal(
     tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str], keys: str
 ) -> None:
-    url = next(
-        u for u in (f"https://b.example/{n}" for n in range(9_999)) if evaluation_hash(u) < 1e-3
-    )
+    url = first_shown_url("b.example")
     html = "<title>\x1b]0;taken\x07</title><p>\x1b[2J\x9b31m whales \u202e sdrawkcab</p>"
     write_crawl(tmp_path, pages=3, bodies={url: html})
     play(tmp_path, file, keys)

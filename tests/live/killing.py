@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,9 +22,8 @@ from focused.web.urls import host_of
 from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_web
 from tests.support.archived_links import link_rows
 from tests.support.crawling import Finished, finish, start, write_topic
-from tests.support.forked import HANGS_AFTER_S
+from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.recorded_web import Served, served
-from tests.support.warm import start_warm
 
 KILLED = -9
 DELAY_S = 0.05
@@ -142,12 +140,11 @@ class Survivor:
 
     def _was_killed(self, moment: Moment, site: Served) -> bool:
         began_at = time.monotonic()
-        process = start_warm(self._topic, site.address)
+        process = start(self._topic, site.address)
         self._wait_for(moment, process, began_at)
         process.kill()
-        process.join()
+        killed = process.wait() == KILLED
         time.sleep(0.2)  # until the server has read what the dead process sent
-        killed = process.exitcode == KILLED
         self._note(began_at, moment if killed else None)
         return killed
 
@@ -170,7 +167,7 @@ class Survivor:
             begun = [each for each in self.sessions if each.began_at <= access.start]
             begun[-1].asked.append(access)
 
-    def _wait_for(self, moment: Moment, process: BaseProcess, began_at: float) -> None:
+    def _wait_for(self, moment: Moment, process: ForkedCommand, began_at: float) -> None:
         rng, watch = self._rng, self._watch
         watch.look()
         if moment is Moment.MAKING_ITS_FOLDER:
@@ -195,9 +192,9 @@ class Survivor:
         log = self._out / "crawl.log"
         return log.read_text(errors="replace").count("Closing spider") if log.exists() else 0
 
-    def _until(self, process: BaseProcess, is_so: Callable[[], bool]) -> None:
+    def _until(self, process: ForkedCommand, is_so: Callable[[], bool]) -> None:
         give_up_at = time.monotonic() + HANGS_AFTER_S
-        while not is_so() and process.is_alive():
+        while not is_so() and process.poll() is None:
             assert time.monotonic() < give_up_at, "the crawl hangs"
             time.sleep(0.005)
             self._watch.look()

@@ -11,11 +11,11 @@ from itertools import pairwise
 import pytest
 
 from tests.support.access_rules import ROBOTS, Access, Rules, violations
-from tests.support.crawling import Finished, write_topic
+from tests.support.crawling import Finished, crawl, write_topic
 from tests.support.hostile_hosts import Answer, Behaviour, pages, serve_hosts
 from tests.support.name_server import at, serve_names
+from tests.support.own_downloads import own_downloads
 from tests.support.recorded_web import html
-from tests.support.warm import crawl_warm
 
 DELAY_S, FACTOR = 0.2, 3.0
 PAGES = 5
@@ -113,8 +113,8 @@ class Crawled:
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     folder = tmp_path_factory.mktemp("log")
-    names = {host: at(address) for host, address in ADDRESSES.items()}
-    with serve_hosts(web) as served, serve_names(names) as name_server:
+    zone = {host: at(address) for host, address in ADDRESSES.items()}
+    with serve_hosts(web) as served, serve_names(zone) as name_server:
         topic = write_topic(
             folder,
             *(served.url(host, "/0") for host in ("a.test", "d.test", "calm.test", "mine.test")),
@@ -122,14 +122,15 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
             politeness=f"fetch_time_factor = {FACTOR}\ndelays = {{ 'mine.test' = 0.5 }}",
             scope="private_addresses = true",
         )
-        done = crawl_warm(
+        done = crawl(
             topic,
             "",
             FOCUSED_DNS_SERVERS=name_server.address,
-            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
-            OWN_DOWNLOADS=",".join(served.url(host, path) for host, path in BYPASSING),
-            OWN_DOWNLOADS_AT_ONCE=1,
-            OWN_DOWNLOADS_FILE=folder / "came.json",
+            **own_downloads(
+                folder / "came.json",
+                *(served.url(host, path) for host, path in BYPASSING),
+                AT_ONCE=1,
+            ),
             HTTPCACHE_DIR=folder / "cache",
             **HASTE,
         )

@@ -19,10 +19,9 @@ from focused.cli import main
 from focused.storage.environment import MAP_SIZE_BYTES, MAX_TABLES
 from focused.storage.state_store import StateStore
 from tests.live.webs import HOSTS, SEED, pages_asked, wide_web
-from tests.support.crawling import write_topic
+from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import served
 from tests.support.small_disk import SmallDisk
-from tests.support.warm import crawl_warm
 
 PAGES = 40
 
@@ -31,7 +30,7 @@ PAGES = 40
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topic = write_topic(tmp_path_factory.mktemp("crawled"), SEED, budget=f"pages = {PAGES}")
     with served(wide_web()) as site:
-        assert crawl_warm(topic, site.address).status == 0
+        assert crawl(topic, site.address).status == 0
     return topic.parent
 
 
@@ -208,7 +207,7 @@ def test_a_crawl_never_continues_silently_from_a_damaged_row(
     _damage_all_rows_of(table, folder)
     topic = write_topic(topic.parent, SEED)
     with served(wide_web()) as site:
-        crawled = crawl_warm(topic, site.address)
+        crawled = crawl(topic, site.address)
     assert crawled.status not in (0, None)
     assert f"table '{table}'" in crawled.output
     assert "Traceback" not in crawled.output

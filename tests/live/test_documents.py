@@ -83,7 +83,7 @@ def test_documents_have_rows_like_pages(done: Finished) -> None:
 def test_a_damaged_document_is_a_named_failure(done: Finished) -> None:
     assert done.pages.loc["http://a.test/broken.pdf", "failure"] == "damaged"
     assert done.pages.loc["http://a.test/data.bin", "failure"] == "wrong-type"
-    failures = json.loads((done.folder / "stats.json").read_text())["failures"]
+    failures = done.stats["failures"]
     assert failures["damaged"] == 1
 
 
@@ -110,11 +110,3 @@ def test_documents_are_exported(done: Finished, tmp_path: Path) -> None:
     assert report["text"] == "The whale report, see the whale page"
     assert report["authors"] == ["Ann Author", "Bob Writer"]
     assert report["published"] == "2020-02-03"
-
-
-def test_without_formats_documents_are_left_out(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", scope="documents = []")
-    with served(site()) as served_site:
-        finished = crawl(topic, served_site.address)
-    assert finished.pages.loc["http://a.test/paper.pdf", "failure"] == "wrong-type"
-    assert "http://a.test/report" not in finished.pages.index

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import AccessLogEntry
-from tests.support.crawling import write_topic
+from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.warm import crawl_warm
 
 HOSTS, PAGES_PER_HOST = 30, 14
 DELAY_S = 1.0
@@ -45,7 +44,7 @@ def ideal_s(asked: Sequence[AccessLogEntry]) -> float:
 def test_hosts_do_not_wait_for_each_other(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, *map(front_page, range(HOSTS)), delay_s=DELAY_S)
     with served(web(), SOMEWHAT_SLOWLY) as site:
-        crawled = crawl_warm(topic, site.address)
+        crawled = crawl(topic, site.address)
     assert crawled.status == 0, crawled.output
     by_host = defaultdict(list)
     for access in site.accesses:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 import sys
@@ -160,8 +159,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         output_file.close()
     done = Finished(process.returncode, (folder / "output").read_text(), folder / "out")
     assert done.status == 0, done.output[-2000:]
-    stats = json.loads((done.folder / "stats.json").read_text())
-    return Crawled(done, stats, report_as_dict(done.folder), served.port, more_mb, served.accesses)
+    return Crawled(
+        done, done.stats, report_as_dict(done.folder), served.port, more_mb, served.accesses
+    )
 
 
 def topic_of(folder: Path, served: HostileHosts) -> Path:

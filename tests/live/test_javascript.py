@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -21,11 +20,11 @@ from focused.reports.crawl_report import build_report
 from focused.web.warc_reader import read_response
 from tests.support.access_rules import ROBOTS, Rules, violations
 from tests.support.browser_pages import SANDBOX, browser
-from tests.support.crawling import Finished, write_topic
+from tests.support.crawling import Finished, crawl, finish, start, write_topic
+from tests.support.forked import is_running
 from tests.support.hostile_hosts import Answer, Behaviour, HostileHosts, pages, serve_hosts
 from tests.support.javascript_sites import FRAMEWORKS, SITES, SitePage, site_responses
 from tests.support.name_server import at, serve_names
-from tests.support.warm import crawl_warm, start_warm
 
 pytestmark = pytest.mark.long
 
@@ -71,7 +70,7 @@ def serving(hosts: Mapping[str, Behaviour]) -> Iterator[tuple[HostileHosts, str]
 def run(folder: Path, served: HostileHosts, names: str, **given: Any) -> Finished:
     settings = {"FOCUSED_DNS_SERVERS": names, **SCRIPTED, **given.pop("settings", {})}
     topic = topic_of(folder, served, **given)
-    return crawl_warm(topic, "", **settings)
+    return crawl(topic, "", **settings)
 
 
 def topic_of(
@@ -91,11 +90,6 @@ def topic_of(
         scope=f'private_addresses = true\njavascript = "{javascript}"\n{scope}',
         **sections,
     )
-
-
-def stats(finished: Finished) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((finished.folder / "stats.json").read_text())
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +135,7 @@ def test_without_rendering_the_sites_of_frameworks_show_nothing(
 
 
 def test_only_pages_that_need_it_are_rendered(rendered: Finished) -> None:
-    events, needed = stats(rendered)["javascript"], len(FRAMEWORKS) * (PAGES + 1)
+    events, needed = rendered.stats["javascript"], len(FRAMEWORKS) * (PAGES + 1)
     assert events["gained"] == events["needing"] == needed
     assert events["rendered"] <= 1.2 * needed
     is_rendered = rendered.pages["rendered"].eq(True)
@@ -156,7 +150,7 @@ def test_bundles_are_fetched_once_a_crawl(
 
 
 def test_the_report_names_the_hosts_that_show_nothing(reported: Finished) -> None:
-    found = stats(reported)
+    found = reported.stats
     assert found["javascript"] == {"needing": 3}
     assert sorted(host.split(".")[0] for host in found["javascript_hosts"]) == sorted(FRAMEWORKS)
     report = build_report(read_crawl(reported.folder))
@@ -199,7 +193,7 @@ def test_subrequests_obey_robots_txt_delay_and_one_connection(tmp_path: Path) ->
     rules = Rules(delay_s, closed={f"{kind}.test": ["/api/whales/3"] for kind in FRAMEWORKS})
     assert violations(accesses, rules) == []
     assert all(each.host in opened[0].hosts for each in accesses)
-    assert stats(finished)["javascript"].get("refused/robots", 0) >= 0
+    assert finished.stats["javascript"].get("refused/robots", 0) >= 0
 
 
 def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path: Path) -> None:
@@ -212,7 +206,7 @@ def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path:
             budget="pages = 2",
             settings={"FOCUSED_JAVASCRIPT_TIMEOUT_S": 8.0},
         )
-    assert stats(finished)["javascript"]["gained"] == 2
+    assert finished.stats["javascript"]["gained"] == 2
     assert finished.fetched()
 
 
@@ -237,20 +231,13 @@ def test_without_a_browser_the_crawl_runs_and_says_what_it_missed(
     assert on_topic(finished, "plain") == PAGES + 1
     assert finished.output.count("focused: pages are not rendered") == 1
     assert reason in finished.output
-    events = stats(finished)["javascript"]
+    events = finished.stats["javascript"]
     assert events["failed/no-browser"] == events["needing"] == 1
     assert "no-browser" in finished.output
 
 
 def children(pid: int) -> list[int]:
     return [each for each in process_tree(pid)[1:] if is_running(each)]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 def wait_until(holds: Callable[[], object]) -> None:
@@ -277,30 +264,28 @@ def running(tmp_path: Path) -> Iterator[tuple[Any, Path]]:
     browser()
     with serving({f"{kind}.test": behaviour(kind) for kind in FRAMEWORKS}) as opened:
         topic = topic_of(tmp_path, opened[0], delay_s=0.4)
-        process = start_warm(topic, "", FOCUSED_DNS_SERVERS=opened[1], **SCRIPTED)
+        process = start(topic, "", FOCUSED_DNS_SERVERS=opened[1], **SCRIPTED)
         try:
             wait_until(lambda: page_processes(process.pid or 0))
             yield process, topic
         finally:
             process.kill()
-            process.join()
+            process.wait()
 
 
 def test_the_crawl_survives_a_killed_browser(running: tuple[Any, Path]) -> None:
     process, topic = running
     for pid in page_processes(process.pid):
         os.kill(pid, signal.SIGKILL)
-    process.join(200)
-    assert process.exitcode == 0, (topic.parent / "output").read_text()
-    finished = Finished(0, "", topic.parent / "out")
-    events = stats(finished)["javascript"]
+    finished = finish(process, topic, 200)
+    assert finished.status == 0, finished.output
+    events = finished.stats["javascript"]
     found = sum(on_topic(finished, kind) for kind in FRAMEWORKS)
     # A page whose process dies may still send what it showed so far, which is no gain.
     lost = sum(count for event, count in events.items() if event.startswith("failed/"))
     lost += events["rendered"] - events["gained"]
     # The first pages lead to all others.
-    log = (topic.parent / "output").read_text()
-    assert found >= (len(FRAMEWORKS) - lost) * (PAGES + 1), (events, log)
+    assert found >= (len(FRAMEWORKS) - lost) * (PAGES + 1), (events, finished.output)
     assert found + lost >= len(FRAMEWORKS)
 
 
@@ -309,16 +294,13 @@ def test_no_process_outlives_the_crawl(running: tuple[Any, Path], number: int) -
     process, _ = running
     started = children(process.pid)
     os.kill(process.pid, number)
-    process.join(60)
-    assert process.exitcode is not None
+    process.wait(60)
     wait_until(lambda: not [pid for pid in started if is_running(pid)])
 
 
 def test_a_stopped_crawl_renders_its_pages_when_it_continues(running: tuple[Any, Path]) -> None:
     process, topic = running
     os.kill(process.pid, signal.SIGINT)
-    process.join(60)
-    assert process.exitcode == 0
-    crawled = Finished(0, "", topic.parent / "out").pages
+    crawled = finish(process, topic, 60).pages
     shells = crawled[(crawled["outcome"] == "fetched") & ~crawled["rendered"].eq(True)]
     assert shells.empty

@@ -14,9 +14,8 @@ from focused.archive import parquet
 from focused.cli import main
 from focused.storage.state_store import StateStore
 from tests.live.webs import SEED, wide_web
-from tests.support.crawling import ROOT, write_topic
+from tests.support.crawling import ROOT, crawl, write_topic
 from tests.support.recorded_web import served
-from tests.support.warm import crawl_warm
 
 KILLED_IN_AN_EXPORT = """
 import os, signal, sys
@@ -54,7 +53,7 @@ parquet.write_parquet_files(StateStore.reopen(folder / "state").tables, folder)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topic = write_topic(tmp_path_factory.mktemp("crawled"), SEED, budget="pages = 30")
     with served(wide_web()) as site:
-        assert crawl_warm(topic, site.address).status == 0
+        assert crawl(topic, site.address).status == 0
     return topic.parent / "out"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -12,11 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.support.crawling import Finished, write_topic
+from tests.support.crawling import Finished, crawl, start, write_topic
 from tests.support.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, USER, LoginSite, serve
 from tests.support.name_server import at, serve_names
 from tests.support.tls_servers import Certificate
-from tests.support.warm import crawl_warm, start_warm
 
 ADDRESSES = {MEMBERS: at("127.0.0.61"), OTHERS: at("127.0.0.62")}
 FORM = """
@@ -42,6 +42,9 @@ def set_secrets(patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     set_secrets(monkeypatch)
+
+
+ONE_TRY = "suspend_s = 0\nmax_tries = 1"
 
 
 @contextmanager
@@ -71,11 +74,20 @@ def topic_of(
     return path
 
 
-def crawled(folder: Path, site: LoginSite, login: str = FORM, **settings: Any) -> Finished:
+def crawled(
+    folder: Path,
+    site: LoginSite,
+    login: str = FORM,
+    *,
+    politeness: str = "",
+    delay_s: float = 0.0,
+    status: int | None = 0,
+    **settings: Any,
+) -> Finished:
     with names() as server:
-        topic = topic_of(folder, site, login)
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server, **settings)
-    assert done.status == 0, done.output
+        topic = topic_of(folder, site, login, politeness=politeness, delay_s=delay_s)
+        done = crawl(topic, "", FOCUSED_DNS_SERVERS=server, **settings)
+    assert status in (None, done.status), done.output
     return done
 
 
@@ -83,10 +95,10 @@ def member_pages(done: Finished) -> set[str]:
     return {f"/{url.split('/', 3)[3]}" for url in done.fetched() if f"//{MEMBERS}:" in url}
 
 
-def everything_written(folder: Path) -> bytes:
-    """All bytes of a crawl's folder, unpacked, and the tables as text."""
+def everything_written(folder: Path, output: str = "") -> bytes:
+    """All bytes of a crawl's folder, unpacked, and the tables as text, and its output."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    parts = [path.read_bytes() for path in files]
+    parts = [output.encode(), *(path.read_bytes() for path in files)]
     parts += [gzip.decompress(path.read_bytes()) for path in files if path.suffix == ".gz"]
     for path in files:
         if path.suffix == ".parquet":
@@ -100,7 +112,8 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, LoginSite
     folder = tmp_path_factory.mktemp("logins")
     with pytest.MonkeyPatch.context() as patch, serve(LoginSite()) as site:
         set_secrets(patch)
-        return crawled(folder, site, LOG_LEVEL="DEBUG", FOCUSED_LOG_LEVEL="DEBUG"), site, folder
+        done = crawled(folder, site, LOG_LEVEL="DEBUG", FOCUSED_LOG_LEVEL="DEBUG")
+        return done, site, folder
 
 
 def test_a_crawl_logs_in_once(visit: tuple[Finished, LoginSite, Path]) -> None:
@@ -120,7 +133,7 @@ def test_a_link_that_ends_the_session_is_not_followed(
 )
 def test_no_secret_is_written(visit: tuple[Finished, LoginSite, Path], secret: str) -> None:
     """Neither to archive, WARC, log, statistics, settings, state, report nor output."""
-    written = everything_written(visit[2])
+    written = everything_written(visit[2], visit[0].output)
     assert b"members only, whale 3" in written and b"Crawled (200)" in written
     assert secret.encode() not in written
 
@@ -138,10 +151,8 @@ def test_credentials_reach_no_other_host_and_no_request_for_robots_txt(
 
 def test_an_ended_session_is_renewed_within_the_hosts_delay(tmp_path: Path) -> None:
     delay_s = 0.15
-    with serve(LoginSite(uses=4)) as site, names() as server:
-        topic = topic_of(tmp_path, site, delay_s=delay_s)
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
-    assert done.status == 0, done.output
+    with serve(LoginSite(uses=4)) as site:
+        done = crawled(tmp_path, site, delay_s=delay_s)
     assert member_pages(done) == MEMBER_PAGES
     assert site.logins() == 3  # for nine pages, of which one is a redirect
     times = [each.at_s for each in site.received if each.host == MEMBERS]
@@ -158,22 +169,17 @@ def test_pages_that_the_account_may_not_read_end_no_session_for_ever(tmp_path: P
 
 def test_a_rejected_password_is_sent_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHALE_PASSWORD", "wrong-password")
-    with serve(LoginSite()) as site, names() as server:
-        topic = topic_of(tmp_path, site, politeness="suspend_s = 0\nmax_tries = 1")
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    with serve(LoginSite()) as site:
+        done = crawled(tmp_path, site, politeness=ONE_TRY, status=None)
     assert site.logins() == 1
     assert "the login at members.whales.test" in done.output and "rejects" in done.output
     assert list(done.pages["failure"].dropna()) == ["login"]
-    assert b"wrong-password" not in everything_written(tmp_path)
+    assert b"wrong-password" not in everything_written(tmp_path, done.output)
 
 
 def test_a_login_page_that_robots_txt_disallows_is_not_requested(tmp_path: Path) -> None:
-    with (
-        serve(LoginSite(robots="User-agent: *\nDisallow: /login\n")) as site,
-        names() as server,
-    ):
-        topic = topic_of(tmp_path, site, politeness="suspend_s = 0\nmax_tries = 1")
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    with serve(LoginSite(robots="User-agent: *\nDisallow: /login\n")) as site:
+        done = crawled(tmp_path, site, politeness=ONE_TRY, status=None)
     assert set(site.asked(MEMBERS)) == {"/robots.txt"}
     assert "robots.txt" in done.output
 
@@ -181,15 +187,15 @@ def test_a_login_page_that_robots_txt_disallows_is_not_requested(tmp_path: Path)
 def test_a_killed_crawl_logs_in_again(tmp_path: Path) -> None:
     with serve(LoginSite()) as site, names() as server:
         topic = topic_of(tmp_path, site, delay_s=1.0)
-        process = start_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+        process = start(topic, "", FOCUSED_DNS_SERVERS=server)
         while len(site.asked(MEMBERS)) < 6:
-            assert process.exitcode is None
-            process.join(0.01)
+            assert process.poll() is None
+            time.sleep(0.01)
         process.kill()
-        process.join()
+        process.wait()
         assert site.logins() == 1
         topic = topic_of(tmp_path, site, delay_s=0.2)
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+        done = crawl(topic, "", FOCUSED_DNS_SERVERS=server)
     assert done.status == 0, done.output
     assert site.logins() == 2
     assert member_pages(done) == MEMBER_PAGES
@@ -219,7 +225,7 @@ def test_a_bearer_token_goes_to_the_hosts_of_the_login(tmp_path: Path) -> None:
         done = crawled(tmp_path, site, BEARER)
     assert member_pages(done) == MEMBER_PAGES
     assert not any("Authorization" in each.headers for each in site.received if each.host == OTHERS)
-    assert TOKEN.encode() not in everything_written(tmp_path)
+    assert TOKEN.encode() not in everything_written(tmp_path, done.output)
 
 
 def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path: Path) -> None:
@@ -228,15 +234,14 @@ def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path: Path) ->
         f"#HttpOnly_{MEMBERS}\tFALSE\t/\tFALSE\t0\tsid\tbrowser-session\n"
         f"{OTHERS}\tFALSE\t/\tFALSE\t0\tsid\tother-session\n"
     )
-    with serve(LoginSite()) as site, names() as server:
+    with serve(LoginSite()) as site:
         site.sessions["browser-session"] = PAGES  # and one for the redirect
-        topic = topic_of(tmp_path, site, COOKIES, politeness="suspend_s = 0\nmax_tries = 1")
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+        done = crawled(tmp_path, site, COOKIES, politeness=ONE_TRY, status=None)
     assert len(member_pages(done) & MEMBER_PAGES) in (PAGES - 1, PAGES)
     assert not any("Cookie" in each.headers for each in site.received if each.host == OTHERS)
     assert "export the cookies of a new session" in done.output
     (tmp_path / "cookies.txt").unlink()
-    written = everything_written(tmp_path)
+    written = everything_written(tmp_path, done.output)
     assert b"browser-session" not in written and b"other-session" not in written
 
 
@@ -247,9 +252,8 @@ OVER_TLS = FORM.replace("allow_http = true\n", "")
 def crawled_over_tls(
     folder: Path, site: LoginSite, certificate: Certificate = CERTIFICATE
 ) -> Finished:
-    with names() as server, serve(site, certificate.context(folder)):
-        topic = topic_of(folder, site, OVER_TLS, politeness="max_tries = 1\nsuspend_s = 0")
-        return crawl_warm(topic, "", FOCUSED_DNS_SERVERS=server)
+    with serve(site, certificate.context(folder)):
+        return crawled(folder, site, OVER_TLS, politeness=ONE_TRY, status=None)
 
 
 def test_a_login_over_tls_needs_a_certificate_that_is_trusted(

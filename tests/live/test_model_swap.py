@@ -10,9 +10,10 @@ import sklearn.linear_model  # noqa: F401  # a model is replaced while a crawl r
 
 from focused.classifier.model_file import load_model, save_model
 from focused.files import write_atomically
-from tests.live.test_training import start, text, write
+from tests.live.test_training import start, write
 from tests.live.webs import wait_for_answers
 from tests.support.crawling import Finished, finish
+from tests.support.made_up_topic import words
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SEED = "http://start.test/"
@@ -29,10 +30,10 @@ def web() -> MemoryWeb:
     pages = [page(SEED, html("start", *NEW))]
     for category, url in SAMPLES:
         kind, number = "cheese" if "Food" in category else "garden", url.rpartition("/")[2]
-        pages.append(page(url, html(f"{kind} {number}", text=text(kind, int(number)))))
+        pages.append(page(url, html(f"{kind} {number}", text=words(kind, int(number)))))
     for url in NEW:
         kind, number = url.split("/")[-2:]
-        pages.append(page(url, html(kind, text=text(kind, 100 + int(number)))))
+        pages.append(page(url, html(kind, text=words(kind, 100 + int(number)))))
     return MemoryWeb(*pages)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from pathlib import Path
@@ -18,19 +17,9 @@ from tests.live.webs import (
     wait_for_answers,
     wide_web,
 )
-from tests.support.crawling import Finished, crawl, finish, start, write_topic
+from tests.support.crawling import crawl, finish, start, write_topic
+from tests.support.forked import is_running
 from tests.support.recorded_web import served
-
-
-def profile(done: Finished) -> dict:
-    return json.loads((done.folder / "stats.json").read_text())["profile"]
-
-
-def runs(pid: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> None:
@@ -42,7 +31,7 @@ def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> N
         assert set(done.fetched()) == all_pages()
         pages = done.pages[["relevance", "on_topic", "title", "duplicate_of", "failure"]]
         found.append(pages.sort_index().astype(str).to_dict("index"))
-        measured = profile(done)
+        measured = done.stats["profile"]
         assert measured["parser_processes"] == readers
         assert (measured["pages_parsed_in_processes"] > 0) == (readers > 0)
     assert found[0] == found[1]
@@ -59,7 +48,7 @@ def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
         finish(process, topic)
         assert len(children) == 2
         until = time.monotonic() + 60
-        while any(map(runs, children)):
+        while any(map(is_running, map(int, children))):
             assert time.monotonic() < until, "a process outlives its crawl"
             time.sleep(0.05)
         write_topic(tmp_path, SEED)

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.access_rules import ROBOTS
-from tests.support.crawling import Finished, write_topic
-from tests.support.hostile_hosts import Asked, serve_hosts
-from tests.support.name_server import at, serve_names
+from tests.support.crawling import Finished
+from tests.support.hostile_hosts import Asked, crawl_hosts
 from tests.support.recorded_web import html
-from tests.support.warm import crawl_warm
 
 HOST = "a.test"
 TYPES = {
@@ -40,16 +38,8 @@ async def answer(asked: Asked) -> None:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder: Path = tmp_path_factory.mktemp("types")
-    with (
-        serve_hosts(lambda port: {HOST: answer}) as site,
-        serve_names({HOST: at("127.0.0.71")}) as names,
-    ):
-        topic = write_topic(
-            folder,
-            site.url(HOST),
-            scope='private_addresses = true\ndocuments = ["docx"]\nmax_page_bytes = 1_000_000',
-        )
-        return crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address)
+    scope = 'documents = ["docx"]\nmax_page_bytes = 1_000_000'
+    return crawl_hosts(folder, lambda _: {HOST: answer}, scope=scope)[0]
 
 
 def failures(done: Finished) -> dict[str, str]:

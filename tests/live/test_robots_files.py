@@ -9,12 +9,9 @@ from collections.abc import Mapping
 import pytest
 
 from tests.support.access_rules import ROBOTS
-from tests.support.crawling import write_topic
 from tests.support.hostile_faults import pack_bodies, packed, status
-from tests.support.hostile_hosts import Asked, Behaviour, pages, serve_hosts
-from tests.support.name_server import at, serve_names
+from tests.support.hostile_hosts import Asked, Behaviour, crawl_hosts, pages
 from tests.support.recorded_web import html
-from tests.support.warm import crawl_warm
 
 RULES = b"User-agent: *\nDisallow: /denied\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
@@ -86,16 +83,12 @@ def web(port: int) -> dict[str, Behaviour]:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The pages that were requested, as host and path."""
     pack_bodies()
-    zone = {name: at(f"127.6.0.{number}") for number, name in enumerate(web(0), 1)}
-    with serve_hosts(web) as served, serve_names(zone) as names:
-        topic = write_topic(
-            tmp_path_factory.mktemp("robots"),
-            served.url("start.test"),
-            politeness="max_tries = 1\nsuspend_s = 0",
-            scope="max_page_bytes = 100_000\nprivate_addresses = true",
-        )
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address)
-    assert done.status == 0, done.output
+    _, served = crawl_hosts(
+        tmp_path_factory.mktemp("robots"),
+        web,
+        politeness="max_tries = 1\nsuspend_s = 0",
+        scope="max_page_bytes = 100_000",
+    )
     return {f"{access.host}{access.path}" for access in served.accesses}
 
 

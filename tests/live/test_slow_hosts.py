@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.access_rules import ROBOTS
-from tests.support.crawling import Finished, write_topic
+from tests.support.crawling import finish, start, write_topic
 from tests.support.hostile_hosts import Asked, Behaviour, pages, serve_hosts
 from tests.support.name_server import at, serve_names
 from tests.support.recorded_web import html
-from tests.support.warm import start_warm
 
 SLOW, GOOD, PAGES = 200, 20, 3
 TIMEOUT_S, CONCURRENCY = 4.0, 50
@@ -75,19 +74,18 @@ def test_slow_hosts_keep_nobody_else_waiting(tmp_path: Path) -> None:
             politeness="max_tries = 1\nsuspend_s = 0\nfetch_time_factor = 0\n"
             f"concurrency = {CONCURRENCY}",
         )
-        process = start_warm(topic, "", FOCUSED_DNS_SERVERS=name_server.address)
+        process = start(topic, "", FOCUSED_DNS_SERVERS=name_server.address)
         assert process.pid is not None
         most_mb, most_files = 0.0, 0
-        while process.is_alive():
+        while process.poll() is None:
             try:
                 mb, files = _watched(process.pid)
             except (OSError, ValueError):
                 break
             most_mb, most_files = max(most_mb, mb), max(most_files, files)
             time.sleep(0.1)
-        process.join(120)
-    done = Finished(process.exitcode or 0, (tmp_path / "output").read_text(), tmp_path / "out")
-    assert process.exitcode == 0, done.output
+        done = finish(process, topic)
+    assert done.status == 0, done.output
     found = done.pages
     good = found[found["host"].str.startswith("good-")]
     assert list(good["outcome"].unique()) == ["fetched"]

@@ -25,10 +25,9 @@ from tests.live.webs import (
     pages_asked,
     wide_web,
 )
-from tests.support.crawling import Finished, write_topic
+from tests.support.crawling import Finished, crawl, start, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 from tests.support.small_disk import SmallDisk
-from tests.support.warm import crawl_warm, start_warm
 
 BEFORE = 60
 LMDB_PAGE_BYTES = 4096
@@ -44,7 +43,7 @@ def site() -> Iterator[Served]:
 def begun(tmp_path_factory: pytest.TempPathFactory, site: Served) -> Path:
     """The folder of a crawl that has some pages, and could go on."""
     topic = write_topic(tmp_path_factory.mktemp("begun"), SEED, budget=f"pages = {BEFORE}")
-    assert crawl_warm(topic, site.address).status == 0
+    assert crawl(topic, site.address).status == 0
     return topic.parent / "out"
 
 
@@ -53,14 +52,14 @@ def dead(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a crawl that was killed: its last pages are in the journal alone."""
     topic = write_topic(tmp_path_factory.mktemp("dead"), SEED, delay_s=STRUCK_DELAY_S)
     with served(wide_web(), SLOWLY) as site:
-        process = start_warm(topic, site.address)
+        process = start(topic, site.address)
         journal = topic.parent / "out/state/journal"
         # A checkpoint empties the journal.
         while answered(site) < BEFORE or journal.stat().st_size <= 10 * LMDB_PAGE_BYTES:
-            assert process.is_alive()
+            assert process.poll() is None
             time.sleep(0.005)
         process.kill()
-        process.join()
+        process.wait()
     return topic.parent / "out"
 
 
@@ -100,7 +99,7 @@ def complaint_of(crawled: Finished) -> str:
 def refused(topic: Path, site: Served) -> str:
     """Crawl; return the complaint, after making sure that nothing was asked for or changed."""
     before, began_at = files_in(topic.parent / "out"), time.monotonic()
-    crawled = crawl_warm(topic, site.address)
+    crawled = crawl(topic, site.address)
     complaint = complaint_of(crawled)
     assert crawled.output.splitlines() == [complaint]
     assert files_in(topic.parent / "out") == before
@@ -163,7 +162,7 @@ def test_noise_on_any_page_of_the_state_is_reported_or_was_on_a_free_page(
     pages = (topic.parent / "out/state/data.mdb").stat().st_size // LMDB_PAGE_BYTES
     number = random.Random(lot).randrange(2, pages)  # the first two begin the file: see above
     damage(topic, lambda data: noise_on_page(number, data))
-    crawled = crawl_warm(topic, site.address)
+    crawled = crawl(topic, site.address)
     if crawled.status == 0:
         assert set(crawled.fetched()) == all_pages()
     else:
@@ -198,7 +197,7 @@ def test_a_journal_whose_last_write_was_cut_short_costs_no_more_than_that(
 ) -> None:
     rows = rows_in(killed_topic.parent / "out")
     damage(killed_topic, lambda data: data[:-5], "journal")
-    ended = crawl_warm(killed_topic, site.address)
+    ended = crawl(killed_topic, site.address)
     assert ended.status == 0, ended.output
     assert set(ended.fetched()) == all_pages()
     assert list(ended.pages["url"])[: len(rows) - 1] == rows[:-1]
@@ -271,10 +270,10 @@ def test_where_there_is_not_a_room_the_crawl_stops_and_continues_when_there_is(
 ) -> None:
     web, topic = _long_pages(), write_topic(tmp_path, "http://long.test/0")
     with served(web) as site:
-        stopped = crawl_warm(topic, site.address, largest_file_bytes=largest_file_bytes)
+        stopped = crawl(topic, site.address, largest_file_bytes=largest_file_bytes)
         complaint = complaint_of(stopped)
         harvested = stopped.fetched()
-        ended = crawl_warm(topic, site.address)
+        ended = crawl(topic, site.address)
     assert f"cannot write to {tmp_path / 'out'}" in complaint
     assert "start the same command again" in complaint
     assert 0 < len(harvested) < len(LONG_PAGES)
@@ -336,9 +335,9 @@ def test_a_harvest_that_cannot_be_exported_is_reported_and_kept(topic: Path, sit
     in_the_way = topic.parent / "out/pages.parquet"
     in_the_way.unlink()
     in_the_way.mkdir()
-    crawled = crawl_warm(topic, site.address)
+    crawled = crawl(topic, site.address)
     assert str(topic.parent / "out") in complaint_of(crawled)
     in_the_way.rmdir()
-    ended = crawl_warm(topic, site.address)
+    ended = crawl(topic, site.address)
     assert ended.status == 0, ended.output
     assert set(ended.fetched()) == all_pages()

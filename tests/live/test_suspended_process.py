@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.live.webs import SEED, SLOWLY, all_pages, answered, pages_asked, wide_web
 from tests.support.crawling import finish, start, write_topic
-from tests.support.recorded_web import served
+from tests.support.recorded_web import impolite, served
 
 DELAY_S = 0.2
 
@@ -36,11 +35,4 @@ def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(
     assert set(ended.fetched()) == all_pages()
     # What was under way may have timed out, and is asked for once more.
     assert len(asked) - len(set(asked)) <= 10
-    by_host: dict[str, list[float]] = {}
-    for access in sorted(accesses, key=lambda access: access.start):
-        by_host.setdefault(access.host, []).append(access.start)
-    assert all(
-        later - earlier >= DELAY_S
-        for starts in by_host.values()
-        for earlier, later in pairwise(starts)
-    )
+    assert not impolite(accesses, DELAY_S, from_end=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import Finished, write_topic
+from tests.support.crawling import Finished, crawl, write_topic
 from tests.support.tls_servers import (
     Certificate,
     Server,
@@ -16,7 +16,6 @@ from tests.support.tls_servers import (
     says,
     serve_tls,
 )
-from tests.support.warm import crawl_warm
 
 FETCHED = {
     "self-signed": Server(page, Certificate()),
@@ -51,7 +50,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, dict[st
             politeness="max_tries = 1\nsuspend_s = 0",
             scope="private_addresses = true",
         )
-        done = crawl_warm(topic, "", timeout_s=90.0)
+        done = crawl(topic, "", timeout_s=90.0)
     assert done.status == 0, done.output
     return done, dict(urls)
 
@@ -76,5 +75,5 @@ def test_they_are_verified_for_who_asks_scrapy_to(tmp_path: Path) -> None:
             politeness="max_tries = 1\nsuspend_s = 0",
             scope="private_addresses = true",
         )
-        done = crawl_warm(topic, "", DOWNLOAD_VERIFY_CERTIFICATES=True)
+        done = crawl(topic, "", DOWNLOAD_VERIFY_CERTIFICATES=True)
         assert set(done.pages["failure"]) == {"tls"}

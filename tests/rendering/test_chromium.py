@@ -27,6 +27,7 @@ from tests.support.browser_pages import (
     listener,
     page,
 )
+from tests.support.forked import is_running
 
 pytestmark = pytest.mark.long
 
@@ -375,15 +376,8 @@ def test_no_process_and_no_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None
         ours = set(process_tree(os.getpid())) - set(others)
         runner.run(opened.renderer.close())
         assert len(ours) > 3
-        assert [pid for pid in ours if _is_running(pid)] == []
+        assert [pid for pid in ours if is_running(pid)] == []
         assert list(Path(folder).iterdir()) == []
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("path", ["/nowhere/chromium", __file__])

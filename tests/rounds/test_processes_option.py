@@ -30,18 +30,31 @@ def pages_asked(site: Served) -> int:
     return requests_of_pages(site).total()
 
 
-def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path: Path) -> None:
-    web = ring_web(4, 10)
-    with served(web) as site, round_crawl(tmp_path, site, processes=2, delay_s=0.5) as crawl:
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path: Path, is_shared: bool) -> None:
+    web, storage = ring_web(4, 10), f"file://{tmp_path}/shared" if is_shared else None
+    with (
+        served(web) as site,
+        round_crawl(tmp_path, site, processes=2, delay_s=0.5, storage=storage) as crawl,
+    ):
         driver = crawl.start()
-        crawl.wait_for(lambda: crawl.rounds() > 0 and pages_asked(site) > 4, "pages of a round")
+        crawl.wait_for(
+            lambda: crawl.rounds() > is_shared and pages_asked(site) > 4, "pages of a round"
+        )
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(120) == 0
-        assert json.loads((crawl.folder / "stats.json").read_text())["end_reason"] == "stopped"
+        output = tmp_path / "shared/whales" if is_shared else crawl.folder
+        assert json.loads((output / "stats.json").read_text())["end_reason"] == "stopped"
         assert 0 < len(crawl.fetched()) < 40
+        if is_shared:
+            shutil.rmtree(crawl.folder)
         assert crawl.run() == 0
-        assert len(crawl.fetched()) == 40
-        assert (crawl.folder / "partitions" / "partition-0000" / "pages.parquet").exists()
+        assert crawl.fetched().total() == 40
+        if is_shared:
+            names = {path.name for path in output.iterdir()}
+            assert {"pages", "links", "warc", "settings.json", "stats.json"} <= names
+        else:
+            assert (crawl.folder / "partitions" / "partition-0000" / "pages.parquet").exists()
     assert set(requests_of_pages(site).values()) == {1}
 
 
@@ -76,25 +89,6 @@ def test_settings_of_one_process_are_refused(tmp_path: Path) -> None:
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1", settings=["FOCUSED_METRICS_PORT=9000"])
     assert crawl.run() != 0
     assert "FOCUSED_METRICS_PORT cannot be set" in crawl.log.read_text()
-
-
-def test_a_crawl_in_shared_storage_goes_on_from_there(tmp_path: Path) -> None:
-    web, storage = ring_web(4, 10), f"file://{tmp_path}/shared"
-    with (
-        served(web) as site,
-        round_crawl(tmp_path, site, processes=2, delay_s=0.5, storage=storage) as crawl,
-    ):
-        driver = crawl.start()
-        crawl.wait_for(lambda: crawl.rounds() > 1 and pages_asked(site) > 4, "pages of rounds")
-        driver.send_signal(signal.SIGTERM)
-        assert driver.wait(120) == 0
-        assert 0 < len(crawl.fetched()) < 40
-        shutil.rmtree(crawl.folder)
-        assert crawl.run() == 0
-        assert crawl.fetched().total() == 40
-    assert set(requests_of_pages(site).values()) == {1}
-    names = {path.name for path in (tmp_path / "shared/whales").iterdir()}
-    assert {"pages", "links", "warc", "settings.json", "stats.json"} <= names
 
 
 def test_ray_needs_a_storage(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.ray_nodes import RayNodes, parent_of, ray_nodes
-from tests.support.recorded_web import MemoryWeb, Served, served
+from tests.support.recorded_web import MemoryWeb, Served, impolite, served
 from tests.support.round_crawls import (
     RoundCrawl,
-    impolite,
     requests_of_pages,
     ring_web,
     round_crawl,
@@ -69,7 +68,7 @@ def wait_for_rounds(crawl: RoundCrawl, count: int) -> None:
 def check(crawl: RoundCrawl, site: Served, *, losses: int) -> None:
     """Every page is archived once, hosts had their delays, and a loss repeats a round at most."""
     assert crawl.fetched() == EVERY_PAGE
-    assert not impolite(site, DELAY_S)
+    assert not impolite(site.accesses, DELAY_S)
     # The hosts of a partition, once a delay in a round, and what was in flight.
     most = HOSTS * ROUND_S / DELAY_S / PROCESSES + CONCURRENT
     assert requests_of_pages(site).total() - len(EVERY_PAGE) <= losses * most

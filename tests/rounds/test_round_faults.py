@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.recorded_web import MemoryWeb, served
+from tests.support.recorded_web import MemoryWeb, impolite, served
 from tests.support.round_crawls import (
     POINTS,
-    impolite,
     requests_of_pages,
     ring_web,
     round_crawl,
@@ -40,7 +39,7 @@ def test_processes_together_fetch_every_page_once(tmp_path: Path, web: MemoryWeb
         assert crawl.run() == 0
         assert crawl.fetched() == every_page(web)
     assert set(requests_of_pages(site).values()) == {1}
-    assert not impolite(site, DELAY_S)
+    assert not impolite(site.accesses, DELAY_S)
 
 
 def test_each_killed_process_is_replaced(tmp_path: Path, web: MemoryWeb) -> None:
@@ -53,7 +52,7 @@ def test_each_killed_process_is_replaced(tmp_path: Path, web: MemoryWeb) -> None
             os.kill(crawl.processes()[which], signal.SIGKILL)
         assert driver.wait(120) == 0
         assert crawl.fetched() == every_page(web)
-    assert not impolite(site, DELAY_S)
+    assert not impolite(site.accesses, DELAY_S)
     assert requests_of_pages(site).total() <= HOSTS * PAGES + CONCURRENT
 
 
@@ -65,7 +64,7 @@ def test_a_driver_that_is_killed_at_each_point_goes_on_where_it_was(
             assert crawl.start(killed_at=(point, number)).wait(120) == -signal.SIGKILL, point
         assert crawl.run() == 0
         assert crawl.fetched() == every_page(web)
-    assert not impolite(site, DELAY_S)
+    assert not impolite(site.accesses, DELAY_S)
 
 
 def test_a_suspended_process_misses_rounds_and_sends_nothing_after_its_own(
@@ -81,7 +80,7 @@ def test_a_suspended_process_misses_rounds_and_sends_nothing_after_its_own(
         os.kill(stopped, signal.SIGCONT)
         assert driver.wait(120) == 0
         assert crawl.fetched() == every_page(web)
-    assert not impolite(site, DELAY_S)
+    assert not impolite(site.accesses, DELAY_S)
 
 
 @pytest.mark.long
@@ -109,5 +108,5 @@ def test_a_large_crawl_survives_faults_of_all_kinds(tmp_path: Path) -> None:
         assert driver.wait(600) == 0
         expected = {f"http://h{h}.test/{n}": 1 for h in range(hosts) for n in range(pages)}
         assert crawl.fetched() == expected
-    assert not impolite(site, DELAY_S)
+    assert not impolite(site.accesses, DELAY_S)
     assert requests_of_pages(site).total() <= hosts * pages + 6 * CONCURRENT

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from focused.rounds.process_supervision import Limits
 from focused.rounds.round_files import list_round_files
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
-from focused.web.urls import host_of
 from tests.support.simulated import FETCH_S
 from tests.support.simulated_rounds import SimulatedRounds, ring
 
@@ -29,26 +27,12 @@ def crawl(folder: Path, **options: object) -> SimulatedRounds:
     return SimulatedRounds(folder, WEB, SEED, delay_s=DELAY_S, **options)  # type: ignore[arg-type]
 
 
-def pages_asked(rounds: SimulatedRounds) -> Counter[str]:
-    return Counter(url for _, _, url in rounds.asked if not url.endswith("/robots.txt"))
-
-
-def pauses_s(rounds: SimulatedRounds, unit: Callable[[str], str] = host_of) -> list[float]:
-    """The pauses between two requests of a host, or of another unit."""
-    times = defaultdict(list)
-    for at, _, url in rounds.asked:
-        times[unit(url)].append(at)
-    return [
-        later - before - FETCH_S for asked in times.values() for before, later in pairwise(asked)
-    ]
-
-
 def test_partitions_fetch_every_page_once(tmp_path: Path) -> None:
     rounds = crawl(tmp_path)
     assert rounds.run() == "no link is left"
     assert rounds.fetched() == sorted(WEB)
-    assert set(pages_asked(rounds).values()) == {1}
-    assert min(pauses_s(rounds)) >= DELAY_S - 1e-6
+    assert set(rounds.pages_asked().values()) == {1}
+    assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
 def test_every_host_is_asked_by_its_own_partition(tmp_path: Path) -> None:
@@ -70,7 +54,7 @@ def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
     rounds.budget = Budget(pages=35)
     assert rounds.run() == "page budget spent"
     assert len(rounds.fetched()) == 35
-    assert set(pages_asked(rounds).values()) == {1}
+    assert set(rounds.pages_asked().values()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -97,14 +81,7 @@ def test_nothing_is_left_of_rounds_that_all_have(tmp_path: Path) -> None:
 
 def test_a_process_that_dies_again_and_again_loses_nothing(tmp_path: Path) -> None:
     rounds = crawl(tmp_path)
-    killed_at = [rounds.now + after for after in (2.0, 4.0, 5.0, 7.0)]
-
-    def kill() -> None:
-        if killed_at and rounds.now >= killed_at[0]:
-            killed_at.pop(0)
-            rounds.kill(len(killed_at) % rounds.partitions)
-
-    rounds.on_step = kill
+    rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 4.0, 5.0, 7.0)
     assert rounds.run() == "no link is left"
     assert rounds.fetched() == sorted(WEB)
     assert len(rounds.started) == rounds.partitions + 4
@@ -129,8 +106,8 @@ def test_a_silent_process_misses_rounds_and_then_goes_on(tmp_path: Path) -> None
     assert rounds.run() == "no link is left"
     assert any(1 in report.missing for report in rounds.reports)
     assert rounds.fetched() == sorted(WEB)
-    assert set(pages_asked(rounds).values()) == {1}
-    assert min(pauses_s(rounds)) >= DELAY_S - 1e-6
+    assert set(rounds.pages_asked().values()) == {1}
+    assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
 def test_a_process_that_stays_silent_is_started_again(tmp_path: Path) -> None:
@@ -147,24 +124,11 @@ def test_a_process_that_stays_silent_is_started_again(tmp_path: Path) -> None:
     assert rounds.fetched() == sorted(WEB)
 
 
-class StopsError(Exception):
-    """The driver died."""
-
-
 @pytest.mark.parametrize("after_s", [1.0, 2.7, 3.5, 4.1])
 def test_a_new_driver_goes_on_where_the_last_one_died(tmp_path: Path, after_s: float) -> None:
     rounds = crawl(tmp_path, budget=Budget(pages=40))
-    dies_at = rounds.now + after_s
-
-    def die() -> None:
-        if rounds.now >= dies_at:
-            raise StopsError
-
-    rounds.on_step = die
-    with pytest.raises(StopsError):
-        rounds.run()
+    rounds.run_until_driver_dies(after_s)
     rounds.abandon()
-    rounds.on_step = lambda: None
     assert rounds.run() == "page budget spent"
     assert len(rounds.fetched()) == 40
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import shared_storages
-from tests.support.recorded_web import MemoryWeb, served
+from tests.support.recorded_web import MemoryWeb, impolite, served
 from tests.support.round_crawls import (
     RoundCrawl,
-    impolite,
     requests_of_pages,
     ring_web,
     round_crawl,
@@ -49,5 +48,5 @@ def test_a_crawl_on_s3_survives_the_loss_of_a_process(
         kill_one_in_the_second_round(crawl)
         assert driver.wait(800) == 0, crawl.log.read_text()
         assert crawl.fetched() == EVERY_PAGE
-        assert not impolite(site, DELAY_S)
+        assert not impolite(site.accesses, DELAY_S)
         assert requests_of_pages(site).total() <= 2 * len(EVERY_PAGE)

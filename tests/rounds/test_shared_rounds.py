@@ -6,10 +6,9 @@ import dataclasses
 import io
 import random
 import uuid
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from focused.rounds.messages import Finish, decode_for_partition
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
-from focused.web.urls import host_of
 from tests.support.simulated import FETCH_S
 from tests.support.simulated_rounds import SimulatedRounds, ring
 
@@ -33,31 +31,6 @@ SEED = "http://h0.test/0"
 WEB = ring(HOSTS, PAGES)
 DELAY_S, REQUEST_S = 0.2, 1.0
 LIMITS = Limits(round_s=2.0, answer_s=3.0, silence_s=30.0, request_s=REQUEST_S)
-
-
-def pages_asked(rounds: SimulatedRounds) -> Counter[str]:
-    return Counter(url for _, _, url in rounds.asked if not url.endswith("/robots.txt"))
-
-
-def pauses_s(rounds: SimulatedRounds) -> list[float]:
-    """The pauses between two requests of a host."""
-    times = defaultdict(list)
-    for at, _, url in rounds.asked:
-        times[host_of(url)].append(at)
-    return [
-        later - before - FETCH_S for asked in times.values() for before, later in pairwise(asked)
-    ]
-
-
-def at_times(rounds: SimulatedRounds, call: Callable[[int], object], *after_s: float) -> None:
-    """Call with 0, 1, ... at times after the start, once the partitions run."""
-    begun, left = rounds.now, list(enumerate(after_s))
-
-    def step() -> None:
-        if left and rounds.now >= begun + left[0][1] and len(rounds.processes) == rounds.partitions:
-            call(left.pop(0)[0])
-
-    rounds.on_step = step
 
 
 def responses(rounds: SimulatedRounds) -> Counter[str]:
@@ -92,7 +65,7 @@ def test_partitions_fetch_every_page_once(crawls: Crawls) -> None:
     rounds = crawls()
     assert rounds.run() == "no link is left"
     assert rounds.fetched() == sorted(WEB)
-    assert set(pages_asked(rounds).values()) == {1}
+    assert set(rounds.pages_asked().values()) == {1}
     assert {url: count for url, count in responses(rounds).items() if url in WEB} == dict.fromkeys(
         WEB, 1
     )
@@ -100,13 +73,13 @@ def test_partitions_fetch_every_page_once(crawls: Crawls) -> None:
 
 def test_a_lost_machine_repeats_its_last_round_at_most(crawls: Crawls) -> None:
     rounds = crawls()
-    at_times(rounds, lambda number: rounds.kill(number % 3), 2.0, 4.0, 5.0, 7.0)
+    rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 4.0, 5.0, 7.0)
     assert rounds.run() == "no link is left"
     assert rounds.fetched() == sorted(WEB)
     assert len(rounds.started) == rounds.partitions + 4
-    assert min(pauses_s(rounds)) >= DELAY_S - 1e-6
+    assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
     per_round = LIMITS.round_s / (DELAY_S + FETCH_S) * HOSTS
-    assert 0 < pages_asked(rounds).total() - len(WEB) <= 4 * per_round
+    assert 0 < rounds.pages_asked().total() - len(WEB) <= 4 * per_round
     assert {responses(rounds)[url] for url in WEB} == {1}
 
 
@@ -114,7 +87,7 @@ def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(craw
     revisit = Revisit(continuous=True, pages_per_day=20_000, hours=4)
     limits = dataclasses.replace(LIMITS, round_s=300.0, answer_s=60.0, silence_s=1_000.0)
     rounds = crawls(revisit=revisit, limits=limits, step_s=10.0)
-    at_times(rounds, lambda number: rounds.kill(number % 3), 1_500.0, 4_000.0, 7_000.0)
+    rounds.at_times(lambda number: rounds.kill(number % 3), 1_500.0, 4_000.0, 7_000.0)
     rounds.run()
     assert len(rounds.started) == rounds.partitions + 3
     assert rounds.fetched() == sorted(WEB)
@@ -124,12 +97,12 @@ def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(craw
 def test_a_machine_out_of_reach_disturbs_nobody(crawls: Crawls) -> None:
     rounds = crawls()
     rounds.is_certain = False
-    at_times(rounds, lambda number: rounds.cut_off(number % 3), 2.0, 4.0, 6.0)
+    rounds.at_times(lambda number: rounds.cut_off(number % 3), 2.0, 4.0, 6.0)
     assert rounds.run() == "no link is left"
     assert len(rounds.lost) == 3
     assert rounds.fetched() == sorted(WEB)
     assert {responses(rounds)[url] for url in WEB} == {1}
-    assert min(pauses_s(rounds)) >= DELAY_S - 1e-6
+    assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
 def test_what_a_machine_out_of_reach_still_stores_is_not_read(crawls: Crawls) -> None:
@@ -158,31 +131,18 @@ def test_what_a_machine_out_of_reach_still_stores_is_not_read(crawls: Crawls) ->
     assert {responses(rounds)[url] for url in WEB} == {1}
 
 
-class StopsError(Exception):
-    """The driver died."""
-
-
 @pytest.mark.parametrize("after_s", [1.0, 2.7, 3.5, 4.1])
 def test_a_new_driver_waits_until_the_processes_of_the_last_one_send_nothing(
     crawls: Crawls, after_s: float
 ) -> None:
     rounds = crawls(budget=Budget(pages=40))
-    dies_at = rounds.now + after_s
-
-    def die() -> None:
-        if rounds.now >= dies_at:
-            raise StopsError
-
-    rounds.on_step = die
-    with pytest.raises(StopsError):
-        rounds.run()
+    rounds.run_until_driver_dies(after_s)
     for number in list(rounds.processes):
         rounds.cut_off(number)
     rounds._ended.clear()
-    rounds.on_step = lambda: None
     assert rounds.run() == "page budget spent"
     assert len(rounds.fetched()) == 40
-    assert min(pauses_s(rounds)) >= DELAY_S - 1e-6
+    assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
 def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls: Crawls) -> None:
@@ -200,7 +160,7 @@ def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls: Crawls) -> Non
     rounds.on_step = lambda: None
     assert rounds.run() == "no link is left"
     assert rounds.fetched() == sorted(WEB)
-    assert set(pages_asked(rounds).values()) == {1}
+    assert set(rounds.pages_asked().values()) == {1}
     assert not any("waiting" in problem for problem in rounds.problems)
 
 
@@ -209,7 +169,7 @@ def test_a_storage_that_fails_one_time_in_five_loses_nothing(
     crawls: Crawls, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds = crawls()
-    at_times(rounds, lambda number: rounds.kill(number % 3), 2.0, 5.0)
+    rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 5.0)
     chance, failed = random.Random(3), Counter[bool]()
     original = getattr(SharedStorage, method)
 
@@ -299,7 +259,7 @@ def test_a_machine_with_another_version_is_named(crawls: Crawls) -> None:
 def test_old_states_are_deleted(crawls: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replication, "_MAX_SEGMENTS", 1)
     rounds = crawls(limits=dataclasses.replace(LIMITS, round_s=0.5))
-    at_times(rounds, lambda number: rounds.kill(number % 3), 2.0, 4.0)
+    rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 4.0)
     assert rounds.run() == "no link is left"
     manifest = last_manifest(rounds.storage)
     assert manifest is not None and manifest.round > 10

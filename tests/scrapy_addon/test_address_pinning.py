@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.access_rules import ROBOTS, Access, Rules, violations
-from tests.support.crawling import Finished, write_topic
-from tests.support.hostile_hosts import Behaviour, pages, serve_hosts
-from tests.support.name_server import Zone, at, serve_names
+from tests.support.crawling import Finished
+from tests.support.hostile_hosts import Behaviour, crawl_hosts, pages
+from tests.support.name_server import Zone, at
 from tests.support.recorded_web import html
-from tests.support.warm import crawl_warm
 
 HOST, NEIGHBOUR = "a.test", "b.test"
 FIRST, SECOND = "127.0.0.31", "127.0.0.32"
@@ -22,20 +21,16 @@ def crawl(folder: Path, zone: Zone, **settings: object) -> tuple[Finished, list[
     def site(host: str) -> Behaviour:
         return pages({path: (200, html(f"{host} {path}", *PATHS), {}) for path in PATHS})
 
-    with (
-        serve_hosts(lambda _: {host: site(host) for host in (HOST, NEIGHBOUR)}) as hosts,
-        serve_names(zone) as names,
-    ):
-        topic = write_topic(
-            folder,
-            hosts.url(HOST),
-            hosts.url(NEIGHBOUR),
-            delay_s=DELAY_S,
-            politeness="fetch_time_factor = 0",
-            scope="private_addresses = true\ntraps = false\nnear_duplicates = false",
-        )
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address, **settings)
-    assert done.status == 0, done.output
+    done, hosts = crawl_hosts(
+        folder,
+        lambda _: {host: site(host) for host in (HOST, NEIGHBOUR)},
+        zone,
+        seeds=(HOST, NEIGHBOUR),
+        settings=lambda _: settings,
+        delay_s=DELAY_S,
+        politeness="fetch_time_factor = 0",
+        scope="traps = false\nnear_duplicates = false",
+    )
     return done, hosts.accesses
 
 

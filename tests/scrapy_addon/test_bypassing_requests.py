@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -17,13 +18,12 @@ from focused.web.robots.robots_rules import MAX_AGE_S
 from tests.scrapy_addon.test_politeness import handed_out
 from tests.support.access_rules import ROBOTS
 from tests.support.clocks import ReadClock
-from tests.support.crawling import USER_AGENT, write_topic
-from tests.support.hostile_hosts import pages, serve_hosts
-from tests.support.name_server import at, serve_names
+from tests.support.crawling import USER_AGENT, crawl, write_topic
+from tests.support.hostile_hosts import HostileHosts, crawl_hosts, pages
+from tests.support.own_downloads import own_downloads
 from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.sessions import opened
 from tests.support.simulated import START, Simulation, raw, site, topic
-from tests.support.warm import crawl_warm
 
 HOST = "a.test"
 SESSION = "/pictures?PHPSESSID=0123456789abcdef0123"
@@ -39,19 +39,11 @@ def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]
         ROBOTS: (200, RULES, text),
         FREE: (200, b"x", {}),
     }
-    with (
-        serve_hosts(lambda _: {HOST: pages(answers)}) as hosts,
-        serve_names({HOST: at("127.0.0.1")}) as names,
-    ):
-        done = crawl_warm(
-            write_topic(folder, hosts.url(HOST), scope="private_addresses = true"),
-            "",
-            FOCUSED_DNS_SERVERS=names.address,
-            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
-            OWN_DOWNLOADS=",".join(hosts.url(HOST, path) for path in paths),
-            OWN_DOWNLOADS_FILE=folder / "came.json",
-        )
-    assert done.status == 0, done.output
+
+    def settings(hosts: HostileHosts) -> dict[str, Any]:
+        return own_downloads(folder / "came.json", *(hosts.url(HOST, path) for path in paths))
+
+    _, hosts = crawl_hosts(folder, lambda _: {HOST: pages(answers)}, settings=settings)
     came = json.loads((folder / "came.json").read_text())
     return {f"/{url.split('/', 3)[3]}": received for url, received in came.items()}, [
         access.path for access in hosts.accesses
@@ -96,15 +88,12 @@ def test_no_request_goes_by_another_name_than_the_topics(tmp_path: Path) -> None
     web = MemoryWeb(page("http://a.test/", html("Start")), page("http://a.test/own", b"x"))
     theirs = {"User-Agent": "Another/1.0"}
     with served(web) as replay:
-        done = crawl_warm(
+        done = crawl(
             write_topic(tmp_path, "http://a.test/"),
             replay.address,
             DEFAULT_REQUEST_HEADERS=json.dumps(theirs),
-            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
-            OWN_DOWNLOADS="http://a.test/own",
-            OWN_DOWNLOADS_HEADERS=json.dumps(theirs),
-            OWN_DOWNLOADS_FILE=tmp_path / "came.json",
             arguments=["-a", "user_agent=Third/1.0"],
+            **own_downloads(tmp_path / "came", "http://a.test/own", HEADERS=json.dumps(theirs)),
         )
     assert done.status == 0, done.output
     assert {access.path for access in replay.accesses} == {ROBOTS, "/", "/own"}
@@ -118,6 +107,6 @@ def test_robots_txt_does_not_come_from_scrapys_cache(tmp_path: Path) -> None:
         for number in range(2):
             mine = write_topic(tmp_path / str(number), "http://a.test/")
             cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache"}
-            assert crawl_warm(mine, replay.address, **cache).fetched() == ["http://a.test/"]
+            assert crawl(mine, replay.address, **cache).fetched() == ["http://a.test/"]
         asked = [access.path for access in replay.accesses]
     assert sorted(asked) == ["/", ROBOTS, ROBOTS]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.own_project import Ran, crawl_own, write_project
-from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.own_project import Ran, crawl_web, write_project
+from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """
 import asyncio
@@ -46,10 +46,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         page("http://a.test/data.json", "{}", content_type="application/json"),
     )
     project = write_project(tmp_path_factory.mktemp("own"), SPIDER)
-    with served(web) as site:
-        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
-    return done
+    return crawl_web(project, web)
 
 
 def relevance(ran: Ran, n: object) -> list[float | None]:

@@ -27,8 +27,9 @@ from focused.scrapy_addon.driver_features import (
 )
 from focused.topic import Scope
 from focused.topic.login import Login
-from tests.support.own_project import crawl_own, write_project
-from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.own_project import crawl_web, write_project
+from tests.support.packages import install
+from tests.support.recorded_web import MemoryWeb, html, page
 from tests.support.simulated import topic
 
 PAGE = "http://a.test/"
@@ -233,16 +234,9 @@ printed = DriverFeature(
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_package_adds_a_feature_that_a_setting_switches_on(tmp_path: Path, is_on: bool) -> None:
     project = write_project(tmp_path, SPIDER, PAGE, settings={"FOCUSED_PRINTED": is_on})
-    (project / "printed_driver.py").write_text(PRINTED)
-    info = project / "printed-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: printed\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[focused.scrapy_features]\nprinted = printed_driver:printed\n"
-    )
-    with served(MemoryWeb(page(PAGE, html("Start")))) as site:
-        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
+    entry_points = "[focused.scrapy_features]\nprinted = printed_driver:printed\n"
+    install(project, "printed_driver", PRINTED, entry_points)
+    done = crawl_web(project, MemoryWeb(page(PAGE, html("Start"))))
     assert ("printed whales True" in done.output) is is_on
     assert (f"judged {PAGE}" in done.output) is is_on
 

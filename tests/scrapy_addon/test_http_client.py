@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import resource
+import sys
+import termios
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -28,11 +31,11 @@ from focused.scrapy_addon.http_client import (
 from focused.scrapy_addon.outcomes import failure_kind_of
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import FailureKind
-from tests.support.crawling import write_topic
+from tests.support.crawling import start, write_topic
+from tests.support.forked import ForkedCommand
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
 from tests.support.recorded_web import html
-from tests.support.warm import start_warm
 
 OK = b"HTTP/1.1 200 OK\r\n"
 PLAIN = OK + b"Content-Type: text/html\r\nContent-Length: 6\r\n\r\nwhales"
@@ -48,7 +51,6 @@ class Server:
         self._closes = closes
         self.requests: list[bytes] = []
         self.connections = 0
-        self.left = 0
         self.writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Server:
@@ -72,7 +74,6 @@ class Server:
                 await writer.drain()
                 if self._closes:
                     writer.close()
-        self.left += 1
 
 
 Fetch = Callable[..., Awaitable[Response]]
@@ -274,13 +275,19 @@ def test_what_comes_beyond_an_answer_is_nobodys_answer(raw: bytes, body: bytes) 
     with_handler(server, test)
 
 
+def bytes_not_received(writer: asyncio.StreamWriter) -> int:
+    """How much of what was written the client's system has not acknowledged."""
+    queue = fcntl.ioctl(writer.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(queue, sys.byteorder)
+
+
 def test_an_answer_that_nobody_asked_for_is_nobodys_answer() -> None:
     server = Server(PLAIN)
 
     async def test(fetch: Fetch) -> None:
         assert (await fetch()).body == b"whales"
         server.writers[0].write(FORGED)
-        while not server.left:
+        while bytes_not_received(server.writers[0]):
             await asyncio.sleep(0)
         assert (await fetch()).body == b"whales"
 
@@ -393,13 +400,13 @@ def test_half_of_the_files_that_may_be_open_are_left_to_others(
 HOSTS = [f"h{number}.test" for number in range(250)]
 
 
-def most_files_open(crawl: BaseProcess) -> int:
+def most_files_open(crawl: ForkedCommand) -> int:
     """How many files the process had open at most, until its end."""
     most = 0
-    while crawl.exitcode is None:
+    while crawl.poll() is None:
         with suppress(FileNotFoundError):
             most = max(most, len(os.listdir(f"/proc/{crawl.pid}/fd")))
-        crawl.join(0.02)
+        time.sleep(0.02)
     return most
 
 
@@ -413,9 +420,9 @@ def test_a_crawl_of_many_hosts_keeps_few_connections_open(tmp_path: Path) -> Non
         topic = write_topic(
             tmp_path, *map(hosts.url, HOSTS), scope="private_addresses = true\ntraps = false"
         )
-        crawl = start_warm(topic, "", most_files_open=256, FOCUSED_DNS_SERVERS=names.address)
+        crawl = start(topic, "", most_files_open=256, FOCUSED_DNS_SERVERS=names.address)
         most = most_files_open(crawl)
-    assert crawl.exitcode == 0
+    assert crawl.wait() == 0
     assert len(hosts.accesses) == 2 * len(HOSTS)
     assert most < 256 - 100
 

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from scrapy.http import HtmlResponse
 
-from focused.errors import MissingExtraError
 from focused.parser_process import HandlerError, ParsingLimits, ParsingStoppedError
 from focused.scrapy_addon.item_documents import (
     ITEM_FIELDS,
@@ -19,7 +18,6 @@ from focused.scrapy_addon.item_documents import (
     extract_fields,
     parse_item_fields,
 )
-from focused.web.html import main_text
 from focused.web.page import FailureKind
 from tests.support.corpus_crawl import ARTICLE, corpus_web
 from tests.support.crawling import crawl, write_topic
@@ -96,17 +94,6 @@ def test_a_page_that_cannot_be_extracted_has_an_empty_text(
 )
 def test_the_setting_is_a_list_or_a_text(value: object, fields: tuple[str, ...]) -> None:
     assert parse_item_fields(value) == fields  # type: ignore[arg-type]
-
-
-def missing_trafilatura() -> None:
-    raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
-
-
-def test_without_the_extra_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main_text, "_trafilatura", missing_trafilatura)
-    assert parse_item_fields(None) == ()
-    with pytest.raises(MissingExtraError, match=r"focused-crawler\[corpus\]"):
-        parse_item_fields("text")
 
 
 def test_feeds_of_the_topic_spider_have_the_fields(tmp_path: Path) -> None:

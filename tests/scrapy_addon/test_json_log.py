@@ -9,8 +9,8 @@ from pathlib import Path
 from scrapy import Spider
 
 from focused.scrapy_addon.json_log import make_json_formatter
-from tests.support.own_project import Ran, crawl_own, write_project
-from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.own_project import Ran, crawl_web, write_project
+from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """
 import logging
@@ -32,10 +32,7 @@ def objects(text: str) -> list[dict[str, str]]:
 def crawl_logged(folder: Path, **settings: object) -> Ran:
     given = {"FOCUSED_LOG_FORMAT": "json", "LOG_LEVEL": "INFO", **settings}
     project = write_project(folder, SPIDER, settings=given)
-    with served(MemoryWeb(page("http://a.test/", html("Whales")))) as site:
-        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
-    return done
+    return crawl_web(project, MemoryWeb(page("http://a.test/", html("Whales"))))
 
 
 def test_each_line_of_a_crawls_log_is_an_object(tmp_path: Path) -> None:

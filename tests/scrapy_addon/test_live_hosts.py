@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,37 +10,23 @@ import pytest
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.storage.state_store import StateStore
 from tests.support.crawling import Finished, crawl, write_topic
+from tests.support.hostile_hosts import Behaviour, pages, serve_hosts
 from tests.support.name_server import FAILS, NO_SUCH_NAME, at, serve_names
 from tests.support.recorded_web import html
 
 ZONE = {"here.test": at("127.0.0.1"), "nowhere.test": NO_SUCH_NAME, "silent.test": FAILS}
 
 
-class Pages(BaseHTTPRequestHandler):
+def start_page(port: int) -> dict[str, Behaviour]:
     """A page that links to hosts that are not there; no robots.txt."""
-
-    def do_GET(self) -> None:
-        links = [f"http://{name}.test/{n}" for name in ("nowhere", "silent") for n in range(3)]
-        body = html("Start", *links) if self.path == "/" else b""
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
+    links = [f"http://{name}.test/{n}" for name in ("nowhere", "silent") for n in range(3)]
+    return {"here.test": pages({"/": (200, html("Start", *links), {})})}
 
 
 @pytest.fixture
 def seed() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://here.test:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve_hosts(start_page) as served:
+        yield served.url("here.test")
 
 
 def crawl_live(topic: Path, **settings: object) -> Finished:
@@ -61,9 +44,8 @@ def test_a_name_that_does_not_exist_is_reported_from_a_name_service_that_is_sile
 ) -> None:
     done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))
     assert done.status == 0, done.output
-    stats = json.loads((done.folder / "stats.json").read_text())
-    assert stats["failures"] == {"no-such-host": 3, "dns": 3}
-    assert stats["end_reason"] == "frontier is empty"
+    assert done.stats["failures"] == {"no-such-host": 3, "dns": 3}
+    assert done.stats["end_reason"] == "frontier is empty"
 
 
 def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
@@ -86,6 +68,5 @@ def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks
     assert any(line.count(message) == 1 for line in done.output.splitlines() if " pages | " in line)
     log = (done.folder / "crawl.log").read_text()
     assert log.count(message) >= 1
-    stats = json.loads((done.folder / "stats.json").read_text())
-    assert stats["hosts_in_back_off"] >= 1
-    assert stats["end_reason"].startswith("only hosts are left that are not due before")
+    assert done.stats["hosts_in_back_off"] >= 1
+    assert done.stats["end_reason"].startswith("only hosts are left that are not due before")

@@ -16,7 +16,7 @@ from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.metrics_server import crawl_health, export_statistics, exported_metrics
 from focused.scrapy_addon.run_status import RunStatus
-from tests.support.own_project import crawl_own, write_project
+from tests.support.own_project import crawl_own, crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 ROOT = Path(__file__).parents[2]
@@ -65,9 +65,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         page("http://a.test/1", html("One whale")),
     )
     written = write_project(folder, SPIDER, settings={"FOCUSED_METRICS_PORT": 0})
-    with served(web) as site:
-        done = crawl_own(written, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
+    crawl_web(written, web)
     return written
 
 

@@ -11,16 +11,13 @@ from typing import Any
 import pytest
 from fastwarc.warc import ArchiveIterator
 
-from tests.support.crawling import Finished, write_topic
-from tests.support.hostile_hosts import pages, serve_hosts
-from tests.support.name_server import at, serve_names
-from tests.support.own_project import crawl_own, write_project
-from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.warm import crawl_warm
+from tests.support.crawling import Finished
+from tests.support.hostile_hosts import crawl_hosts, pages
+from tests.support.own_project import crawl_web, write_project
+from tests.support.recorded_web import MemoryWeb, html, page
 
 HOST = "a.test"
 PATHS = [f"/whales-{number}" for number in range(6)]
-PRIVATE_ALLOWED = "private_addresses = true\ntraps = false"
 ONLOOKERS = "tests.support.onlookers"
 
 
@@ -28,13 +25,12 @@ def crawled(folder: Path, **settings: Any) -> Finished:
     site: Mapping[str, Any] = {
         path: (200, html(f"whale {path}", *PATHS), {}) for path in ("/", *PATHS)
     }
-    with (
-        serve_hosts(lambda _: {HOST: pages(site)}) as hosts,
-        serve_names({HOST: at("127.0.0.41")}) as names,
-    ):
-        topic = write_topic(folder, hosts.url(HOST), scope=PRIVATE_ALLOWED)
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address, **settings)
-    assert done.status == 0, done.output
+    done, _ = crawl_hosts(
+        folder,
+        lambda _: {HOST: pages(site)},
+        settings=lambda _: settings,
+        scope="traps = false",
+    )
     assert len(done.fetched()) == 1 + len(PATHS)
     return done
 
@@ -62,14 +58,8 @@ def test_the_warc_has_what_was_sent_and_what_came(tmp_path: Path) -> None:
         "/gone": (404, b"<p>no such whale", {}),
         "/robots.txt": (200, b"User-agent: *\nDisallow: /secret\n", {}),
     }
-    with (
-        serve_hosts(lambda _: {HOST: pages(site)}) as hosts,
-        serve_names({HOST: at("127.0.0.41")}) as names,
-    ):
-        topic = write_topic(tmp_path, hosts.url(HOST), scope=PRIVATE_ALLOWED)
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address)
-        root = hosts.url(HOST)
-    assert done.status == 0, done.output
+    done, hosts = crawl_hosts(tmp_path, lambda _: {HOST: pages(site)}, scope="traps = false")
+    root = hosts.url(HOST)
     kinds: dict[str, dict[str, tuple[bytes, str | None]]] = {}
     for path in done.folder.glob("*.warc.gz"):
         with path.open("rb") as file:
@@ -115,9 +105,7 @@ def test_a_spider_receives_the_pages_that_it_wants_whatever_is_logged(
         tmp_path, SPIDER, "http://a.test/", settings={"FOCUSED_LOG_LEVEL": level}
     )
     web = MemoryWeb(*(page(f"http://a.test{path}", html(path, *PATHS)) for path in ("/", *PATHS)))
-    with served(web) as site:
-        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
+    done = crawl_web(project, web)
     assert done.stats["fetched"] == 1 + len(PATHS)
     assert [item["url"] for item in done.items] == ["http://a.test/whales-1"]
     log = (project / "out" / "crawl.log").read_text()

@@ -16,11 +16,10 @@ from focused.frontier.host import HostPace, suspend
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from tests.support.clocks import ReadClock
-from tests.support.crawling import write_topic
+from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.sessions import opened, turns_of
 from tests.support.simulated import START, Simulation, moved, raw, site, topic
-from tests.support.warm import crawl_warm
 
 URL, SEED = "http://a.test/own", "http://a.test/"
 NOW: Callable[[], float] = lambda: START  # noqa: E731 -- a clock that stands
@@ -232,7 +231,7 @@ def test_a_link_that_scrapy_writes_in_another_way_leaves_all_the_same(tmp_path):
     odd = "http://a.test/a|b[1]^"
     asked_for = page("http://a.test/a%7Cb%5B1%5D%5E", html("Odd"))
     with served(MemoryWeb(page(SEED, html("Start", odd)), asked_for)) as replay:
-        done = crawl_warm(write_topic(tmp_path, SEED), replay.address)
+        done = crawl(write_topic(tmp_path, SEED), replay.address)
     assert len(done.fetched()) == 2
 
 

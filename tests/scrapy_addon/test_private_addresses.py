@@ -11,6 +11,7 @@ from tests.support.crawling import Finished, command, finish, write_topic
 from tests.support.forked import ForkedCommand
 from tests.support.hostile_hosts import Behaviour, HostileHosts, pages, serve_hosts
 from tests.support.name_server import NameServer, Zone, at, serve_names
+from tests.support.own_downloads import own_downloads
 from tests.support.recorded_web import html
 
 LOOPBACK_IS_PUBLIC = """
@@ -88,9 +89,7 @@ def test_what_is_downloaded_past_the_frontier_meets_the_same_check(
             tmp_path,
             served,
             politeness=f"robots = {robots}",
-            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
-            OWN_DOWNLOADS=",".join([image, *refused, "file:///etc/hostname"]),
-            OWN_DOWNLOADS_FILE=came,
+            **own_downloads(came, image, *refused, "file:///etc/hostname"),
         )
     loaded = json.loads(came.read_text())
     assert loaded.pop(image) == "200"

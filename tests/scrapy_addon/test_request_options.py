@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.access_rules import ROBOTS, Rules, violations
-from tests.support.crawling import write_topic
-from tests.support.hostile_hosts import pages, serve_hosts
-from tests.support.name_server import at, serve_names
+from tests.support.hostile_hosts import HostileHosts, crawl_hosts, pages
+from tests.support.own_downloads import own_downloads
 from tests.support.recorded_web import html
-from tests.support.warm import crawl_warm
 
 HOST, IDN = "a.test", "xn--bcher-kva.test"
 PICTURES = [f"/picture-{number}" for number in range(4)]
 DELAY_S = 0.2
-PRIVATE_ALLOWED = "private_addresses = true"
 
 
 @pytest.mark.parametrize(
@@ -28,23 +26,15 @@ def test_they_wait_for_the_same_turns_and_open_no_second_connection(
     tmp_path: Path, ways: dict[str, str]
 ) -> None:
     site = {path: (200, html(f"whale {path}", *PICTURES), {}) for path in ("/", *PICTURES)}
-    with (
-        serve_hosts(lambda _: {HOST: pages(site)}) as hosts,
-        serve_names({HOST: at("127.0.0.41")}) as names,
-    ):
-        topic = write_topic(tmp_path, hosts.url(HOST), delay_s=DELAY_S, scope=PRIVATE_ALLOWED)
+
+    def settings(hosts: HostileHosts) -> dict[str, Any]:
         meta = {name: value.format(port=hosts.port) for name, value in ways.items()}
-        done = crawl_warm(
-            topic,
-            "",
-            FOCUSED_DNS_SERVERS=names.address,
-            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
-            OWN_DOWNLOADS=",".join(hosts.url(HOST, f"{path}?own=1") for path in PICTURES),
-            OWN_DOWNLOADS_META=json.dumps(meta),
-            OWN_DOWNLOADS_AT_ONCE=1,
-            OWN_DOWNLOADS_FILE=tmp_path / "came.json",
-        )
-    assert done.status == 0, done.output
+        urls = [hosts.url(HOST, f"{path}?own=1") for path in PICTURES]
+        return own_downloads(tmp_path / "came", *urls, META=json.dumps(meta), AT_ONCE=1)
+
+    done, hosts = crawl_hosts(
+        tmp_path, lambda _: {HOST: pages(site)}, settings=settings, delay_s=DELAY_S
+    )
     own = [access for access in hosts.accesses if access.path.endswith("?own=1")]
     assert len(own) == len(PICTURES)
     assert violations(hosts.accesses, Rules(DELAY_S)) == []
@@ -62,9 +52,6 @@ def test_a_host_in_other_letters_is_asked_by_its_name_in_ascii_after_its_rules(
             IDN: pages({"/": (200, html("whale books"), {})}),
         }
 
-    zone = {HOST: at("127.0.0.41"), IDN: at("127.0.0.42")}
-    with serve_hosts(web) as hosts, serve_names(zone) as names:
-        topic = write_topic(tmp_path, hosts.url(HOST), scope=PRIVATE_ALLOWED)
-        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address)
+    done, hosts = crawl_hosts(tmp_path, web)
     assert set(done.fetched()) == {hosts.url(HOST), hosts.url(IDN)}
     assert [access.path for access in hosts.accesses if access.host == IDN] == [ROBOTS, "/"]

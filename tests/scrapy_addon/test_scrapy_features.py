@@ -11,7 +11,7 @@ import pytest
 
 from focused.storage.state_store import StateStore
 from tests.support.crawling import ROOT, write_topic
-from tests.support.own_project import Ran, crawl_own, scrapy, write_project
+from tests.support.own_project import Ran, crawl_own, crawl_web, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 SPIDER = """
@@ -67,10 +67,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ran(project: Path) -> Ran:
-    with served(web()) as site:
-        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
-    return done
+    return crawl_web(project, web())
 
 
 def test_an_item_pipeline_sees_the_relevance(ran: Ran) -> None:

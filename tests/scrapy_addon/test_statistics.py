@@ -13,8 +13,8 @@ from scrapy.utils.test import get_crawler
 
 from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.statistics import publish
-from tests.support.own_project import crawl_own, write_project
-from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.own_project import crawl_web, write_project
+from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """
 import json
@@ -61,9 +61,7 @@ def test_each_total_of_stats_json_is_in_scrapys_statistics(tmp_path: Path) -> No
         page("http://a.test/1", html("One whale")),
     )
     project = write_project(tmp_path, SPIDER)
-    with served(web) as site:
-        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.output
+    done = crawl_web(project, web)
     found = json.loads((project / "scrapy-stats.json").read_text())
     listed = {"traps", "long_crawl_delays", "mirrors"}
     totals = {name: value for name, value in done.stats.items() if name not in listed}

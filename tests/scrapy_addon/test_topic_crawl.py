@@ -68,7 +68,7 @@ def test_the_user_sees_a_table_and_finds_the_folder_filled(
     for name in ("pages.parquet", "links.parquet", "pages.warc.gz", "report.json", "crawl.log"):
         assert (done.folder / name).stat().st_size > 0
     assert json.loads((done.folder / "settings.json").read_text())["topic"]["name"] == "whales"
-    assert json.loads((done.folder / "stats.json").read_text())["robots_excluded"] == 1
+    assert done.stats["robots_excluded"] == 1
 
 
 def test_the_focused_policy_takes_the_promising_links_first(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
         "pdf": "damaged",
         "": "no-such-host",
     }
-    stats = json.loads((done.folder / "stats.json").read_text())
+    stats = done.stats
     assert stats["unrecorded_hosts"] == 1
     assert "no-such-host" not in stats["failures"]
     assert done.pages.loc["http://a.test/latin", "on_topic"]

@@ -20,6 +20,7 @@ from focused.search.index import UpdateResult, update_index
 from focused.search.indexed_versions import IndexedVersions
 from focused.search.query import CrawlSearch, SearchQuery
 from focused.web.html import main_text
+from tests.support.in_this_process import InThisProcess
 from tests.support.recorded_web import html
 from tests.support.simulated import Simulation, raw, site, topic
 
@@ -198,20 +199,11 @@ def test_pages_that_a_fresh_crawl_lacks_are_removed(growing: Simulation, tmp_pat
     assert urls(folder) == [SEED]
 
 
-class FailingExtractor:
-    """Stands for a parser process whose extractor cannot be imported."""
-
-    def __init__(self, handler: Any, limits: Any) -> None:
-        pass
+class FailingExtractor(InThisProcess):
+    """Its extractor cannot be imported."""
 
     def ask(self, message: bytes) -> bytes:
         raise HandlerError("No module named 'lxml_html_clean'")
-
-    def __enter__(self) -> FailingExtractor:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
 
 
 def update_with_failing_extractor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,20 +11,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from focused.archive.warc_files import warc_path
 from focused.cli import main
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_selection import url_hash
-from focused.corpus.stored_documents import StoredDocument
 from focused.errors import SearchError
 from focused.search import server_update
 from focused.search.search_servers import RejectedDocument, SearchServer, connect
 from focused.search.server_address import ServerAddress, parse_address
 from focused.search.server_documents import Document, document_id, document_of_item
 from focused.search.server_update import ServerUpdateResult, update_server
-from focused.web.html.document import extract_document
-from focused.web.page import Fetched
-from focused.web.warc_reader import read_response
 from tests.support.bulk_server import indexing_server
 from tests.support.corpus_crawl import (
     ARTICLE,
@@ -36,6 +31,7 @@ from tests.support.corpus_crawl import (
     SHIPS,
     crawl_corpus_web,
 )
+from tests.support.in_this_process import InThisProcess
 
 ON_TOPIC = {HOME, ARTICLE, GERMAN, EVIL, OTHER}
 ADDRESS = ServerAddress("solr", "http://localhost/solr/whales", "")
@@ -94,16 +90,7 @@ def crawl(crawled: Path) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extract without a parser process, whose start takes a second."""
-
-    def extract_here(crawl: Path, pages: Any, **limits: Any) -> Iterator[StoredDocument]:
-        for position, page in pages:
-            response = read_response(warc_path(crawl, page.warc_file), page.warc_offset)
-            assert response is not None
-            fetched = Fetched(page.url, response.status, response.headers, response.body)
-            yield StoredDocument(position, extract_document(fetched))
-
-    monkeypatch.setattr(server_update, "extract_documents", extract_here)
+    monkeypatch.setattr("focused.corpus.stored_documents.ParserProcess", InThisProcess)
 
 
 def update(crawl: Path, server: SearchServer, **options: Any) -> ServerUpdateResult:

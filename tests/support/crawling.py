@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 from typing import Any
 
 import pandas as pd
@@ -45,6 +48,12 @@ class Finished:
     status: int
     output: str
     folder: Path
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The crawl folder's ``stats.json``."""
+        stats: dict[str, Any] = json.loads((self.folder / "stats.json").read_text())
+        return stats
 
     @property
     def pages(self) -> pd.DataFrame:
@@ -93,17 +102,35 @@ def command(topic: Path, address: str, **settings: Any) -> list[str]:
     return [sys.executable, "-m", "scrapy", "crawl", "topic", "-a", f"topic={topic}", *options]
 
 
-def start(topic: Path, address: str, **settings: Any) -> ForkedCommand:
-    arguments = command(topic, address, **settings)[2:]
-    return ForkedCommand(arguments, environment={"PYTHONWARNINGS": "default"})
+def start(
+    topic: Path,
+    address: str,
+    *,
+    largest_file_bytes: int | None = None,
+    most_files_open: int | None = None,
+    arguments: Sequence[str] = (),
+    **settings: Any,
+) -> ForkedCommand:
+    """Start ``scrapy crawl topic``."""
+    limits = {resource.RLIMIT_FSIZE: largest_file_bytes, resource.RLIMIT_NOFILE: most_files_open}
+    return ForkedCommand([*command(topic, address, **settings)[2:], *arguments], limits=limits)
 
 
 def finish(
     process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = HANGS_AFTER_S
 ) -> Finished:
-    output, _ = process.communicate(timeout=timeout_s)
+    """Wait for the end of a crawl; kill one that hangs."""
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
     return Finished(process.returncode, output, topic.parent / "out")
 
 
-def crawl(topic: Path, address: str, **settings: Any) -> Finished:
-    return finish(start(topic, address, **settings), topic)
+def crawl(
+    topic: Path, address: str, *, timeout_s: float = HANGS_AFTER_S, **options: Any
+) -> Finished:
+    """Run ``scrapy crawl topic`` to its end; ``options`` as for :func:`start`."""
+    return finish(start(topic, address, **options), topic, timeout_s)

@@ -80,6 +80,7 @@ class ForkedCommand:
         *,
         folder: Path = ROOT,
         environment: Mapping[str, str] | None = None,
+        limits: Mapping[int, int | None] | None = None,
         errors_apart: bool = False,
     ) -> None:
         self.args = list(arguments)
@@ -91,6 +92,7 @@ class ForkedCommand:
             err=Path(self._err.name) if self._err is not None else None,
             folder=folder,
             environment=environment,
+            limits=limits,
         )
         self.pid = self._process.pid
         self._read: tuple[str, str | None] | None = None
@@ -130,6 +132,14 @@ class ForkedCommand:
     def send_signal(self, number: int) -> None:
         if self._process.exitcode is None:
             os.kill(self._process.pid or 0, number)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def run_forked(

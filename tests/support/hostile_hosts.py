@@ -14,8 +14,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from tests.support.access_rules import Access
+from tests.support.crawling import Finished, crawl, write_topic
+from tests.support.name_server import Zone, at, serve_names
 
 _HEAD_BYTES = 1 << 20
 
@@ -184,3 +188,31 @@ def pages(
             await asked.answer(status, body, **headers)
 
     return behave
+
+
+def crawl_hosts(
+    folder: Path,
+    make: Callable[[int], Mapping[str, Behaviour]],
+    zone: Zone | None = None,
+    *,
+    seeds: Sequence[str] = (),
+    settings: Callable[[HostileHosts], Mapping[str, Any]] = lambda _: {},
+    scope: str = "",
+    **topic: Any,
+) -> tuple[Finished, HostileHosts]:
+    """Crawl from the front pages of ``seeds``, else of the first host; all must go well.
+
+    Without a ``zone`` each host has a loopback address of its own.
+    """
+    with serve_hosts(make) as served:
+        addresses = zone or {host: at(f"127.0.0.{41 + n}") for n, host in enumerate(served.hosts)}
+        with serve_names(addresses) as names:
+            path = write_topic(
+                folder,
+                *map(served.url, seeds or [*served.hosts][:1]),
+                scope=f"private_addresses = true\n{scope}",
+                **topic,
+            )
+            done = crawl(path, "", FOCUSED_DNS_SERVERS=names.address, **settings(served))
+    assert done.status == 0, done.output
+    return done, served

@@ -22,6 +22,7 @@ from focused.labelling.session import LabellingSession
 
 WINDOW = (1400, 900)
 PAGES = 24
+WAIT_S = 90
 """Of the crawl that is labelled."""
 
 
@@ -172,3 +173,33 @@ def chromium(
         yield window
     finally:
         window.quit()
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Any]:
+    with chromium() as opened:
+        yield opened
+
+
+def until(window: Any, holds: Callable[[], object]) -> None:
+    from selenium.common import exceptions
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    # What is clicked may be replaced or covered meanwhile.
+    passing = [
+        exceptions.StaleElementReferenceException,
+        exceptions.ElementClickInterceptedException,
+    ]
+    waiting = WebDriverWait(window, WAIT_S, poll_frequency=0.05, ignored_exceptions=passing)
+    waiting.until(lambda _: holds())
+
+
+@contextmanager
+def screen(window: Any, width: int, height: int) -> Iterator[None]:
+    """A screen of that size: a headless window cannot be as narrow as a phone."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 960}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        window.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

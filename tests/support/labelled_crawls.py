@@ -14,7 +14,7 @@ from focused.labelling.labelling_task import LabellingTask, TopicCategory, read_
 from focused.labelling.page_selection import PagePool, PageSelector
 from focused.labelling.session import LabellingSession
 from focused.labelling.training_pool import build_training_pool
-from focused.labels.label_file import LabelFile
+from focused.labels.label_file import LabelFile, evaluation_hash
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched
 from focused.web.urls import host_of
@@ -66,6 +66,12 @@ def write_crawl(
 def url_of(number: int) -> str:
     """The URL of the page of that number."""
     return f"https://h{number % 4}.example/{number}"
+
+
+def first_shown_url(host: str) -> str:
+    """A page of the host that is shown before others."""
+    urls = (f"https://{host}/{number}" for number in range(9_999))
+    return next(url for url in urls if evaluation_hash(url) < 0.001)
 
 
 def task(folder: Path, categories: tuple[TopicCategory, ...] = CATEGORIES) -> LabellingTask:

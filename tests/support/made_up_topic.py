@@ -10,11 +10,61 @@ from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Page
+from tests.support.recorded_web import html
 
 _CHEESE = "cheese rind curd rennet brie cheddar dairy milk ripening whey gouda ferment"
 _GARDEN = "garden soil seed compost prune hedge tulip lawn spade mulch orchard weed"
 _COMMON = "the and page home about contact search with from this that more news you our year"
 CHEESE, GARDEN, COMMON = _CHEESE.split(), _GARDEN.split(), _COMMON.split()
+
+
+BASE = "http://food.test/"
+
+
+def topic_text(seed: str = BASE, delay_s: float = 0.0) -> str:
+    """The topic file of cheese."""
+    return f"""
+name = "cheese"
+[seeds]
+urls = ["{seed}"]
+[training]
+directory = ["directory.tsv"]
+good = ["Top/Food"]
+model = "models/cheese.joblib"
+[politeness]
+user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
+delay_s = {delay_s}
+[output]
+folder = "out"
+"""
+
+
+TOPIC = topic_text()
+
+
+def words(kind: str, number: int) -> str:
+    """The text of a page of a kind (cheese or garden)."""
+    rng = random.Random(f"{kind} {number}")
+    own = CHEESE if kind == "cheese" else GARDEN
+    return " ".join(rng.choices(COMMON * 2 + own * 2, k=100))
+
+
+def write_site(folder: Path) -> None:
+    """Forty pages, every other of them a sample; the front page links to all."""
+    names = [(kind, number) for kind in ("cheese", "garden") for number in range(20)]
+    folder.mkdir()
+    links = [f"{kind}{number}.html" for kind, number in names]
+    (folder / "index.html").write_bytes(html("Welcome", *links))
+    for kind, number in names:
+        body = html(f"{kind} {number}", "index.html", text=words(kind, number))
+        (folder / f"{kind}{number}.html").write_bytes(body)
+    lines = [
+        f"Top/{'Food' if kind == 'cheese' else 'Home'}\t{BASE}{kind}{number}.html\tA page"
+        for kind, number in names
+        if number % 2
+    ]
+    (folder.parent / "directory.tsv").write_text("\n".join(lines) + "\n")
+    (folder.parent / "cheese.toml").write_text(TOPIC)
 
 
 def page(kind: str, number: int, *, hosts: int = 6, length: int = 120) -> Page:

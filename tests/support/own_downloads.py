@@ -5,9 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
+
+
+def own_downloads(file: Path, *urls: str, **options: Any) -> dict[str, Any]:
+    """Settings with which a crawl downloads the URLs; ``options`` without ``OWN_DOWNLOADS_``."""
+    given = {f"OWN_DOWNLOADS_{name}": value for name, value in options.items()}
+    return {
+        "EXTENSIONS": json.dumps({f"{__name__}.OwnDownloads": 1}),
+        "OWN_DOWNLOADS": ",".join(urls),
+        "OWN_DOWNLOADS_FILE": file,
+        **given,
+    }
 
 
 class OwnDownloads:

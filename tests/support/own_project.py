@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.crawling import write_topic
-from tests.support.warm import start_scrapy
+from tests.support.crawling import finish, write_topic
+from tests.support.forked import ForkedCommand
+from tests.support.recorded_web import MemoryWeb, served
 
 _SETTINGS = {
     "BOT_NAME": "mine",
@@ -63,17 +64,20 @@ def write_project(
 
 def scrapy(project: Path, *arguments: str, timeout_s: float = 120.0) -> Ran:
     """Run a ``scrapy`` command in the project to its end."""
-    output_file = project / "output"
-    process = start_scrapy(["scrapy", *arguments], output_file, folder=project)
-    process.join(timeout_s)
-    if process.exitcode is None:
-        process.kill()
-        process.join()
-        raise AssertionError(f"scrapy {arguments} hangs:\n{output_file.read_text()}")
-    return Ran(process.exitcode, output_file.read_text(errors="replace"), project)
+    process = ForkedCommand(["scrapy", *arguments], folder=project)
+    done = finish(process, project / "topic", timeout_s)
+    return Ran(done.status, done.output, project)
 
 
 def crawl_own(project: Path, *arguments: str) -> Ran:
     """Run ``scrapy crawl mine``; its items go to a file of the project's."""
     items = project / "items.jsonl"
     return scrapy(project, "crawl", "mine", "-O", str(items.relative_to(project)), *arguments)
+
+
+def crawl_web(project: Path, web: MemoryWeb, *arguments: str) -> Ran:
+    """Run ``scrapy crawl mine`` over a web; all must go well."""
+    with served(web) as site:
+        done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}", *arguments)
+    assert done.status == 0, done.output
+    return done

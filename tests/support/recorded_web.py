@@ -7,13 +7,15 @@ import io
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, WebSource
 from focused.recorded_web.replay_faults import FaultPlan
 from focused.recorded_web.replay_server import AccessLogEntry, ReplayServer
+from tests.support.access_rules import Access
 
 
 def html(title: str = "", *links: str, text: str = "") -> bytes:
@@ -90,3 +92,23 @@ def served(
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def impolite(
+    accesses: Iterable[AccessLogEntry | Access],
+    delay_s: float,
+    *,
+    from_end: bool = True,
+    slack_s: float = 0.002,
+) -> list[str]:
+    """Requests that came too soon after the last answer, or the last request, of their host."""
+    by_host: dict[str, list[AccessLogEntry | Access]] = {}
+    for access in sorted(accesses, key=lambda access: access.start):
+        by_host.setdefault(access.host, []).append(access)
+    found = []
+    for asked in by_host.values():
+        for before, after in pairwise(asked):
+            pause_s = after.start - (before.end if from_end else before.start)
+            if pause_s < delay_s - slack_s:
+                found.append(f"{after.host}{after.path} {pause_s:.3f} s after {before.path}")
+    return found

@@ -7,7 +7,6 @@ process when it comes to a point of a round for the NUMBERth time.
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -24,33 +22,11 @@ import pandas as pd
 from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
 from focused.rounds.storage import SharedStorage
+from tests.support.crawling import write_topic
+from tests.support.forked import is_running
 from tests.support.recorded_web import MemoryWeb, Served, html, page
 
-TOPIC = """
-name = "whales"
-[seeds]
-urls = {seeds}
-[training]
-directory = ["unused.tsv"]
-good = ["Top/Whales"]
-model = "unused.model"
-[scope]
-private_addresses = true
-near_duplicates = false
-mirrors = false
-traps = false
-[politeness]
-user_agent = "FocusedTests/0.1 (+https://example.org/tests)"
-delay_s = {delay_s}
-patience = 0
-suspend_s = 0
-max_tries = 10
-{politeness}
-[budget]
-{budget}
-"""
 WITHIN_S = 300.0
-CLOCK_TOLERANCE_S = 0.002
 
 
 def ring_web(hosts: int, pages: int) -> MemoryWeb:
@@ -95,17 +71,15 @@ class RoundCrawl:
         self.storage = SharedStorage(f"file://{folder}", "crawl")
         if storage is not None:
             self.storage = SharedStorage(storage, "whales")
-        self.topic = topic or folder / "whales.toml"
-        if topic is None:
-            (folder / "unused.tsv").write_text("Top/Whales\thttp://h0.test/sample\n")
-            self.topic.write_text(
-                TOPIC.format(
-                    seeds=json.dumps(list(seeds)),
-                    delay_s=delay_s,
-                    budget=budget,
-                    politeness=politeness,
-                )
-            )
+        self.topic = topic or write_topic(
+            folder,
+            *seeds,
+            delay_s=delay_s,
+            scope="private_addresses = true\nnear_duplicates = false\n"
+            "mirrors = false\ntraps = false",
+            politeness=f"patience = 0\nsuspend_s = 0\nmax_tries = 10\n{politeness}",
+            budget=budget,
+        )
         self.log = folder / "output.log"
         given = ["FOCUSED_MODELS=tests.support.keyword_guide.learning_guide", *settings]
         if address is not None:
@@ -153,7 +127,7 @@ class RoundCrawl:
         found = []
         for lock in sorted(self.folder.glob("partitions/*/state/lock")):
             text = lock.read_text()
-            if text.isdecimal() and _is_running(int(text)):
+            if text.isdecimal() and is_running(int(text)):
                 found.append(int(text))
         return found
 
@@ -202,32 +176,11 @@ def round_crawl(
         crawl.end()
 
 
-def impolite(served: Served, delay_s: float) -> list[str]:
-    """What the server's log says against the crawl: hosts that were asked at once or too soon."""
-    by_host: dict[str, list[tuple[float, float, str]]] = {}
-    for access in served.accesses:
-        by_host.setdefault(access.host, []).append((access.start, access.end, access.path))
-    found = []
-    for host, asked in by_host.items():
-        for (_, end, before), (start, _, after) in pairwise(sorted(asked)):
-            if start - end < delay_s - CLOCK_TOLERANCE_S:
-                found.append(f"{host}{after} {start - end:.3f} s after {before}")
-    return found
-
-
 def requests_of_pages(served: Served) -> Counter[str]:
     """How often each page was asked for."""
     return Counter(
         f"http://{each.host}{each.path}" for each in served.accesses if each.path != "/robots.txt"
     )
-
-
-def _is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):  # it ended, before or while it was read
-        return False
-    return state != "Z"
 
 
 def _kill_at(point: str, number: int) -> None:

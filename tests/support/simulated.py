@@ -194,6 +194,12 @@ class Simulation:
             self.crawl.close(self.now)
             self.closed = True
 
+    def die(self) -> None:
+        """The process dies, and a new one begins with what was committed."""
+        self.store.abandon()
+        self.crawl.archive.close()
+        self.crawl = self._open()
+
     def crash_at_commit(
         self, number: int, reborn: Callable[[], LinkScorer] | None = None
     ) -> Simulation:
@@ -215,10 +221,8 @@ class Simulation:
         try:
             self.run()
         except Crashed:
-            self.store.abandon()
-            self.crawl.archive.close()
             self.scorer = self.scorer if reborn is None else reborn()
-            self.crawl = self._open()
+            self.die()
             self.crawl.seed(self.topic.seeds.urls, self.now)
         return self
 
@@ -234,6 +238,10 @@ class Simulation:
         assert [row["seq"] for row in rows] == list(range(len(rows)))
         assert len({row["url"] for row in rows}) == len(rows)
         return {row["url"]: row for row in rows}
+
+    def on_topic(self, start: str) -> list[str]:
+        """The URLs on topic that begin so."""
+        return [url for url, row in self.rows.items() if row["on_topic"] and url.startswith(start)]
 
     def times(self, url: str) -> list[float]:
         """When the URL was asked for, in seconds since the start."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from functools import partial
 from io import BytesIO
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,10 @@ class AtOnce(Executor):
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         return run_at_once(partial(fn, *args, **kwargs))
+
+
+class DriverDiedError(Exception):
+    """The driver died."""
 
 
 class SimulatedRounds(SimulatedProcesses):
@@ -121,6 +127,44 @@ class SimulatedRounds(SimulatedProcesses):
     def run(self) -> str:
         """Run the crawl to its end; return why it ended."""
         return self.driver().run()
+
+    def run_until_driver_dies(self, after_s: float) -> None:
+        """Run the crawl; its driver dies some time after the start."""
+        dies_at = self.now + after_s
+
+        def die() -> None:
+            if self.now >= dies_at:
+                raise DriverDiedError
+
+        self.on_step = die
+        with contextlib.suppress(DriverDiedError):
+            self.run()
+            raise AssertionError("the crawl ended before")
+        self.on_step = lambda: None
+
+    def at_times(self, call: Callable[[int], object], *after_s: float) -> None:
+        """Call with 0, 1, ... at times after the start, once the partitions run."""
+        begun, left = self.now, list(enumerate(after_s))
+
+        def step() -> None:
+            if left and self.now >= begun + left[0][1] and len(self.processes) == self.partitions:
+                call(left.pop(0)[0])
+
+        self.on_step = step
+
+    def pages_asked(self) -> Counter[str]:
+        return Counter(url for _, _, url in self.asked if not url.endswith("/robots.txt"))
+
+    def pauses_s(self) -> list[float]:
+        """The pauses between two requests of a host."""
+        times = defaultdict(list)
+        for at, _, url in self.asked:
+            times[host_of(url)].append(at)
+        return [
+            later - before - FETCH_S
+            for asked in times.values()
+            for before, later in pairwise(asked)
+        ]
 
     def fetched(self) -> list[str]:
         """The pages in the archives of all partitions."""
