@@ -100,7 +100,7 @@ def test_an_unknown_key_is_named_with_its_file(command, topic):
 
 
 def test_a_value_of_the_wrong_type_is_named_with_its_key(command, topic):
-    rewrite(topic, "timeout_s = 5.0", 'timeout_s = "soon"')
+    rewrite(topic, "timeout_s = 60.0", 'timeout_s = "soon"')
     command(topic).complains(str(topic), "politeness.timeout_s")
 
 
