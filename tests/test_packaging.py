@@ -124,7 +124,7 @@ def run_without(modules: Iterable[str], folder: Path, *arguments: str):
     ("hidden", "arguments", "extra"),
     [
         ("pandas", ["report", "."], "report"),
-        ("matplotlib", ["report", "."], "report"),
+        ("matplotlib", ["report", ".", "--out", "."], "report"),
         ("pandas", ["why", "http://a.test/"], "report"),
         ("jinja2", ["compare"], "experiments"),
         ("pandas", ["compare"], "experiments"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import time
@@ -64,6 +65,8 @@ def show_report(
     """Print one crawl's report; write its JSON and pictures to ``out``, if given."""
     if plot is not None:
         raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
+    if out is not None:  # a missing library is named before anything is printed
+        importlib.import_module("focused.reports.crawl_plots")
     print_report(folder, Console(), _labels(web), out=out, graph=graph)
 
 
