@@ -43,8 +43,8 @@ class SemanticScorer:
         self._piece_scores = scores.tolist()
         self._piece_squares = squares.tolist()
         self._words, pieces = embedding.whole_words
-        self._scores = scores[pieces].tobytes()
-        self._squares = squares[pieces].tobytes()
+        self._scores = scores[pieces].astype(np.float32).tobytes()
+        self._squares = squares[pieces].astype(np.float32).tobytes()
         self._split_words: dict[int, tuple[float, float]] = {}
 
     def score_texts(self, texts: Sequence[str]) -> FloatArray:

@@ -177,7 +177,7 @@ class LinearTopicClassifier:
 
     @cached_property
     def _word_scores(self) -> bytes:
-        return (self.weights * self.vocabulary.idf).tobytes()
+        return _packed_scores(self.vocabulary, self.weights)
 
     @property
     def threshold(self) -> float:
@@ -229,8 +229,12 @@ def score_short_texts(
     The root is a compromise between the sum (independent words) and the mean (words of a
     short text repeat each other). A text without known words scores 0.
     """
-    scores = (weights * vocabulary.idf).tobytes()
+    scores = _packed_scores(vocabulary, weights)
     return _score_by_words(vocabulary, scores, texts, 1.0, math.inf)
+
+
+def _packed_scores(vocabulary: Vocabulary, weights: NDArray[np.float32]) -> bytes:
+    return (weights * vocabulary.idf).astype(np.float32).tobytes()
 
 
 def _score_by_words(
