@@ -45,17 +45,18 @@ class DiskFrontier:
         worth_waiting_for: float = 0.1,
         exploration: Exploration = NO_EXPLORATION,
         limits: HostLimits | None = None,
-        address_delay_of: Callable[[str], float] = lambda _: 0.0,
+        address_delay_s: float = 0.0,
+        address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
         """Open the frontier in ``tables``.
 
         With patience a link waits for one better by ``worth_waiting_for``, in priority.
         ``exploration`` adds to the priority of hosts; ``limits`` bound the pages per host and
-        address. ``address_delay_of`` is the delay between fetches at one address, by the host
-        fetched last.
+        address. ``address_delay_s`` is the delay between fetches at one address,
+        ``address_delay_of`` the same by the host fetched last.
         """
         self._worth_waiting_for = worth_waiting_for
-        self.hosts = HostTable(tables, exploration, limits, address_delay_of)
+        self.hosts = HostTable(tables, exploration, limits, address_delay_s, address_delay_of)
         self._links = LinkTable(tables)
         self._lease_rows = LeaseRows(tables)
         self._leased: set[bytes] = set()
@@ -138,7 +139,7 @@ class DiskFrontier:
             return NotYet(self.hosts.next_due_at())
         if host is not None and patience_s > 0:
             enough = self.hosts.worth(host) + self._worth_waiting_for
-            better_at = self.hosts.better_host_at(enough, now, patience_s)
+            better_at = self.hosts.turns.better_host_at(enough, now, patience_s)
             if better_at is not None:
                 return NotYet(better_at)
         if host is None:
@@ -206,12 +207,12 @@ class DiskFrontier:
         :meth:`offer`), with the bonus that their hosts will have then.
         """
         best: list[float] = []
-        for host in self.hosts.best_soon(limit, now, patience_s):
+        for host in self.hosts.turns.best_soon(limit, now, patience_s):
             if len(best) == limit and self.hosts.worth(host) <= best[0]:
                 break
             places = (at for at in self._links.places(host) if at != host.leased)
             for ahead, at in enumerate(islice(places, limit)):
-                priority = rank_in_key(at) + self.hosts.bonus(host, ahead)
+                priority = rank_in_key(at) + self.hosts.turns.bonus(host, ahead)
                 if len(best) < limit:
                     heappush(best, priority)
                 elif priority > best[0]:

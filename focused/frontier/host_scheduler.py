@@ -51,7 +51,7 @@ class HostScheduler:
         self._waiting: list[_WaitingEntry] = []
         self._due: list[_DueEntry] = []
         self._stamps = 0
-        self.with_links = 0
+        self.in_turn = 0
         """The number of hosts with links and budget left."""
         self._busy: set[Host] = set()
 
@@ -71,7 +71,7 @@ class HostScheduler:
     def schedule(self, host: Host, now: float) -> None:
         """Schedule the host again after its pace, best link or counts changed."""
         in_turn = host.best is not None and (host.best_is_exempt or not self._limits.reached(host))
-        self.with_links += in_turn - host.in_turn
+        self.in_turn += in_turn - host.in_turn
         host.in_turn = in_turn
         host.stamp = self._stamp() if in_turn and not (host.leased or host.reserved) else 0
         if not host.stamp:
@@ -81,7 +81,7 @@ class HostScheduler:
             self._wait(host.pace.due_at, host)
         else:
             heapq.heappush(self._due, (-self.worth(host), host.pace.due_at, host.stamp, host))
-            if len(self._due) > _MAX_STALE_ENTRIES + 2 * self.with_links:
+            if len(self._due) > _MAX_STALE_ENTRIES + 2 * self.in_turn:
                 self._compact_due()
 
     def move(self, host: Host, server: Server) -> None:
@@ -106,7 +106,7 @@ class HostScheduler:
         if host.in_turn and self._limits.reached(host):
             self.schedule(host, _TIME_UNKNOWN)
 
-    def mark_busy(self, host: Host) -> None:
+    def take(self, host: Host) -> None:
         """Mark the host and its server as busy."""
         self._busy.add(host)
         if host.server is not None:
@@ -193,7 +193,7 @@ class HostScheduler:
 
     def _wait(self, due_at: float, entity: Host | Server) -> None:
         heapq.heappush(self._waiting, (due_at, entity.stamp, entity))
-        if len(self._waiting) > _MAX_STALE_ENTRIES + 2 * self.with_links:
+        if len(self._waiting) > _MAX_STALE_ENTRIES + 2 * self.in_turn:
             self._waiting = [entry for entry in self._waiting if entry[2].stamp == entry[1]]
             heapq.heapify(self._waiting)
 

@@ -15,7 +15,7 @@ from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 
 
-class HostTable(HostScheduler):
+class HostTable:
     """The hosts of a crawl and their scheduler."""
 
     def __init__(
@@ -23,16 +23,17 @@ class HostTable(HostScheduler):
         tables: Tables,
         exploration: Exploration = NO_EXPLORATION,
         limits: HostLimits | None = None,
-        address_delay_of: Callable[[str], float] = lambda _: 0.0,
+        address_delay_s: float = 0.0,
+        address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        """``address_delay_of`` is the delay of an address after a fetch of the host."""
-        super().__init__(exploration, limits)
+        """``address_delay_of`` replaces ``address_delay_s`` by a delay for each host."""
         self._tables = tables
-        self._address_delay_of = address_delay_of
+        self._address_delay_of = address_delay_of or (lambda _: address_delay_s)
         self._by_name: dict[str, Host] = {}
         self._servers: dict[str, Server] = {}
         self._changed: dict[Host, None] = {}
         self._crawls_at: Mapping[str, int] = {}
+        self.turns = HostScheduler(exploration, limits)
         self._load()
 
     def __len__(self) -> int:
@@ -40,6 +41,20 @@ class HostTable(HostScheduler):
 
     def __iter__(self) -> Iterator[Host]:
         return iter(self._by_name.values())
+
+    @property
+    def with_links(self) -> int:
+        """The number of hosts with links and budget left."""
+        return self.turns.in_turn
+
+    @property
+    def busy(self) -> int:
+        """The number of hosts with a request in flight."""
+        return self.turns.busy
+
+    def worth(self, host: Host) -> float:
+        """The priority of the host: that of its best link plus its exploration bonus."""
+        return self.turns.worth(host)
 
     def get(self, name: str) -> Host:
         """Return the host; an unknown one is created."""
@@ -55,6 +70,10 @@ class HostTable(HostScheduler):
         """Return the host, or None."""
         return self._by_name.get(name)
 
+    def is_full(self, host: Host) -> bool:
+        """Whether the host, or its address, has no budget left."""
+        return self.turns.is_full(host)
+
     def full(self) -> Iterator[Host]:
         """Yield the hosts that have links but no budget left."""
         return (host for host in self if host.best is not None and not host.in_turn)
@@ -66,7 +85,7 @@ class HostTable(HostScheduler):
         server = self._servers.get(address)
         if server is None:
             server = self._servers[address] = Server(address)
-        self.move(host, server)
+        self.turns.move(host, server)
         self.changed(host)
 
     def share_addresses(self, crawls: Mapping[str, int]) -> None:
@@ -77,11 +96,11 @@ class HostTable(HostScheduler):
         """Delay the servers of hosts that are not due, as a new process begins. Linear in hosts."""
         for host in self:
             # Only the host's pause is stored, and the server's is never longer.
-            self.rest(host, min(host.pace.due_at, self._address_due_at(host, now)))
+            self.turns.rest(host, min(host.pace.due_at, self._address_due_at(host, now)))
 
     def count_fetched(self, host: Host) -> None:
         """Count a page of the host."""
-        super().count_fetched(host)
+        self.turns.count_fetched(host)
         self.changed(host)
 
     def robots(self, host: Host) -> Mapping[str, Any]:
@@ -103,47 +122,47 @@ class HostTable(HostScheduler):
         """Schedule the host after links of its queue left or moved."""
         first, second = self._tables.first_two("queue", host.prefix)
         self._set_best(host, second if first == host.leased else first)
-        self.schedule(host, now)
+        self.turns.schedule(host, now)
 
     def link_came(self, host: Host, queue_key: bytes, now: float) -> None:
         """Schedule the host if a link that came or moved is its best."""
         if _ranks_before(queue_key, host):
             self._set_best(host, queue_key)
-            self.schedule(host, now)
+            self.turns.schedule(host, now)
 
     def take(self, host: Host, queue_key: bytes, following: bytes | None, now: float) -> None:
         """Mark the best link as in flight; ``following`` is the queue key of the next best."""
         host.leased = queue_key
         host.leased_at = now
-        self.mark_busy(host)
+        self.turns.take(host)
         self._set_best(host, following)
-        self.schedule(host, now)
+        self.turns.schedule(host, now)
 
     def end_lease(self, host: Host, now: float, *, still_queued: bool) -> None:
         """End the fetch in flight."""
         leased, host.leased = host.leased, None
         if host.reserved:
-            self.rest(host, self._address_due_at(host, now))
+            self.turns.rest(host, self._address_due_at(host, now))
         else:
-            self.release(host, self._address_due_at(host, now))
+            self.turns.release(host, self._address_due_at(host, now))
         if still_queued and leased is not None and _ranks_before(leased, host):
             self._set_best(host, leased)
-        self.schedule(host, now)
+        self.turns.schedule(host, now)
 
     def reserve(self, host: Host, now: float) -> None:
         """Reserve the host for a direct request: it is offered to nobody."""
         if not host.reserved and host.leased is None:
-            self.mark_busy(host)
+            self.turns.take(host)
         host.reserved = True
-        self.schedule(host, now)
+        self.turns.schedule(host, now)
 
     def release_reservation(self, host: Host, now: float) -> None:
         """End the direct request; the host continues at its pace."""
         host.reserved = False
         if host.leased is None:
-            self.release(host, self._address_due_at(host, now))
+            self.turns.release(host, self._address_due_at(host, now))
         else:
-            self.rest(host, self._address_due_at(host, now))
+            self.turns.rest(host, self._address_due_at(host, now))
         self.refresh(host, now)
 
     def changed(self, host: Host) -> None:
@@ -155,6 +174,14 @@ class HostTable(HostScheduler):
         for host in self._changed:
             self._tables.put("hosts", host.prefix, host_to_row(host))
         self._changed.clear()
+
+    def best_due(self, now: float) -> Host | None:
+        """Return the due, free host with the highest priority, or None."""
+        return self.turns.best_due(now)
+
+    def next_due_at(self) -> float | None:
+        """Return when the first waiting host is due, or None."""
+        return self.turns.next_due_at()
 
     def _address_due_at(self, host: Host, now: float) -> float:
         # A host that is due was not requested, so its server needs no delay.
@@ -177,7 +204,7 @@ class HostTable(HostScheduler):
         for prefix, queue_key in self._tables.first_members("queue"):
             host = self._host_by_prefix(by_prefix, prefix, "queue")
             self._set_best(host, queue_key)
-            self.schedule(host, float("-inf"))
+            self.turns.schedule(host, float("-inf"))
         self._changed.clear()
 
     def _host_by_prefix(self, hosts: Mapping[bytes, Host], prefix: bytes, table: str) -> Host:

@@ -21,7 +21,7 @@ SLACK = 1_024
 @pytest.fixture
 def frontier(tmp_path: Path) -> Iterator[DiskFrontier]:
     store = StateStore.open(tmp_path / "state", {}, commit_every=2)
-    yield DiskFrontier(store.tables, address_delay_of=lambda _: 0.5)
+    yield DiskFrontier(store.tables, address_delay_s=0.5)
     store.abandon()
 
 
@@ -33,9 +33,9 @@ def hosts(frontier: DiskFrontier) -> list[Host]:
 
 
 def longest(frontier: DiskFrontier, hosts: list[Host]) -> int:
-    scheduler = frontier.hosts
+    turns = frontier.hosts.turns
     waiting_hosts = [len(host.server.waiting_hosts) for host in hosts if host.server is not None]
-    return max(len(scheduler._due), len(scheduler._waiting), *waiting_hosts, 0)
+    return max(len(turns._due), len(turns._waiting), *waiting_hosts, 0)
 
 
 def test_hosts_that_are_due_are_scheduled_again_thousands_of_times(

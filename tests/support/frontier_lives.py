@@ -44,10 +44,7 @@ class DiskLife:
 
     def begin(self, **settings: Any) -> DiskFrontier:
         self.store = StateStore.open(self._folder, IDENTITY)
-        delay_s = settings.pop("address_delay_s", 0.0)
-        self.frontier = DiskFrontier(
-            self.store.tables, address_delay_of=lambda _: delay_s, **settings
-        )
+        self.frontier = DiskFrontier(self.store.tables, **settings)
         return self.frontier
 
     def commit(self) -> None:
