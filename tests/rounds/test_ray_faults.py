@@ -52,7 +52,7 @@ def crawl(tmp_path: Path, site: Served, nodes: RayNodes) -> Iterator[RoundCrawl]
         delay_s=DELAY_S,
         processes=PROCESSES,
         round_s=ROUND_S,
-        politeness="timeout_s = 2",
+        timeout_s=2.0,
         storage=f"file://{tmp_path}/shared",
         ray=nodes.address,
     ) as crawl:

@@ -57,7 +57,7 @@ class RoundCrawl:
         round_s: float = 1.0,
         seeds: Sequence[str] = ("http://h0.test/0",),
         budget: str = "",
-        politeness: str = "",
+        timeout_s: float = 30.0,
         settings: Sequence[str] = (),
         storage: str | None = None,
         ray: str | None = None,
@@ -77,7 +77,8 @@ class RoundCrawl:
             delay_s=delay_s,
             scope="private_addresses = true\nnear_duplicates = false\n"
             "mirrors = false\ntraps = false",
-            politeness=f"patience = 0\nsuspend_s = 0\nmax_tries = 10\n{politeness}",
+            timeout_s=timeout_s,
+            politeness="patience = 0\nsuspend_s = 0\nmax_tries = 10",
             budget=budget,
         )
         self.log = folder / "output.log"
