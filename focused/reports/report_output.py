@@ -69,9 +69,8 @@ def print_report(
 
     ``out`` is a folder for ``report.json`` and, if it ``draws``, for ``harvest.png`` and, where
     scores are probabilities, ``reliability.png``; a line reports if it cannot be written.
-    ``labels`` and ``good`` as in
-    :func:`focused.reports.crawl_report.report_as_dict`. Raises :class:`StateError` when the crawl's
-    folder is missing, foreign or damaged.
+    ``labels`` and ``good`` as in :func:`focused.reports.crawl_report.report_as_dict`. Raises
+    :class:`StateError` when the crawl's folder is missing, foreign or damaged.
     """
     crawl = read_crawl(folder)
     labels = usable_labels(crawl, labels, good)

@@ -133,8 +133,10 @@ class DuplicateDetector:
         same = self._tables.get("content", key)
         if same is not None:
             original, _, near = same.decode().partition(" ")
-            exact = DuplicateMatch(key, original, DuplicateKind.EXACT)
-            return self._of_current(replace(exact, exact_duplicate_of=near or original))
+            first = near or original
+            return self._of_current(
+                DuplicateMatch(key, original, DuplicateKind.EXACT, exact_duplicate_of=first)
+            )
         page_sketch = self._sketched(reading)
         found = DuplicateMatch(key, page_sketch=page_sketch)
         if self._is_copy_of_canonical(page):

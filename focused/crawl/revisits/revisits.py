@@ -304,7 +304,7 @@ class RevisitProcessor:
         known.record.tries += 1
         if isinstance(outcome, Fetched) and detected.result in _MAY_ANNOUNCE:
             self._announcements.read(outcome, known.row.seq, now)
-        if _is_kept(known.row, detected):
+        if _is_kept(detected):
             return self._keep_version(link, known, detected, visit)
         return self._confirm_version(link, known, outcome, detected, visit)
 
@@ -417,13 +417,15 @@ class RevisitProcessor:
         )
 
 
-def _is_kept(row: PageRow, detected: DetectedChange) -> bool:
+def _is_kept(detected: DetectedChange) -> bool:
     """Whether a visit brought a new version, or the same one of a page that now counts."""
-    if detected.classified is None or detected.result in _NEW_VERSION:
-        return detected.classified is not None
-    content = detected.classified.content
+    if detected.classified is None:
+        return False
+    if detected.result in _NEW_VERSION:
+        return True
+    content = detected.classified.content  # only that of a duplicate may succeed another page
     succeeds = content is not None and content.succeeds is not None
-    return succeeds and row.duplicate_of is not None and detected.result in _SAME_VERSION
+    return succeeds and detected.result in _SAME_VERSION
 
 
 def _first_version(row: PageRow) -> FirstVersion:
