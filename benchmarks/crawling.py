@@ -118,6 +118,7 @@ class Race:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         environment = os.environ | {"PYTHONPATH": f"{HERE}{os.pathsep}{ROOT}"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have byte code, too
         command = self.command()
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
