@@ -69,6 +69,12 @@ TASKS = (
         "word_hashing",
         lambda module, page: module.hash_texts([link.anchor for link in page.links]).hashes,
     ),
+    Task(
+        "shingles",
+        "focused.text.content_signatures",
+        "shingle_hashing",
+        lambda module, page: module.shingles(page.text),
+    ),
     Task("signals of spam", "focused.spam.content_signals", "word_signals", signals_of),
 )
 

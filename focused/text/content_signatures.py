@@ -3,8 +3,7 @@
 A shingle is :data:`SHINGLE_WORDS` consecutive words. The resemblance of two texts is the
 Jaccard similarity of their shingle sets, estimated from each text's smallest shingle hashes
 (Broder 1997, "On the resemblance and containment of documents"). Words are case-folded runs
-of letters and digits; scripts without spaces give each character as a word. All work is
-array arithmetic: no word string is created.
+of letters and digits; scripts without spaces give each character as a word.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from focused.text.word_hashes import powers
+from focused.kernels.shingle_hashing import hash_shingles
 from focused.web.page import Page
 
 ShingleHashes = NDArray[np.uint64]
@@ -26,9 +25,8 @@ SHINGLE_WORDS = 5
 SKETCH_SHINGLES = 128
 MAX_TEXT_CHARS = 200_000
 
-_SEPARATOR, _LETTER, _SINGLE_CHAR_WORD = range(3)
-# Table sizes in code points: the first two cover nearly all texts that are not CJK.
-_ASCII, _ALPHABETS, _BASIC_PLANE = 0x80, 0x3000, 0x10000
+# The first two cover nearly all texts that are not CJK; the last is all of Unicode.
+_TABLE_SIZES = _ASCII, _, _BASIC_PLANE, _ = 0x80, 0x3000, 0x10000, 0x110000
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -39,10 +37,8 @@ _UNSPACED = (
     (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF),
 )
-_WORD_BASE = np.uint64(0x9E3779B97F4A7C15)
-_SHINGLE_FACTOR = np.uint64(0xC2B2AE3D27D4EB4F)
-_MIX_FACTOR = np.uint64(0xFF51AFD7ED558CCD)
-_MIX_SHIFT = np.uint64(33)
+# Their lower case is longer, or differs at the end of a word.
+_FOLDED_BY_CONTEXT = "\u0130\u03a3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +67,12 @@ def shingles(text: str) -> ShingleHashes:
 
     Uses the first :data:`MAX_TEXT_CHARS` characters. A text shorter than a shingle has none.
     """
-    words = _word_hashes(text[:MAX_TEXT_CHARS])
-    count = len(words) - SHINGLE_WORDS + 1
-    if count <= 0:
-        return np.empty(0, np.uint64)
-    joined = words[:count].copy()
-    for i in range(1, SHINGLE_WORDS):
-        joined *= _SHINGLE_FACTOR
-        joined += words[i : i + count]
-    return _sorted_unique(_mix_bits(joined))
+    text = text[:MAX_TEXT_CHARS]
+    codes, size = _code_points(text)
+    if size > _BASIC_PLANE or (size > _ASCII and any(char in text for char in _FOLDED_BY_CONTEXT)):
+        codes, size = _code_points(text.lower())
+    hashes = hash_shingles(codes, _characters(min(size, _BASIC_PLANE)))
+    return _sorted_unique(np.frombuffer(hashes, np.uint64))
 
 
 def make_sketch(hashes: ShingleHashes) -> Sketch:
@@ -124,91 +117,42 @@ def estimate_containment(one: Sketch, other: Sketch) -> tuple[float, int]:
     return (both / smaller if smaller else 0.0), smaller
 
 
-def _word_hashes(text: str) -> ShingleHashes:
-    codes = _code_points(text)
-    plane = _largest_code_range(codes)
-    kinds = _char_kinds(plane).take(codes, mode="clip")
-    letters = kinds == _LETTER
-    begins = kinds != _SEPARATOR
-    begins[1:] &= ~(letters[1:] & letters[:-1])
-    starts = np.flatnonzero(begins)
-    if not len(starts):
-        return np.empty(0, np.uint64)
-    # A word is a polynomial of its characters; dividing by the power of its position makes
-    # the hash independent of the position.
-    powers_of_base, inverse_powers = powers(_WORD_BASE, len(codes))
-    values = _lower_case_code_points(plane).take(codes, mode="clip")
-    if plane == _BASIC_PLANE:
-        outside_plane = codes >= plane
-        values[outside_plane] = codes[outside_plane]
-    values *= powers_of_base[: len(codes)]
-    # Prefix sum at each word's end less that at its start, modulo 2**64.
-    up_to = values.cumsum()
-    sums = np.append(up_to[starts[1:] - 1], up_to[-1])
-    sums[1:] -= sums[:-1].copy()
-    return _mix_bits(sums * inverse_powers[starts])
-
-
-def _code_points(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
-    """Return code points; lower-cased first if case folding needs more than a table."""
+def _code_points(text: str) -> tuple[bytes, int]:
+    """Return the code points, and the smallest size of a table that holds all of them."""
+    codes = _encode_utf32(text)
     if text.isascii():
-        return np.frombuffer(text.encode("ascii"), np.uint8)
-    codes = _utf32(text)
-    if "\u0130" in text or "\u03a3" in text or codes.max() >= _BASIC_PLANE:
-        codes = _utf32(text.lower())
-    return codes
+        return codes, _ASCII
+    largest = int(np.frombuffer(codes, np.uint32).max())
+    return codes, next(size for size in _TABLE_SIZES if largest < size)
 
 
-def _largest_code_range(codes: NDArray[np.uint8] | NDArray[np.uint32]) -> int:
-    if codes.dtype == np.uint8:
-        return _ASCII
-    return _ALPHABETS if codes.max() < _ALPHABETS else _BASIC_PLANE
-
-
-def _utf32(text: str) -> NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+def _encode_utf32(text: str) -> bytes:
+    return text.encode("utf-32-le", "surrogatepass")
 
 
 def _sorted_unique(hashes: ShingleHashes) -> ShingleHashes:
     # np.unique takes twenty times as long.
-    hashes.sort()
-    first = np.ones(len(hashes), bool)
-    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
-    return hashes[first]
-
-
-def _mix_bits(hashes: ShingleHashes) -> ShingleHashes:
-    """Make each bit depend on all bits (Appleby, MurmurHash3 finaliser)."""
-    hashes ^= hashes >> _MIX_SHIFT
-    hashes *= _MIX_FACTOR
-    hashes ^= hashes >> _MIX_SHIFT
-    return hashes
+    ordered = np.sort(hashes)
+    first = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
 
 
 @cache
-def _char_kinds(plane: int) -> NDArray[np.uint8]:
-    """Return the kind of each of the first code points; the last entry covers the rest."""
-    categories = map(unicodedata.category, map(chr, range(plane)))
-    kinds = np.fromiter(map(_kind_of_category, categories), np.uint8, plane)
+def _characters(size: int) -> bytes:
+    """Return the table of the first code points that :func:`hash_shingles` takes."""
+    together = "".join(map(chr, range(size)))
+    lower = together.translate(dict.fromkeys(map(ord, _FOLDED_BY_CONTEXT), "\0")).lower()
+    letters = np.frombuffer(_encode_utf32(lower), np.int32).copy()
+    letters[[not _is_letter(char) for char in together]] = 0
     for first, last in _UNSPACED:
-        block = kinds[first : last + 1]
-        block[block == _LETTER] = _SINGLE_CHAR_WORD
-    return np.append(kinds, np.uint8(_SINGLE_CHAR_WORD))
+        letters[first : last + 1] *= -1
+    return letters.tobytes()
 
 
-@cache
-def _kind_of_category(category: str) -> int:
-    return _LETTER if category[0] == "L" or category in ("Nd", "Mn", "Mc") else _SEPARATOR
-
-
-@cache
-def _lower_case_code_points(plane: int) -> ShingleHashes:
-    """Return the lower-case code point of each of the first code points; 0 for separators."""
-    # The two letters whose lower case is longer, or differs at the end of a word.
-    together = "".join(map(chr, range(plane))).replace("\u0130", "i").replace("\u03a3", "\u03c3")
-    lower = _utf32(together.lower()).astype(np.uint64)
-    lower[_char_kinds(plane)[:plane] == _SEPARATOR] = 0
-    return lower
+def _is_letter(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category[0] == "L" or category in ("Nd", "Mn", "Mc")
 
 
 MIN_BAG_WORDS = 10

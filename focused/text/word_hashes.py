@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple, TypeVar, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,28 +173,3 @@ class HashIndex:
     def find_sorted(self, hashes: WordHashes) -> bytes:
         """Return the indices of :meth:`find`, ascending, in 32 bits each."""
         return np.sort(self.find(hashes)).tobytes()
-
-
-_Number = TypeVar("_Number", np.uint32, np.uint64)
-
-_MIN_POWERS = 1 << 16
-
-
-def powers(base: _Number, count: int) -> tuple[NDArray[_Number], NDArray[_Number]]:
-    """Return at least ``count`` powers of an odd base, from 0, and of its modular inverse.
-
-    Cached by size: the arrays take megabytes.
-    """
-    return _powers(base, max(_MIN_POWERS, 1 << (count - 1).bit_length()))
-
-
-@cache
-def _powers(base: _Number, count: int) -> tuple[NDArray[_Number], NDArray[_Number]]:
-    inverse = type(base)(pow(int(base), -1, 1 << 8 * base.nbytes))
-    return _cumulative_powers(base, count), _cumulative_powers(inverse, count)
-
-
-def _cumulative_powers(factor: _Number, count: int) -> NDArray[_Number]:
-    factors = np.full(count, factor)
-    factors[0] = 1
-    return np.cumprod(factors, dtype=type(factor))

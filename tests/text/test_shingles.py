@@ -51,6 +51,19 @@ def test_a_text_has_the_shingles_of_its_lower_case(text: str) -> None:
     assert list(shingles(f"{text} a b c d e")) == list(shingles(f"{text} a b c d e".lower()))
 
 
+def test_hashes_are_those_of_earlier_versions_whose_sketches_are_kept() -> None:
+    found = shingles("The whale is a mammal. Größe naïve Ελλάδα 東京都")
+    assert [f"{value:016x}" for value in found.tolist()] == [
+        "194952a104f517a1",
+        "20d5b0b94b10ab9e",
+        "2cb0a87935cb604d",
+        "47c913eadbf96ac3",
+        "54c113ddc9e0cf8b",
+        "68fed0d2311a4225",
+        "ea37aff6b6e55510",
+    ]
+
+
 def test_order_counts() -> None:
     assert shared("a1 b1 c1 d1 e1", "e1 d1 c1 b1 a1") == 0.0
 
