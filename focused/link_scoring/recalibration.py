@@ -65,7 +65,7 @@ _FIT_INTERVAL = 25
 # Of slope (around 1) and intercept (around 0).
 _PRECISIONS = np.array([20.0, 20.0])
 # Scores are single-precision floats, whose log-odds are infinite near 1.
-_MAX_LOG_ODDS = 12.0
+_LEAST_SCORE = float(expit(np.array(-12.0)))
 
 
 class ScoreRecalibration:
@@ -99,8 +99,7 @@ class ScoreRecalibration:
         """
         if self._n_seen < _FIT_INTERVAL:
             return scores
-        edge = float(expit(np.array(-_MAX_LOG_ODDS)))
-        clipped = np.clip(scores, edge, 1.0 - edge)
+        clipped = np.minimum(np.maximum(scores, _LEAST_SCORE), 1.0 - _LEAST_SCORE)
         log_odds = np.log(clipped / (1.0 - clipped))
         return round_precision(expit(self.intercept + self.slope * log_odds), np.float32)
 

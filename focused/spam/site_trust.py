@@ -235,9 +235,9 @@ class SiteTrust:
     def site_probability(self, url: str) -> float:
         """Return the probability in [0, 1] that the site of ``url`` is spam; 0 if trusted."""
         key = site_key(url)
-        if self._is_trusted(key):
-            return 0.0
-        found = self._load(key)
+        return 0.0 if self._is_trusted(key) else self._site_probability(key, self._load(key))
+
+    def _site_probability(self, key: bytes, found: _SiteEvidence) -> float:
         if key in self._labelled_spam:
             return _posterior(LABELLED_SITE_PROBABILITY, found)
         of_sources = self._sum_of_probabilities(found.sources)
@@ -258,7 +258,10 @@ class SiteTrust:
         pages = found.own_pages + found.copies
         if pages < MIN_PAGES_TO_CONVICT and found.hiding < _MIN_SIGNS_TO_CONVICT:
             return False
-        return self.site_probability(url) >= MIN_PROBABILITY_TO_CONVICT
+        # Most sites are acquitted by their own evidence, whoever links to them.
+        if _posterior(LABELLED_SITE_PROBABILITY, found) < MIN_PROBABILITY_TO_CONVICT:
+            return False
+        return self._site_probability(key, found) >= MIN_PROBABILITY_TO_CONVICT
 
     def learn(
         self,

@@ -52,6 +52,7 @@ class HostPolicy:
     ) -> None:
         self._politeness = topic.politeness
         self._limits = host_limits(topic.scope)
+        self._has_limits = self._limits != HostLimits()
         self._counters = counters
         self._hosts = hosts = frontier.hosts
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
@@ -89,7 +90,7 @@ class HostPolicy:
 
     def closed(self, url: str) -> str | None:
         """Return why a link to ``url`` need not be queued, or None."""
-        if not (self.dead_hosts or self._limits != HostLimits() or self._directories.limited):
+        if not (self.dead_hosts or self._has_limits or self._directories.limited):
             return None
         host = self._hosts.known(host_of(url))
         if host is None:
@@ -119,7 +120,7 @@ class HostPolicy:
         """Whether :meth:`closed` refuses no link to that host."""
         if self._directories.limited:
             return False
-        if not self.dead_hosts and self._limits == HostLimits():
+        if not (self.dead_hosts or self._has_limits):
             return True
         host = self._hosts.known(name)
         return host is None or not (
