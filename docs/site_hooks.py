@@ -1,4 +1,4 @@
-"""Reference tables generated from the code; MkDocs hooks that mend links which leave the docs.
+"""Reference lists and tables generated from the code; MkDocs hooks that mend links which leave the docs.
 
 A page says where a table goes: ``<!-- generated: settings -->``. ``make reference`` writes the
 tables into the pages, which are read outside of the built site, too; a test holds them up to date.
@@ -10,7 +10,7 @@ import ast
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 
-_MANY_SHARED = 3
+_MANY_SHARED = 2
 """So many options of an earlier command are named, not explained again."""
 
 _END = "<!-- end of what is generated -->"
@@ -97,6 +97,10 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:]])
 
 
+def _list(entries: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {name}: {meaning}" for name, meaning in entries)
+
+
 def commands(
     group: click.Group = main, path: str = "focused"
 ) -> Iterator[tuple[str, click.Command]]:
@@ -119,22 +123,28 @@ def _commands(_: str) -> str:
 def _command(path: str, command: click.Command, documented: dict[tuple[str, str], str]) -> str:
     """A command's section; ``documented`` has each option's first command, and gets its options."""
     context = click.Context(command, info_name=path)
-    usage = f"`{path} {' '.join(command.collect_usage_pieces(context))}`"
-    parts = [f"## {path}", usage, _paragraphs(command)]
+    _, *arguments = command.collect_usage_pieces(context)
+    usage = [f"`{' '.join((path, *arguments))}`"] if arguments else []
+    parts = [f"## {path}", *usage, _paragraphs(command)]
     options = [each for each in command.params if isinstance(each, click.Option)]
     helps = [help_ for option in options if (help_ := option.get_help_record(context))]
     found = [documented.setdefault(help_, path) for help_ in helps]
     shared = {other for other in found if other != path and found.count(other) >= _MANY_SHARED}
-    rows = [
-        (f"`{names.replace(' RANGE', '')}`", text)
+    entries = [
+        (f"`{names.replace(' RANGE', '')}`", _without_obvious_range(text))
         for (names, text), other in zip(helps, found, strict=True)
         if other not in shared
     ]
     for each in sorted(shared):
         names = (names for (names, _), other in zip(helps, found, strict=True) if other == each)
-        cell = ", ".join(f"`{name.split()[0]}`" for name in names)
-        rows.append((cell, f"As of [{each}](#{each.replace(' ', '-')})."))
-    return "\n\n".join([*parts, _table(("option", "meaning"), rows)] if rows else parts)
+        named = ", ".join(f"`{name.split()[0]}`" for name in names)
+        entries.append((named, f"As of [{each}](#{each.replace(' ', '-')})."))
+    return "\n\n".join([*parts, _list(entries)] if entries else parts)
+
+
+def _without_obvious_range(text: str) -> str:
+    """An option's help without the note that it is positive, or not negative."""
+    return re.sub(r"  \[x>=?[01](?:\.0)?\]$|; x>=?[01](?:\.0)?(?=\]$)", "", text)
 
 
 def _paragraphs(command: click.Command) -> str:
@@ -143,9 +153,13 @@ def _paragraphs(command: click.Command) -> str:
 
 
 def _settings(_: str) -> str:
-    settings = all_settings().values()
-    rows = [(f"`{each.name}`", f"`{each.default!r}`", each.meaning) for each in settings]
-    return _table(("setting", "default", "meaning"), rows)
+    return _list(
+        (
+            f"`{each.name}`" + (f" (`{each.default!r}`)" if each.default is not None else ""),
+            each.meaning,
+        )
+        for each in all_settings().values()
+    )
 
 
 def _ignored_settings(_: str) -> str:
@@ -165,11 +179,13 @@ def _make(_: str) -> str:
 
 
 def _topic_keys(section: str) -> str:
-    rows = [
-        (f"`{key.name}`", key.kind.name, _default(key.default), key.meaning)
+    return _list(
+        (
+            f"`{key.name}` ({'; '.join(filter(None, (key.kind.name, _default(key.default))))})",
+            key.meaning,
+        )
         for key in TOPIC_KEYS["" if section == "head" else section]
-    ]
-    return _table(("key", "type", "default", "meaning"), rows)
+    )
 
 
 def _default(text: str) -> str:
@@ -195,10 +211,14 @@ def _packages(_: str) -> str:
 
 def _failures(_: str) -> str:
     rows = [
-        (f"`{kind}`", rule.meaning, "yes" if rule.again else "no", str(rule.host))
+        (
+            f"`{kind}`",
+            rule.meaning,
+            "; ".join(["retried"] * rule.again + [str(rule.host)] * (rule.host != "goes on")),
+        )
         for kind, rule in FAILURE_RULES.items()
     ]
-    return _table(("failure", "meaning", "retried", "host"), rows)
+    return _table(("failure", "meaning", "link and host"), rows)
 
 
 def _harvest(_: str) -> str:

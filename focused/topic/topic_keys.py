@@ -45,9 +45,9 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "a comment."
         ),
         "robots_sitemaps": (
-            "If true, the sitemaps that the robots.txt of a seed's host names are seeds, at most "
-            "twenty per host. Use it for topics that fill whole hosts: all pages of a large site "
-            "enter the frontier."
+            "Sitemaps that the robots.txt of a seed's host names are seeds, too, at most twenty "
+            "per host. For topics that fill whole hosts: all pages of a large site enter the "
+            "frontier."
         ),
     },
     "training": {
@@ -63,15 +63,15 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "samples, categories or another estimator."
         ),
         "estimator": (
-            "Estimator of the topic classifier: `naive-bayes`, `logistic-regression` or "
-            "`linear-svm`. See docs/explanation/classifier.md#other-estimators."
+            "`naive-bayes`, `logistic-regression` or `linear-svm`. See "
+            "docs/explanation/classifier.md#other-estimators."
         ),
         "link_prior": (
-            "Initial weights of the link scorer: a shipped prior (`all-webs`, or `without-WEB` for "
-            "a crawl that the labels of that recorded web score), or the path of a JSON file of "
-            "the same format, ending in `.json`."
+            "Initial weights of the link scorer: `all-webs`, `without-WEB` for a crawl that the "
+            "labels of that recorded web score, or the path of a JSON file of the same format, "
+            "ending in `.json`."
         ),
-        "labels": "File of the labels that `focused label` collects. It need not exist.",
+        "labels": "File of the labels from `focused label`. It need not exist.",
         "focus": (
             "`soft` follows the links of every page, `hard` only those of pages whose most likely "
             "category is good. See docs/reference/directories.md#hard-and-soft-focus."
@@ -82,8 +82,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
         "precision": (
             "The classifier's threshold is the lowest that reaches this precision on held-out "
-            "samples, for example `0.9`; if none does, that with the highest precision, and the "
-            "model card says so."
+            "samples; if none does, that with the highest precision, and the model card says so."
         ),
         "recall": (
             "The threshold is the highest that reaches this recall. Set at most one of `precision` "
@@ -115,14 +114,13 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "At least one must match somewhere in path and query (`/3/search.html?q=x`). Anchor "
             "with `^`."
         ),
-        "deny_paths": "None may match in path and query, even if `allow_paths` matches.",
+        "deny_paths": "None may match, even if `allow_paths` matches.",
         "languages": "Keep pages in these languages and pages of unknown language.",
         "content_types": "Media types that count as pages.",
         "documents": (
-            "Documents that count as pages, whatever their media type; `[]` for none. `pdf`, "
-            "`markdown` and `latex` need the extra `documents`: a topic that names one fails at "
-            "start without it; by default PDFs fail as `missing-library`. See "
-            "docs/how-to/documents.md."
+            "Documents that count as pages, whatever their media type. `pdf`, `markdown` and "
+            "`latex` need the extra `documents`: a topic that names one fails at start without "
+            "it; by default PDFs fail as `missing-library`. See docs/how-to/documents.md."
         ),
         "max_depth": "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
         "max_pages_per_host": "Maximum number of pages of one host.",
@@ -136,19 +134,18 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
         "max_page_bytes": "Larger pages are cut off and count as failed.",
         "max_links_per_page": (
-            "Maximum number of different link targets taken from one page, in document order; "
-            "`links_over_limit` in `stats.json` counts the rest. Sitemaps and feeds have a limit "
-            "of 50,000, simulated crawls always 5,000."
+            "Maximum number of different link targets taken from one page, in document order. "
+            "Sitemaps and feeds have a limit of 50,000, simulated crawls always 5,000."
         ),
         "private_addresses": (
-            "If true, allow loopback, link-local and private networks, for a crawl of your own "
-            "intranet. Else the crawl refuses them as link, redirect target and resolved name. See "
+            "Allow loopback, link-local and private networks, for a crawl of your own intranet. "
+            "Else the crawl refuses them as link, redirect target and resolved name. See "
             "docs/reference/crawl-folder.md#kinds-of-failure."
         ),
         "near_duplicates": (
             "A page that differs from an earlier one in a few words is a duplicate: no harvest, "
-            "and its links are not followed. If false, only pages with the same text are "
-            "duplicates. See docs/explanation/duplicates.md."
+            "and its links are not followed. If false, duplicates have the same text. See "
+            "docs/explanation/duplicates.md."
         ),
         "mirrors": (
             "Fetch sites and folders that hold the same pages once. See "
@@ -181,9 +178,9 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "docs/explanation/hostile-input.md#urls."
         ),
         "keep_parameters": (
-            "Query parameters that always change the page. The crawl never learns to ignore them, "
-            "nor drops them for a prefix in `drop_parameters`. A name in both lists is an error. "
-            "See docs/explanation/traps.md#what-is-learned."
+            "Query parameters that always change the page, which the crawl never learns to "
+            "ignore, nor drops for a prefix in `drop_parameters`. A name in both lists is an "
+            "error. See docs/explanation/traps.md#what-is-learned."
         ),
     },
     "politeness": {
@@ -251,12 +248,11 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     "revisit": {
         "continuous": (
-            "If true, the crawl visits its pages again after its first harvest, which `[budget]` "
-            "limits, and fetches new ones, until `hours` have passed or you stop it. `focused "
-            "crawl --continuous` does the same."
+            "The crawl visits its pages again after its first harvest, which `[budget]` limits, "
+            "and fetches new ones, until `hours` have passed or you stop it."
         ),
         "policy": (
-            "What decides when a page is visited again: see docs/reference/revisit-policies.md."
+            "What decides when a page is visited again. See docs/reference/revisit-policies.md."
         ),
         "pages_per_day": (
             "Downloads a day after the first harvest, revisits and new pages together."
@@ -264,7 +260,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "bytes_per_day": "Bytes downloaded a day after the first harvest.",
         "hours": "Running time after which a continuous crawl ends.",
         "share": (
-            "Fixed share of the downloads that are revisits. Without it revisits and new links "
+            "Fixed share of the downloads that are revisits. By default revisits and new links "
             "compete by the relevant new content expected of a download."
         ),
         "min_interval_hours": "A page is not visited again sooner than this.",
@@ -277,7 +273,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "alike. More is fairer to quiet sites and makes the whole collection less fresh. See "
             "docs/explanation/revisiting.md#one-price-for-all-visits."
         ),
-        "by_relevance": "Weight pages by their relevance, or else all the same.",
+        "by_relevance": "Weight pages by their relevance.",
         "host_weights": (
             'Factors for hosts and their subdomains: `host_weights = { "news.example" = 3.0 }`. A '
             "page of weight 0 is visited only after `max_interval_days`, and never without it."
@@ -326,15 +322,13 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "`cookies`: a file in the Netscape format (`cookies.txt`), which browser extensions "
             "export. Cookies of other hosts in it are ignored."
         ),
-        "form": (
-            "`form`: CSS selector of the form; by default the first form with a password field."
-        ),
+        "form": ("`form`: CSS selector of the form; by default the first with a password field."),
         "username_field": (
-            "`form`: name of the field for the user name; by default the last text or e-mail field "
-            "before the password field."
+            "`form`: name of the field for the user name; by default the last text or e-mail "
+            "field before the password."
         ),
         "password_field": (
-            "`form`: name of the field for the password; by default the first password field."
+            "`form`: name of the field for the password; by default the first such field."
         ),
         "fields": (
             '`form`: values of further fields: `fields = { remember = "1" }`. Hidden fields keep '
@@ -348,9 +342,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "`form`: failed logins in a row, such as timeouts, after which the crawl waits for "
             "`politeness.suspend_s`. A name or password that the site rejects is not tried again."
         ),
-        "allow_http": (
-            "If true, send credentials over unencrypted http, too. An error if `url` is https."
-        ),
+        "allow_http": ("Send credentials over unencrypted http, too. An error if `url` is https."),
     },
     "deep_web": {
         "hosts": (
