@@ -1,7 +1,7 @@
-"""Reference lists and tables generated from the code; MkDocs hooks that mend links which leave the docs.
+"""Lists and tables of the reference; MkDocs hooks that mend links which leave the docs.
 
-A page says where a table goes: ``<!-- generated: settings -->``. ``make reference`` writes the
-tables into the pages, which are read outside of the built site, too; a test holds them up to date.
+A page says where one goes: ``<!-- generated: settings -->``. ``make reference`` writes them into
+the pages, which are read outside of the built site, too; a test holds them up to date.
 """
 
 from __future__ import annotations
