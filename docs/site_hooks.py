@@ -168,8 +168,7 @@ def _ignored_settings(_: str) -> str:
 
 
 def _statistics(_: str) -> str:
-    rows = [(f"`focused/{name}`", meaning) for name, meaning in statistics_meanings().items()]
-    return _table(("statistic", "meaning"), rows)
+    return _list((f"`focused/{name}`", meaning) for name, meaning in statistics_meanings().items())
 
 
 def _make(_: str) -> str:

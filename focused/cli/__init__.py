@@ -71,7 +71,7 @@ def main() -> None:
     "--delay-s",
     type=SECONDS,
     callback=finite,
-    help="Override politeness.delay_s. A longer crawl-delay in robots.txt takes precedence.",
+    help="Override politeness.delay_s.",
 )
 @click.option(
     "--concurrency",

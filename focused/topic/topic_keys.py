@@ -125,8 +125,8 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "max_depth": "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
         "max_pages_per_host": "Maximum number of pages of one host.",
         "max_pages_per_directory": (
-            "Maximum number of pages of one host with the same path up to its last slash. Limits "
-            "calendars, search results and other endless sections."
+            "Maximum number of pages of one host with the same path up to its last slash, "
+            "against calendars and other endless sections."
         ),
         "max_pages_per_address": (
             "Maximum number of pages from one IP address, over all its hosts. No effect on a "
@@ -171,11 +171,10 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "their own site and the public script libraries."
         ),
         "drop_parameters": (
-            "Query parameters that do not change the page, such as sort orders. The crawl removes "
-            "them from links and redirects, not from seeds and a spider's own requests. `view_*` "
-            "matches all names that begin with `view_`, case-sensitively. Campaign, click and "
-            "common session parameters are always removed: see "
-            "docs/explanation/hostile-input.md#urls."
+            "Query parameters that do not change the page, such as sort orders. The crawl "
+            "removes them from links and redirects, not from seeds and a spider's own requests. "
+            "`view_*` matches all names that begin with `view_`, case-sensitively. Those that "
+            "are always removed: docs/explanation/hostile-input.md#urls."
         ),
         "keep_parameters": (
             "Query parameters that always change the page, which the crawl never learns to "
@@ -188,14 +187,11 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "Sent with every request and matched against robots.txt. It must contain a web address "
             "or an e-mail address, so that webmasters can reach you."
         ),
-        "delay_s": (
-            "Seconds between two requests to one host. A longer crawl-delay in robots.txt takes "
-            "precedence."
-        ),
+        "delay_s": ("Seconds between two requests to one host."),
         "delays": (
             "Delays of single hosts and their subdomains instead of `delay_s`: `delays = { "
-            '"slow.example" = 10.0 }`. The most specific name applies; ports are ignored. They may '
-            "be shorter, for your own hosts."
+            '"slow.example" = 10.0 }`. The most specific name applies; ports are ignored. For '
+            "your own hosts they may be shorter."
         ),
         "fetch_time_factor": (
             "The delay of a host is at least this many times the duration of its last response, at "
@@ -203,8 +199,8 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "off."
         ),
         "per_address": (
-            "Hosts at one IP address share one connection and one delay, that of the host fetched "
-            "last. Set it to false if your hosts are behind large content delivery networks."
+            "Hosts at one IP address share one connection and one delay. Set it to false if your "
+            "hosts are behind large content delivery networks."
         ),
         "robots": "Obey robots.txt. Set it to false only for your own hosts.",
         "noindex": (
@@ -224,10 +220,10 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "timeout_s": "Timeout of a request in seconds.",
         "max_tries": "Maximum number of requests for one page.",
         "suspend_s": (
-            "A host that only fails (eight failures in a row, or `max_tries` failures to fetch its "
-            "robots.txt for the first time) is suspended for this many seconds, twice as long each "
-            "time, up to a day; its links stay queued. After the third suspension, or at once with "
-            "`0`, the crawl gives the host up."
+            "A host that only fails (eight failures in a row, or `max_tries` to fetch its "
+            "robots.txt for the first time) is suspended for this many seconds, twice as long "
+            "each time, up to a day; its links stay queued. After the third suspension, or at "
+            "once with `0`, the crawl gives the host up."
         ),
         "patience": (
             "How long, in delays, a link waits for a clearly better one whose host is busy or not "
@@ -311,16 +307,15 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
             "`form`: the page with the login form, on one of `hosts`. `cookies`: the page that "
             "requests of an ended session are redirected to."
         ),
-        "username": "`form`, `basic`: the user name, or where to find it.",
+        "username": "`form`, `basic`: the user name, or where to find it. See "
+        "docs/how-to/login.md#secrets.",
         "password": (
-            "`form`, `basic`: where to find the password: the environment variable NAME, or the "
-            "entry of USER at SERVICE in the operating system's keyring. A password in the file is "
-            "an error."
+            "`form`, `basic`: where to find the password. A password in the file is an error."
         ),
         "token": "`bearer`: where to find the token.",
         "cookies": (
-            "`cookies`: a file in the Netscape format (`cookies.txt`), which browser extensions "
-            "export. Cookies of other hosts in it are ignored."
+            "`cookies`: a file in the Netscape format (`cookies.txt`). Cookies of other hosts in "
+            "it are ignored."
         ),
         "form": ("`form`: CSS selector of the form; by default the first with a password field."),
         "username_field": (
@@ -332,7 +327,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
         "fields": (
             '`form`: values of further fields: `fields = { remember = "1" }`. Hidden fields keep '
-            "their values without it."
+            "theirs without it."
         ),
         "expired_text": (
             "Text that only pages of an ended session contain, such as `Please sign in`. Status "
