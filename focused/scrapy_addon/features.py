@@ -56,8 +56,7 @@ javascript = DriverFeature(
             "FOCUSED_JAVASCRIPT_SANDBOX",
             SettingType.FLAG,
             True,
-            "Run the browser in its sandbox, which does not work as root; run the crawl as another "
-            "user where you can.",
+            "Run the browser in its sandbox, which does not work as root.",
         ),
         Setting(
             "FOCUSED_JAVASCRIPT_TIMEOUT_S",
@@ -120,8 +119,7 @@ json_log = DriverFeature(
             SettingType.TEXT,
             "text",
             "`text`, or `json`: one JSON object per line of the log, with `time`, `level`, "
-            "`logger`, `message` and `exc_info`. Lines that Scrapy logs before it loads add-ons "
-            "stay text; `crawl.log` has none of them. Needs the extra `operations`.",
+            "`logger`, `message` and `exc_info`. Needs the extra `operations`.",
         ),
     ),
 )

@@ -236,9 +236,8 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "hours": "Running time.",
         "bytes": "Bytes downloaded.",
         "min_harvest": (
-            "Least share of pages on topic among the last `min_harvest_pages` pages. Below it the "
-            "crawl ends: the topic is exhausted, or was not found. From seeds off topic the first "
-            "page on topic may need hundreds of pages."
+            "Least share of pages on topic among the last `min_harvest_pages` pages. Below it "
+            "the crawl ends: the topic is exhausted, or was not found."
         ),
         "min_harvest_pages": "Number of pages over which `min_harvest` is measured.",
     },
