@@ -10,10 +10,7 @@ import click
 
 from focused.cli.common import ANY_PATH, FILE, FOLDER
 
-MEASURES = (
-    *("in-degree", "pagerank", "topic-pagerank"),
-    *("authority", "hub", "hits-authority", "hits-hub"),
-)
+MEASURES = ("authority", "hub", "in-degree", "pagerank", "topic-pagerank")
 _graph_argument = click.argument("graph", metavar="GRAPH", type=FOLDER)
 _limit_option = click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum of lines."
@@ -88,49 +85,12 @@ def out_links(graph: Path, url: str, **options: Any) -> None:
 
 @link_graph.command()
 @_graph_argument
-@click.argument("url")
-@click.option(
-    "--distance",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Links between, in any direction.",
-)
-@_limit_option
 @_json_option
-def neighbours(graph: Path, url: str, distance: int, limit: int, as_json: bool) -> None:
-    """List the pages around URL, those with the most in-links first."""
-    from focused.cli.graph_actions import show_neighbours
-
-    show_neighbours(graph, url, distance, limit, as_json=as_json)
-
-
-@link_graph.command()
-@_graph_argument
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
-@_json_option
-def path(graph: Path, source: str, target: str, as_json: bool) -> None:
-    """Print a shortest path along links; the exit status is 1 if there is none."""
-    from focused.cli.graph_actions import show_path
-
-    show_path(graph, source, target, as_json=as_json)
-
-
-@link_graph.command()
-@_graph_argument
-@click.option(
-    "--components",
-    is_flag=True,
-    help="Strongly connected components and the bow-tie; takes 40 bytes of memory a link.",
-)
-@click.option("--communities", is_flag=True, help="Communities of hosts.")
-@_json_option
-def stats(graph: Path, components: bool, communities: bool, as_json: bool) -> None:
+def stats(graph: Path, as_json: bool) -> None:
     """Print the size of the graph, its degrees and its files."""
     from focused.cli.graph_actions import show_stats
 
-    show_stats(graph, components=components, communities=communities, as_json=as_json)
+    show_stats(graph, as_json=as_json)
 
 
 @link_graph.command()
@@ -142,20 +102,14 @@ def stats(graph: Path, components: bool, communities: bool, as_json: bool) -> No
     show_default=True,
     help="The measure. See docs/explanation/link-graph.md#measures.",
 )
-@click.option(
-    "--within-hosts/--between-hosts",
-    default=True,
-    show_default=True,
-    help="authority and hub: count all links, or only those between hosts.",
-)
 @click.option("--hosts", is_flag=True, help="Hosts, by in-degree or pagerank.")
 @_limit_option
 @_json_option
-def top(graph: Path, by: str, within_hosts: bool, hosts: bool, limit: int, as_json: bool) -> None:
+def top(graph: Path, by: str, hosts: bool, limit: int, as_json: bool) -> None:
     """List the best pages by a measure of their links."""
     from focused.cli.graph_actions import show_top
 
-    show_top(graph, by, limit, within_hosts=within_hosts, hosts=hosts, as_json=as_json)
+    show_top(graph, by, limit, hosts=hosts, as_json=as_json)
 
 
 @link_graph.command()
@@ -164,7 +118,7 @@ def top(graph: Path, by: str, within_hosts: bool, hosts: bool, limit: int, as_js
 @click.option("--hosts", is_flag=True, help="The host graph, with the number of links.")
 @click.option("--fetched", is_flag=True, help="Only fetched pages, and the links among them.")
 def export(graph: Path, file: Path, hosts: bool, fetched: bool) -> None:
-    """Write the graph to FILE: .graphml, .parquet, .tsv or .tsv.gz."""
+    """Write the graph to FILE: .graphml or .parquet."""
     from focused.cli.graph_actions import export_graph
 
     export_graph(graph, file, hosts=hosts, fetched=fetched)
