@@ -30,7 +30,7 @@ HARMLESS = {
 # Made when they are needed; the number of such calls in each module.
 MADE_LATER = {
     "focused.archive.warc_files": (1, "one run of digits between fixed texts"),
-    "focused.cli.frontier_actions": (1, "--matching, of the user"),
+    "focused.cli.frontier": (1, "--matching, of the user"),
     "focused.crawl.revisits.collection": (1, "path_weights of a topic file, of the user"),
     "focused.crawl.steering": (1, "a command of the user"),
     "focused.documents.texts": (1, "_LATEX_FIELD, below"),
