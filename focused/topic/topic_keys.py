@@ -120,7 +120,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "content_types": "Media types that count as pages.",
         "documents": (
             "Documents that count as pages, whatever their media type; `[]` for none. `pdf`, "
-            "`markdown` and `latex` need the extra `documents`: a topic that names one fails at "
+            "`markdown` need the extra `documents`: a topic that names one fails at "
             "start without it; by default PDFs fail as `missing-library`. See "
             "docs/how-to/documents.md."
         ),
