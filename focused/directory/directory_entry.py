@@ -58,7 +58,7 @@ class SkippedRecords:
         self.counts[path, reason] += 1
 
     def messages(self) -> tuple[str, ...]:
-        """Return a line per file and reason: ``Packages: 12 packages without ...``."""
+        """Return a line per file and reason: ``content.rdf.u8: 12 entries that ...``."""
         return tuple(
             f"{path.name}: {count:,} {reason}"
             for (path, reason), count in sorted(self.counts.items())
