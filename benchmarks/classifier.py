@@ -34,8 +34,7 @@ from sklearn.naive_bayes import MultinomialNB
 from focused.classifier.calibration import BoolArray, FloatArray
 from focused.classifier.calibration_fitting import compute_metrics
 from focused.classifier.estimators import TrainingOptions
-from focused.classifier.sample_texts import TrainingSamples
-from focused.classifier.sample_words import SampleWords
+from focused.classifier.sample_texts import SampleWords, TrainingSamples
 from focused.classifier.sklearn_classifier import page_to_text
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import fit_classifier

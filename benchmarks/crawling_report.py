@@ -62,7 +62,7 @@ def _stages(runs: Runs) -> str:
         }
         | {"blocked ms": 1000 * run["stats"]["profile"]["reactor_blocked"]["longest_s"]}
         for run in runs
-        if "stats" in run
+        if "profile" in run.get("stats", ())
     ]
     if not rows:
         return ""

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from focused.link_graph.adjacency import Nodes
 from focused.link_graph.build import build_graph
-from focused.link_graph.distillation import distill_pages
-from focused.link_graph.link_ranking import LoadedLists, hits, pagerank
+from focused.link_graph.measures import distill_pages, pagerank
 from focused.link_graph.page_graph import PageGraph
+from focused.link_graph.stored_arrays import Nodes
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.reports.metrics import select_relevant_urls
 from focused.scrapy_addon.crawl_models import load_crawl_models
@@ -93,49 +92,42 @@ def evaluate(
     folder: Path, rated: RatedWeb, relevant: Collection[str], labelled: Collection[str]
 ) -> dict[str, object]:
     """Return precision at ten by measure, and the share of all counted pages on topic."""
-    with PageGraph(folder) as graph:
-        urls = sorted(rated.relevance)
-        nodes = np.array([graph.urls.node(url) for url in urls], np.int64)
-        relevance = np.array([rated.relevance[url] for url in urls])
-        counts = np.array([url in labelled and url not in rated.samples for url in urls])
-        is_relevant = np.array([url in relevant for url in urls])
-        found: dict[str, object] = {
-            "pages": int(counts.sum()),
-            "on topic": round(float(is_relevant[counts].mean()), 3),
-        }
-        for name, scores in measures(graph, nodes, relevance).items():
-            order = np.argsort(-scores[nodes], kind="stable")
-            best = order[counts[order] & (scores[nodes][order] > 0)][:BEST]
-            # A web of one host has no links between hosts.
-            found[name] = round(float(is_relevant[best].mean()), 2) if len(best) else None
-            found[f"{name} urls"] = [urls[place] for place in best.tolist()]
+    graph = PageGraph(folder)
+    urls = sorted(rated.relevance)
+    nodes = np.array([graph.urls.node(url) for url in urls], np.int64)
+    relevance = np.array([rated.relevance[url] for url in urls])
+    counts = np.array([url in labelled and url not in rated.samples for url in urls])
+    is_relevant = np.array([url in relevant for url in urls])
+    found: dict[str, object] = {
+        "pages": int(counts.sum()),
+        "on topic": round(float(is_relevant[counts].mean()), 3),
+    }
+    for name, scores in measures(graph, nodes, relevance).items():
+        order = np.argsort(-scores[nodes], kind="stable")
+        best = order[counts[order] & (scores[nodes][order] > 0)][:BEST]
+        # A web of one host has no links between hosts.
+        found[name] = round(float(is_relevant[best].mean()), 2) if len(best) else None
+        found[f"{name} urls"] = [urls[place] for place in best.tolist()]
     return found
 
 
 def measures(graph: PageGraph, nodes: Nodes, relevance: Scores) -> Mapping[str, Scores]:
     """The scores of all nodes of a graph by measure, for the relevance of some."""
-    out, into = LoadedLists(graph.out.load()), LoadedLists(graph.into.load())
-    degrees = graph.into.degrees().astype(np.float64)
-    out_degrees = graph.out.degrees()
+    degrees = graph.into.degrees.astype(np.float64)
+    out_degrees = graph.out.degrees
 
     def of_all(scores: Scores) -> Scores:
         whole = np.zeros(len(graph))
         whole[nodes] = scores
         return whole
 
-    whole = hits(out, into)
-    between = distill_pages(graph, nodes, relevance, within_hosts=False)
-    within = distill_pages(graph, nodes, relevance, within_hosts=True)
+    found = distill_pages(graph, nodes, relevance)
     return {
         "in-degree": degrees,
-        "PageRank": pagerank(into, out_degrees),
-        "topic PageRank": pagerank(into, out_degrees, teleport=of_all(relevance)),
-        "HITS authority": whole.authorities,
-        "HITS hub": whole.hubs,
-        "authority, between hosts": of_all(between.authorities),
-        "hub, between hosts": of_all(between.hubs),
-        "authority, all links": of_all(within.authorities),
-        "hub, all links": of_all(within.hubs),
+        "PageRank": pagerank(graph.into, out_degrees),
+        "topic PageRank": pagerank(graph.into, out_degrees, teleport=of_all(relevance)),
+        "authority": of_all(found.authorities),
+        "hub": of_all(found.hubs),
         "in-degree of pages on topic": degrees * (of_all(relevance) >= ON_TOPIC),
         "relevance": of_all(relevance),
     }

@@ -883,14 +883,6 @@ READERS: tuple[Reader, ...] = (
         4_000,
     ),
     Reader(
-        "LaTeX",
-        _convert(texts.convert_latex, {}),
-        (texts.convert_latex,),
-        (*SIGNS, *PLAIN),
-        (("", ""), ("\\begin{document}", "\\end{document}")),
-        4_000,
-    ),
-    Reader(
         "JATS",
         _convert(jats.convert_jats),
         (jats.convert_jats,),

@@ -27,7 +27,7 @@ from harvest import PARTS, ROOT, Part, build, collect, plan_topic
 from link_graph import write_tables
 
 from focused.link_graph.build import build_graph
-from focused.link_graph.distillation import distill_pages
+from focused.link_graph.measures import distill_pages
 from focused.link_graph.page_graph import PageGraph
 from focused.web.page import Fetched, Link, Page
 from focused_lab.analysis.inference import cluster_t_estimate
@@ -111,9 +111,9 @@ def seeds_from(
         table = pa.table([*map(list, zip(*links, strict=True))], names=["source", "target"])
         write_tables(Path(scratch) / "crawl", list(rated["url"]), iter([table]))
         build_graph([Path(scratch) / "crawl"], Path(scratch) / "graph")
-        with PageGraph(Path(scratch) / "graph") as graph:
-            nodes = np.array([graph.urls.node(url) for url in rated["url"]])
-            found = distill_pages(graph, nodes, relevance)
+        graph = PageGraph(Path(scratch) / "graph")
+        nodes = np.array([graph.urls.node(url) for url in rated["url"]])
+        found = distill_pages(graph, nodes, relevance)
 
     def best(scores: np.ndarray) -> tuple[str, ...]:
         return tuple(rated["url"].to_numpy()[np.argsort(-scores, kind="stable")[:SEEDS]])

@@ -13,7 +13,6 @@ import multiprocessing
 import resource
 import shutil
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,8 +104,7 @@ def synthetic_crawl(pages: int, seed: int) -> Path:
     """Write a web whose hosts' sizes, out-degrees and in-degrees follow power laws.
 
     Three of four links stay on their host. A link leads to the page of rank r on a host with a
-    probability proportional to 1/r. No page repeats another's links, which real navigation does
-    and which compresses well.
+    probability proportional to 1/r.
     """
     folder = WORK / f"synthetic-{pages}"
     if folder.is_dir():
@@ -166,7 +164,7 @@ def fill(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def measure_build(crawl: Path, graph: Path, memory_mb: int) -> dict[str, Any]:
-    """Build the graph of a crawl in another process, then update it in a third."""
+    """Build the graph of a crawl in another process."""
     spawn = multiprocessing.get_context("spawn")
     with spawn.Pool(1) as pool:
         build_s, build_mb = pool.apply(timed_build, (crawl, graph, memory_mb))
@@ -178,27 +176,24 @@ def measure_build(crawl: Path, graph: Path, memory_mb: int) -> dict[str, Any]:
 
 def measure(graph: Path, seed: int) -> dict[str, Any]:
     """Return the sizes and speeds of a graph."""
-    with PageGraph(graph) as pages:
-        rng = np.random.default_rng(seed)
-        nodes = rng.integers(0, len(pages), LOOKUPS)
-        urls = pages.urls.urls(nodes)
-        few = LOOKUPS // 4
-        return {
-            "nodes": len(pages),
-            "links": pages.links,
-            "bits/link": round(pages.out.bits_per_link, 2),
-            "transpose": round(pages.into.bits_per_link, 2),
-            "gzip": round(gzip_bits(pages), 2),
-            "bytes/URL": round(pages.urls.stored_bytes / len(pages), 2),
-            "of": round(sum(map(len, urls)) / len(urls), 1),
-            "succ./s": rate(few, lambda: [pages.successors(n) for n in nodes[:few].tolist()]),
-            "batch/s": rate(LOOKUPS, lambda: pages.successors_of(nodes)),
-            "URL/s": rate(few, lambda: [pages.urls[n] for n in nodes[:few].tolist()]),
-            "node/s": rate(few, lambda: [pages.urls.node(url) for url in urls[:few]]),
-            "scan links/s": rate(
-                pages.links, lambda: sum(len(t.targets) for _, t in pages.out.scan())
-            ),
-        }
+    pages = PageGraph(graph)
+    rng = np.random.default_rng(seed)
+    nodes = rng.integers(0, len(pages), LOOKUPS)
+    urls = pages.urls.urls(nodes)
+    few = LOOKUPS // 4
+    return {
+        "nodes": len(pages),
+        "links": pages.links,
+        "bytes/URL": round(stored(graph, "urls.*") / len(pages), 2),
+        "bytes/link": round(stored(graph, "*.npy") / pages.links, 2),
+        "succ./s": rate(few, lambda: [pages.out[n] for n in nodes[:few].tolist()]),
+        "batch/s": rate(LOOKUPS, lambda: pages.out.select(nodes)),
+        "URL/s": rate(few, lambda: [pages.urls[n] for n in nodes[:few].tolist()]),
+        "node/s": rate(few, lambda: [pages.urls.node(url) for url in urls[:few]]),
+        "scan links/s": rate(
+            pages.links, lambda: sum(len(sources) for sources, _ in pages.out.pairs())
+        ),
+    }
 
 
 def timed_build(crawl: Path, graph: Path, memory_mb: int) -> tuple[float, float]:
@@ -215,15 +210,9 @@ def rate(count: int, run: Any) -> int:
     return round(count / (time.process_time() - began_s))
 
 
-def gzip_bits(pages: PageGraph) -> float:
-    """Bits a link of the lists as text, a line a page, in one gzip stream."""
-    compress = zlib.compressobj(6, zlib.DEFLATED, 31)
-    size = 0
-    for _, lists in pages.out.scan():
-        rows = (lists[place].tolist() for place in range(len(lists.bounds) - 1))
-        text = "".join(" ".join(map(str, row)) + "\n" for row in rows)
-        size += len(compress.compress(text.encode()))
-    return 8 * (size + len(compress.flush())) / pages.links
+def stored(graph: Path, pattern: str) -> int:
+    """Bytes of some files of a graph."""
+    return sum(path.stat().st_size for path in graph.glob(f"generation-*/{pattern}"))
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.classifier.model_comparison import MIN_COMPARED_PAGES
 from focused.classifier.model_file import load_model
 from focused.classifier.topic_classifier import LinearTopicClassifier, TopicClassifier
-from focused.cli.new_topic import NewTopicOptions, train_first_classifier, write_topic_files
-from focused.cli.retrain_actions import retrain_from
+from focused.cli.topic import NewTopicOptions, train_first_classifier, write_topic_files
+from focused.cli.training import retrain_from
 from focused.errors import FocusedError
 from focused.files import write_atomically
 from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task

@@ -26,8 +26,7 @@ from harvest import ROOT
 from numpy.typing import NDArray
 
 from focused.classifier.estimators import TrainingOptions
-from focused.classifier.sample_texts import gather_samples
-from focused.classifier.sample_words import SampleWords
+from focused.classifier.sample_texts import SampleWords, gather_samples
 from focused.classifier.topic_training import fit_classifier
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_set import SampleSet

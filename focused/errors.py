@@ -137,7 +137,6 @@ _EXTRA_OF_MODULE = {
     "opensearchpy": "opensearch",
     "pandas": "report",
     "prometheus_client": "operations",
-    "pylatexenc": "documents",
     "pypdfium2": "documents",
     "playwright": "javascript",
     "pysolr": "solr",

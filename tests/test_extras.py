@@ -33,13 +33,14 @@ OLDEST_PIP = "23.0.1"
 """The pip of Debian 12."""
 
 NO_SERVER = "127.0.0.1:9"
+NO_ADDRESS = "192.0.2.1"
 COMMANDS = {
     "report": ["report", "out"],
     "experiments": [
         *("compare", "--web", "web", "--topic", "cheese.toml"),
         *("--policies", "bfs", "--budget", "3"),
     ],
-    "label": ["label", "out", "--terminal", "--labels", "labels.jsonl"],
+    "label": ["label", "out", "--host", NO_ADDRESS, "--labels", "labels.jsonl"],
     "cluster": [
         *("crawl", "cheese.toml", "--web", "web", "--folder", "many", "--processes", "2"),
         *("--ray", NO_SERVER, "--storage", "file://{folder}/shared"),
@@ -62,7 +63,7 @@ IMPORTS = {"login": "import focused.scrapy_addon.form_login, keyring"}
 ENDS_FOR_WANT_OF = {
     "cluster": NO_SERVER,
     "elasticsearch": NO_SERVER,
-    "label": "no terminal",
+    "label": NO_ADDRESS,
     "opensearch": NO_SERVER,
     "solr": NO_SERVER,
 }

@@ -30,10 +30,9 @@ HARMLESS = {
 # Made when they are needed; the number of such calls in each module.
 MADE_LATER = {
     "focused.archive.warc_files": (1, "one run of digits between fixed texts"),
-    "focused.cli.frontier_actions": (1, "--matching, of the user"),
+    "focused.cli.frontier": (1, "--matching, of the user"),
     "focused.crawl.revisits.collection": (1, "path_weights of a topic file, of the user"),
     "focused.crawl.steering": (1, "a command of the user"),
-    "focused.documents.texts": (1, "_LATEX_FIELD, below"),
     "focused_lab.builders.docweb_rules": (2, "rules of the package"),
     "focused_lab.analysis.svg": (1, "a colour of the package"),
     "focused.scrapy_addon.metrics_server": (1, "names of statistics, which the package gives"),
@@ -159,12 +158,6 @@ def test_no_expression_has_nested_or_adjacent_loops_over_the_same_characters() -
 def test_expressions_that_are_made_later_are_listed() -> None:
     listed = {module: calls for module, (calls, _) in MADE_LATER.items()}
     assert found_expressions()[1] == listed
-
-
-def test_the_fields_of_latex_are_linear() -> None:
-    from focused.documents.texts import _LATEX_FIELD
-
-    assert ambiguities(re.compile(_LATEX_FIELD % "title")) == []
 
 
 @pytest.mark.parametrize(

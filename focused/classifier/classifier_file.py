@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import CalibrationCurve, ThresholdTarget
-from focused.classifier.lead_scorer import LeadScorer
-from focused.classifier.semantic_scorer import SemanticScorer
+from focused.classifier.semantic_scorer import LeadScorer, SemanticScorer
 from focused.classifier.topic_classifier import (
     ROOT_NODE,
     Calibration,

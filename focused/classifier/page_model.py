@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from focused.classifier.calibration import FloatArray
-from focused.classifier.estimators import fit_word_weights
-from focused.classifier.lead_scorer import LeadScorer
-from focused.classifier.semantic_fitting import fit_direction
+from focused.classifier.estimators import fit_direction, fit_word_weights
+from focused.classifier.semantic_scorer import LeadScorer
 from focused.classifier.validation import (
     OutOfFoldPredictions,
     TrainingData,

@@ -2,7 +2,7 @@
 
 :class:`LinearTopicClassifier` scores a page with the dot product of its document vector and
 the word weights of :mod:`focused.classifier.estimators`, plus the score of what its first words
-mean (:mod:`focused.classifier.lead_scorer`). A calibration curve, fitted on
+mean (:mod:`focused.classifier.semantic_scorer`). A calibration curve, fitted on
 held-out hosts, turns the score into a probability. Naive Bayes over the taxonomy names the
 most likely category.
 """
@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import CalibrationCurve, FloatArray, logit, temper_relevance
-from focused.classifier.lead_scorer import LeadScorer
-from focused.classifier.semantic_scorer import SemanticScorer
+from focused.classifier.semantic_scorer import LeadScorer, SemanticScorer
 from focused.kernels.word_vectors import text_scores
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once

@@ -12,24 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import BoolArray, ThresholdTarget
-from focused.classifier.estimators import TrainingOptions
+from focused.classifier.estimators import TrainingOptions, fit_semantic_scorer
 from focused.classifier.keyword_classifier import KeywordWeights
 from focused.classifier.keyword_prior import MIN_LABELS_FOR_THRESHOLD, fit_keyword_model
-from focused.classifier.lead_scorer import embed_first_words
 from focused.classifier.page_model import fit_page_model
 from focused.classifier.sample_texts import (
     FetchPage,
     LabelCounts,
     MessageCallback,
     ProgressCallback,
+    SampleWords,
     TrainingSamples,
     add_background,
     add_labels,
     gather_samples,
 )
-from focused.classifier.sample_words import SampleWords
-from focused.classifier.semantic_fitting import fit_semantic_scorer
-from focused.classifier.semantic_scorer import SemanticScorer
+from focused.classifier.semantic_scorer import SemanticScorer, embed_first_words
 from focused.classifier.taxonomy import merge_small_categories
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.training_report import (

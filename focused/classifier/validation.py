@@ -23,9 +23,13 @@ from focused.classifier.calibration_fitting import (
     reliability_bins,
     roc_auc,
 )
-from focused.classifier.estimators import TrainingOptions, fit_word_weights
-from focused.classifier.score_combination import ScoreCombination, fit_combination
-from focused.classifier.semantic_fitting import score_left_out
+from focused.classifier.estimators import (
+    ScoreCombination,
+    TrainingOptions,
+    fit_combination,
+    fit_word_weights,
+    score_left_out,
+)
 from focused.classifier.taxonomy import (
     NAIVE_BAYES_KINDS,
     TAXONOMY_SHAPES,

@@ -1,31 +1,39 @@
-"""The ``focused`` command line: thin commands over the library."""
+"""The ``focused`` command line: thin commands over the library.
+
+A command's module is imported when the command runs: ``focused --help`` needs none.
+"""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from focused.cli.common import (
-    ANY_PATH,
-    FOLDER,
-    SECONDS,
-    changing_web_options,
-    finite,
-    settings_option,
-)
-from focused.cli.export_commands import download, export
-from focused.cli.frontier_commands import frontier
-from focused.cli.graph_commands import link_graph
-from focused.cli.index_command import index
 from focused.cli.installed_commands import ExtensibleGroup
-from focused.cli.report_commands import changes, history, report, ui, why
-from focused.cli.search_command import search
-from focused.cli.training_commands import label, retrain, topic_group, train
-from focused.cli.web_commands import web
 from focused.errors import FocusedError, missing_extra
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "changes": ("report", "List the new, changed, gone, moved and reappeared pages of a crawl."),
+    "crawl": ("crawl", "Crawl the topic of a TOML file; the same command resumes a stopped crawl."),
+    "download": ("export", "Download a crawl on many machines from its shared storage."),
+    "export": ("export", "Export the pages of a crawl as a corpus: texts, metadata, a data card."),
+    "frontier": ("frontier", "Inspect and edit the frontier in a crawl's FOLDER."),
+    "graph": ("graph", "Ask who links to whom in crawls, and rate pages by their links."),
+    "history": ("report", "Print the history of a page of a continuous crawl."),
+    "index": ("export", "Send the pages of a crawl to OpenSearch, Elasticsearch or Solr."),
+    "label": ("browser", "Label pages of a crawl as on or off topic."),
+    "report": ("report", "Print the report of a crawl, or compare several crawls."),
+    "retrain": ("training", "Retrain with the labels of focused label."),
+    "search": ("search", "Search the pages of a crawl by words."),
+    "topic": ("topic", "Start a topic."),
+    "train": ("training", "Train the topic classifier from the topic's directory."),
+    "ui": ("browser", "Watch and steer crawls in the browser."),
+    "web": ("web", "Build, import, inspect and serve recorded webs."),
+    "why": ("report", "Explain why a page was fetched."),
+}
+"""The module of each command, and its line in the help of ``focused``."""
 
 
 class _PlainErrors(ExtensibleGroup):
@@ -45,100 +53,9 @@ class _PlainErrors(ExtensibleGroup):
             sys.exit(2)
 
 
-@click.group(cls=_PlainErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_PlainErrors, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="focused-crawler")
 def main() -> None:
     """Crawl the Web for pages on one topic."""
-
-
-@main.command()
-@click.argument("topic", type=ANY_PATH)
-@click.option(
-    "--web",
-    type=FOLDER,
-    help="Crawl this recorded web instead of the live one; samples and the report's labels come "
-    "from it, too.",
-)
-@click.option(
-    "--policy",
-    default="focused",
-    show_default=True,
-    help="Ordering of the crawl, such as bfs. Any other than focused gets a folder of its own, "
-    "FOLDER-NAME. See docs/how-to/compare.md#policies.",
-)
-@click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
-@click.option(
-    "--delay-s",
-    type=SECONDS,
-    callback=finite,
-    help="Override politeness.delay_s.",
-)
-@click.option(
-    "--concurrency",
-    type=click.IntRange(min=1),
-    help="Override politeness.concurrency. With --web FOLDER --delay-s 0 --concurrency 1 every run "
-    "fetches the same pages in the same order.",
-)
-@click.option(
-    "--continuous/--once",
-    default=None,
-    help="Override revisit.continuous: keep the pages fresh after the first harvest, or end.",
-)
-@click.option(
-    "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
-)
-@click.option(
-    "--processes",
-    type=click.IntRange(min=2),
-    help="Number of processes, each for a part of the hosts; fixed for a crawl. See "
-    "docs/how-to/many-cores.md.",
-)
-@click.option(
-    "--ray",
-    metavar="ADDRESS",
-    help="Run the processes on a Ray cluster: HOST:PORT, auto for the one of this machine, or "
-    "local to start one. See docs/how-to/many-machines.md.",
-)
-@click.option("--storage", metavar="URL", help="Override cluster.storage.")
-@click.option(
-    "--round-s",
-    type=click.FloatRange(min=0.1),
-    help="Maximum length of a round of --processes; 30 by default.",
-)
-@changing_web_options
-@settings_option
-@click.option(
-    "--fresh",
-    is_flag=True,
-    help="Rename an earlier crawl's folder (NAME.1, NAME.2, ...) and start anew.",
-)
-@click.option(
-    "--check",
-    is_flag=True,
-    help="Do not crawl: verify all files of the crawl's folder and print what is damaged. TOPIC "
-    "may be the folder. The exit status is 1 if anything is damaged.",
-)
-def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
-    """Crawl the topic of a TOML file; the same command resumes a stopped crawl.
-
-    The crawl trains the topic's model first if it is missing or its samples have changed.
-    """
-    from focused.cli.crawl_actions import CrawlOptions, folder_of, run_crawl
-
-    if check:
-        from focused.cli.crawl_actions import run_check
-
-        sys.exit(run_check(topic if topic.is_dir() else folder_of(topic, CrawlOptions(**options))))
-    if topic.is_dir():
-        raise click.BadParameter(f"{topic} is a folder: name a topic file.", param_hint="TOPIC")
-    sys.exit(run_crawl(topic, CrawlOptions(**options), fresh=fresh))
-
-
-main.add_command(frontier)
-main.add_command(web)
-main.add_command(export)
-main.add_command(index)
-main.add_command(download)
-main.add_command(link_graph)
-for _command in (report, search, ui, why, history, changes, train, label, retrain, topic_group):
-    main.add_command(_command)

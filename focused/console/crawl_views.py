@@ -8,8 +8,8 @@ from threading import Lock, Thread
 from typing import Any
 
 from focused.errors import FocusedError, SearchError, missing_extra
+from focused.link_graph.measures import LinkReport, build_link_report
 from focused.link_graph.page_graph import read_graph_info
-from focused.reports.link_report import LinkReport, build_link_report
 
 _RESULTS = 20
 

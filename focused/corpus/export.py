@@ -212,11 +212,10 @@ def _write(
 
 def _link_scores(graph: Path) -> dict[str, tuple[float, float]]:
     """The scores of pages by their links. Raises StateError if there is no graph."""
-    from focused.link_graph.distillation import scores_by_url
+    from focused.link_graph.measures import scores_by_url
     from focused.link_graph.page_graph import PageGraph
 
-    with PageGraph(graph) as pages:
-        return scores_by_url(pages)
+    return scores_by_url(PageGraph(graph))
 
 
 def _records_of(

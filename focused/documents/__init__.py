@@ -1,4 +1,4 @@
-"""Documents as pages: PDF, office files, EPUB, XML articles, LaTeX, Markdown and plain text.
+"""Documents as pages: PDF, office files, EPUB, XML articles, Markdown and plain text.
 
 :func:`~focused.documents.convert.to_html` converts a response that holds a document into one that
 holds HTML with the document's text, structure, links and metadata. Everything that reads pages

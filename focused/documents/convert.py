@@ -5,14 +5,14 @@ Converters and their libraries are imported with the first document of their for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from types import MappingProxyType
 
 from focused.documents import formats
 from focused.documents.formats import DocumentError, document_format
-from focused.topic import DOCUMENT_FORMATS
-from focused.topic.document_formats import missing_document_library
+from focused.topic import DOCUMENT_FORMATS, missing_document_library
 from focused.web.page import Failed, FailureKind, Fetched
 
 _HTML = "text/html; charset=utf-8"
@@ -57,7 +57,7 @@ def to_html(fetched: Fetched, accepted: Collection[str] = DOCUMENT_FORMATS) -> F
         detail = f"{library} is not installed: pip install 'focused-crawler[documents]'"
         return Failed(fetched.url, FailureKind.MISSING_LIBRARY, fetched.status, detail)
     try:
-        body = _CONVERTERS[name](fetched)
+        body = _convert(name, fetched)
     except DocumentError as error:
         return Failed(fetched.url, error.kind, fetched.status, error.detail)
     except RecursionError:
@@ -67,70 +67,24 @@ def to_html(fetched: Fetched, accepted: Collection[str] = DOCUMENT_FORMATS) -> F
     return replace(fetched, headers=headers, body=body, exchange=None)
 
 
-def _convert_pdf(fetched: Fetched) -> bytes:
-    from focused.documents.pdf import convert_pdf
-
-    return convert_pdf(fetched.body)
-
-
-def _convert_docx(fetched: Fetched) -> bytes:
-    from focused.documents.office import convert_docx
-
-    return convert_docx(fetched.body)
-
-
-def _convert_odt(fetched: Fetched) -> bytes:
-    from focused.documents.office import convert_odt
-
-    return convert_odt(fetched.body)
-
-
-def _convert_pptx(fetched: Fetched) -> bytes:
-    from focused.documents.office import convert_pptx
-
-    return convert_pptx(fetched.body)
-
-
-def _convert_epub(fetched: Fetched) -> bytes:
-    from focused.documents.epub import convert_epub
-
-    return convert_epub(fetched.body)
-
-
-def _convert_jats(fetched: Fetched) -> bytes:
-    from focused.documents.jats import convert_jats
-
-    return convert_jats(fetched.body)
-
-
-def _convert_text(fetched: Fetched) -> bytes:
-    from focused.documents.texts import convert_text
-
-    return convert_text(fetched.body, fetched.headers)
-
-
-def _convert_markdown(fetched: Fetched) -> bytes:
-    from focused.documents.texts import convert_markdown
-
-    return convert_markdown(fetched.body, fetched.headers)
-
-
-def _convert_latex(fetched: Fetched) -> bytes:
-    from focused.documents.texts import convert_latex
-
-    return convert_latex(fetched.body, fetched.headers)
-
-
-_CONVERTERS: MappingProxyType[str, Callable[[Fetched], bytes]] = MappingProxyType(
+_CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        formats.PDF: _convert_pdf,
-        formats.DOCX: _convert_docx,
-        formats.ODT: _convert_odt,
-        formats.PPTX: _convert_pptx,
-        formats.EPUB: _convert_epub,
-        formats.JATS: _convert_jats,
-        formats.TEXT: _convert_text,
-        formats.MARKDOWN: _convert_markdown,
-        formats.LATEX: _convert_latex,
+        formats.PDF: ("pdf", "convert_pdf"),
+        formats.DOCX: ("office", "convert_docx"),
+        formats.ODT: ("office", "convert_odt"),
+        formats.PPTX: ("office", "convert_pptx"),
+        formats.EPUB: ("epub", "convert_epub"),
+        formats.JATS: ("jats", "convert_jats"),
+        formats.TEXT: ("texts", "convert_text"),
+        formats.MARKDOWN: ("texts", "convert_markdown"),
     }
 )
+"""Module and function by format; a function takes a body, those of texts the headers, too."""
+
+
+def _convert(name: str, fetched: Fetched) -> bytes:
+    module, function = _CONVERTERS[name]
+    convert = getattr(import_module(f"focused.documents.{module}"), function)
+    headers = (fetched.headers,) if name in (formats.TEXT, formats.MARKDOWN) else ()
+    html: bytes = convert(fetched.body, *headers)
+    return html

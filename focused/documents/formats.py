@@ -12,7 +12,7 @@ from focused.topic import DOCUMENT_FORMATS
 from focused.web.decoding import media_type_of
 from focused.web.page import FailureKind, Fetched
 
-PDF, DOCX, ODT, PPTX, EPUB, JATS, TEXT, MARKDOWN, LATEX = DOCUMENT_FORMATS
+PDF, DOCX, ODT, PPTX, EPUB, JATS, TEXT, MARKDOWN = DOCUMENT_FORMATS
 
 _PDF_START = b"%PDF-"
 _ZIP_START = b"PK\x03\x04"
@@ -41,16 +41,10 @@ _FORMAT_OF_TYPE = MappingProxyType(
         "text/plain": TEXT,
         "text/markdown": MARKDOWN,
         "text/x-markdown": MARKDOWN,
-        "application/x-tex": LATEX,
-        "application/x-latex": LATEX,
-        "text/x-tex": LATEX,
-        "text/x-latex": LATEX,
     }
 )
 _XML_TYPES = frozenset({"application/xml", "text/xml", "application/jats+xml"})
-_FORMAT_OF_SUFFIX = MappingProxyType(
-    {".md": MARKDOWN, ".markdown": MARKDOWN, ".tex": LATEX, ".ltx": LATEX}
-)
+_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _OFFICE_FORMATS = frozenset({DOCX, PPTX})
 _ZIP_FORMATS = frozenset({DOCX, ODT, PPTX, EPUB})
@@ -80,11 +74,11 @@ def document_format(fetched: Fetched) -> str | None:
     if declared == PDF or not media_type or media_type == "application/octet-stream":
         return PDF if _PDF_START in body[:_MAX_BYTES_BEFORE_PDF] else None
     if declared == TEXT:
-        return _FORMAT_OF_SUFFIX.get(_suffix(fetched.url), TEXT)
+        return MARKDOWN if _suffix(fetched.url) in _MARKDOWN_SUFFIXES else TEXT
     if media_type in _XML_TYPES or media_type.endswith("+xml"):
         head = body[:_XML_HEAD_BYTES]
         return JATS if _ARTICLE.search(head) and _JATS_SIGNS.search(head) else None
-    return declared if declared in (MARKDOWN, LATEX) else None
+    return declared if declared == MARKDOWN else None
 
 
 def declared_format(media_type: str) -> str | None:

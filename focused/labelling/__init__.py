@@ -1,1 +1,1 @@
-"""Labelling: ask people whether crawled pages are on topic, in the browser or on the terminal."""
+"""Labelling: ask people in the browser whether crawled pages are on topic."""

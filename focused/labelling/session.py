@@ -1,6 +1,6 @@
 """A labelling session: which page is shown, what was answered, the estimates so far.
 
-The last functions describe it as text and JSON, for the label page and the terminal.
+The last functions describe it as JSON, for the label page.
 """
 
 from __future__ import annotations

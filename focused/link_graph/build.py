@@ -26,20 +26,19 @@ from numpy.typing import NDArray
 from focused.archive.crawl_tables import open_tables, readable_table, table_files
 from focused.errors import ConfigurationError, StateError
 from focused.files import fsync_folder, write_json_atomically
-from focused.link_graph.adjacency import AdjacencyWriter
-from focused.link_graph.host_links import HostGraph, write_host_graph
 from focused.link_graph.page_graph import (
     GRAPH_FILE,
     GRAPH_FORMAT,
-    LINKS_FILE,
+    HOST_LINKS_FILE,
+    HOSTS_FILE,
+    LINKS,
     PAGES_FILE,
-    TRANSPOSE_FILE,
+    TRANSPOSE,
     URLS_FILE,
     GraphInfo,
     GraphSource,
-    RatedPages,
 )
-from focused.link_graph.url_table import UrlTableWriter
+from focused.link_graph.stored_arrays import write_lists, write_urls
 
 DEFAULT_MEMORY_MB = 1_000
 """Memory for sorting. A build takes about 100 bytes a URL besides."""
@@ -89,28 +88,16 @@ def build_graph(
 
 def _write_graph(links: LinkTables, folder: Path, progress: ProgressCallback) -> int:
     """Write all files of a generation; return the number of links."""
-    with (folder / URLS_FILE).open("wb") as file:
-        urls = UrlTableWriter(file)
-        for batch in links.urls():
-            urls.add(batch)
-        urls.finish()
+    write_urls(folder / URLS_FILE, links.urls())
     progress("numbering links")
-    links.number()
+    count = links.number()
     progress("writing links")
-    count = _write_links(folder / LINKS_FILE, links.nodes, links.links())
+    write_lists(folder / LINKS, links.nodes, count, links.links())
     progress("writing the transpose")
-    _write_links(folder / TRANSPOSE_FILE, links.nodes, links.transposed_links())
-    write_host_graph(folder, links.host_graph())
-    pq.write_table(links.rated_pages().to_table(), folder / PAGES_FILE, compression="zstd")
+    write_lists(folder / TRANSPOSE, links.nodes, count, links.transposed_links())
+    links.write_hosts(folder / HOSTS_FILE, folder / HOST_LINKS_FILE)
+    links.write_rated_pages(folder / PAGES_FILE)
     return count
-
-
-def _write_links(path: Path, nodes: int, keys: Iterator[NDArray[np.int64]]) -> int:
-    with path.open("wb") as file:
-        writer = AdjacencyWriter(file, nodes)
-        for batch in keys:
-            writer.add(*np.divmod(batch, nodes))
-        return writer.finish()
 
 
 def _next_generation(folder: Path) -> int:
@@ -192,7 +179,7 @@ class LinkTables:
             times = [name for name in ("fetched_at", "last_changed") if name in schema.names]
             changed_at = f"greatest({', '.join(_seconds(name, schema) for name in times)})"
             pages.append(
-                "SELECT url, outcome, points_to, relevance, on_topic, training, "
+                "SELECT url, outcome, points_to, relevance, "
                 f"{changed_at} AS changed_at FROM {_parquet(page_files)}"
             )
             links.append(f"SELECT source, target FROM {_parquet(link_files)} {follow}")
@@ -215,13 +202,12 @@ class LinkTables:
         """When the newest page was fetched, in seconds since the epoch; 0.0 without pages."""
         return self._number("SELECT max(changed_at) FROM pages") or 0.0
 
-    def urls(self) -> Iterator[list[str]]:
-        """Yield the URLs of pages and targets, in the order of their nodes."""
-        for batch in self._batches("SELECT url FROM urls ORDER BY node"):
-            yield batch.column(0).to_pylist()
+    def urls(self) -> pa.RecordBatchReader:
+        """Return the URLs of pages and targets, in the order of their nodes."""
+        return self._batches("SELECT url FROM urls ORDER BY node")
 
-    def number(self) -> None:
-        """Number the links, each once; those of a page to itself are left out."""
+    def number(self) -> int:
+        """Number the links, each once, without those of a page to itself; return how many."""
         # Hashes take a tenth of the memory, and are exact unless two of these URLs share one.
         is_exact = self._number("SELECT count(DISTINCT key) FROM urls") == self.nodes
         column, key = ("key", _KEY) if is_exact else ("url", "")
@@ -230,6 +216,8 @@ class LinkTables:
             f"FROM links JOIN urls s ON s.{column} = {key}(links.source) "
             f"JOIN urls t ON t.{column} = {key}(links.target) WHERE s.node <> t.node"
         )
+        count: int = self._number("SELECT count(*) FROM numbered")
+        return count
 
     def links(self) -> Iterator[NDArray[np.int64]]:
         """Yield the links as sorted keys, ``source * nodes + target``."""
@@ -243,29 +231,26 @@ class LinkTables:
             "ORDER BY link"
         )
 
-    def host_graph(self) -> HostGraph:
+    def write_hosts(self, hosts: Path, links: Path) -> None:
         """Count the URLs of each host, and the links between any two."""
         self._run(
             "CREATE TEMP TABLE hosts AS SELECT node, split_part(url, '/', 3) AS host, "
             "dense_rank() OVER (ORDER BY host) - 1 AS number FROM urls"
         )
-        hosts = self._table("SELECT host, count(*) AS pages FROM hosts GROUP BY host ORDER BY host")
-        links = self._table(
+        self._write("SELECT host, count(*) AS pages FROM hosts GROUP BY host ORDER BY host", hosts)
+        self._write(
             "SELECT s.number AS source, t.number AS target, count(*) AS links FROM numbered "
             f"JOIN hosts s ON s.node = link // {self.nodes} "
-            f"JOIN hosts t ON t.node = link % {self.nodes} GROUP BY ALL ORDER BY ALL"
+            f"JOIN hosts t ON t.node = link % {self.nodes} GROUP BY ALL ORDER BY ALL",
+            links,
         )
-        return HostGraph.from_tables(hosts, links)
 
-    def rated_pages(self) -> RatedPages:
-        """Return the fetched pages; of a page in several crawls, the highest relevance."""
-        return RatedPages.from_table(
-            self._table(
-                "SELECT node AS nodes, coalesce(max(relevance), 'nan'::DOUBLE) AS relevance, "
-                "coalesce(bool_or(on_topic), false) AS on_topic, "
-                "coalesce(bool_or(training), false) AS training "
-                f"FROM pages JOIN urls USING (url) WHERE {_PAGE} GROUP BY node ORDER BY node"
-            )
+    def write_rated_pages(self, path: Path) -> None:
+        """Write the fetched pages; of a page in several crawls, the highest relevance."""
+        self._write(
+            "SELECT node, coalesce(max(relevance), 'nan'::DOUBLE) AS relevance "
+            f"FROM pages JOIN urls USING (url) WHERE {_PAGE} GROUP BY node ORDER BY node",
+            path,
         )
 
     def __enter__(self) -> Self:
@@ -285,11 +270,11 @@ class LinkTables:
     def _number(self, query: str) -> Any:
         return self._database.execute(query).fetchall()[0][0]
 
-    def _table(self, query: str) -> pa.Table:
-        return self._database.sql(query).to_arrow_table()
+    def _write(self, query: str, path: Path) -> None:
+        pq.write_table(self._database.sql(query).to_arrow_table(), path, compression="zstd")
 
-    def _batches(self, query: str) -> Iterator[Any]:
-        yield from self._database.sql(query).to_arrow_reader(_ROWS)
+    def _batches(self, query: str) -> pa.RecordBatchReader:
+        return self._database.sql(query).to_arrow_reader(_ROWS)
 
     def _keys(self, query: str) -> Iterator[NDArray[np.int64]]:
         for batch in self._batches(query):

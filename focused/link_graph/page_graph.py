@@ -6,27 +6,27 @@ writes a new generation and replaces ``graph.json``, so a reader never sees half
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from focused.archive.crawl_tables import open_tables, read_json, readable_table, table_files
-from focused.errors import StateError
-from focused.link_graph.adjacency import Adjacency, Nodes, SuccessorLists
-from focused.link_graph.host_links import HostGraph, read_host_graph
-from focused.link_graph.url_table import UrlTable
+from focused.errors import ConfigurationError, StateError
+from focused.link_graph.stored_arrays import Nodes, UrlTable, open_lists, readable_graph
 
 GRAPH_FILE = "graph.json"
-URLS_FILE, LINKS_FILE, TRANSPOSE_FILE = "urls.bin", "links.bin", "transpose.bin"
+URLS_FILE, LINKS, TRANSPOSE = "urls.arrow", "links", "transpose"
 PAGES_FILE = "pages.parquet"
-GRAPH_FORMAT = 1
+HOSTS_FILE, HOST_LINKS_FILE = "hosts.parquet", "host_links.parquet"
+GRAPH_FORMAT = 2
 
 
 class GraphSource(msgspec.Struct, frozen=True):
@@ -75,29 +75,30 @@ def read_graph_info(folder: Path) -> GraphInfo | None:
     return info
 
 
-@dataclass(frozen=True, slots=True)
-class RatedPages:
+class RatedPages(NamedTuple):
     """Pages that were fetched, by node, ascending; ``relevance`` is NaN where it is unknown."""
 
-    nodes: NDArray[np.int64]
+    nodes: Nodes
     relevance: NDArray[np.float64]
-    on_topic: NDArray[np.bool_]
-    training: NDArray[np.bool_]
 
-    @classmethod
-    def from_table(cls, table: pa.Table) -> Self:
-        """Make them from a table with these columns."""
-        return cls(
-            table["nodes"].to_numpy().astype(np.int64),
-            table["relevance"].to_numpy().astype(np.float64),
-            table["on_topic"].to_numpy().astype(np.bool_),
-            table["training"].to_numpy().astype(np.bool_),
-        )
 
-    def to_table(self) -> pa.Table:
-        """Return them as a table."""
-        names = ("nodes", "relevance", "on_topic", "training")
-        return pa.table({name: getattr(self, name) for name in names})
+class HostGraph(NamedTuple):
+    """The hosts of a link graph.
+
+    ``names`` are sorted; ``pages`` counts the URLs of each, shape (n,). ``links`` counts the links
+    of pages between two hosts, shape (n, n); those within a host are on the diagonal.
+    """
+
+    names: tuple[str, ...]
+    pages: NDArray[np.int64]
+    links: csr_array
+
+    def node(self, host: str) -> int:
+        """Return the number of a host. Raises ConfigurationError if the graph lacks it."""
+        place = bisect_left(self.names, host)
+        if place == len(self.names) or self.names[place] != host:
+            raise ConfigurationError(f"{host}: no page of this link graph has this host")
+        return place
 
 
 class AnchorText(msgspec.Struct, frozen=True):
@@ -110,7 +111,7 @@ class AnchorText(msgspec.Struct, frozen=True):
 
 
 class PageGraph:
-    """The link graph of pages. Not thread-safe.
+    """The link graph of pages.
 
     ``urls`` numbers the pages (nodes); ``out`` has the successors of each, ``into`` the
     predecessors. A node is a URL that a crawl fetched, tried to fetch, or found a link to.
@@ -127,8 +128,8 @@ class PageGraph:
         self.info = info
         self._files = info.folder(folder)
         self.urls = UrlTable(self._files / URLS_FILE)
-        self.out = Adjacency(self._files / LINKS_FILE)
-        self.into = Adjacency(self._files / TRANSPOSE_FILE)
+        self.out = open_lists(self._files / LINKS)
+        self.into = open_lists(self._files / TRANSPOSE)
 
     def __len__(self) -> int:
         """The number of nodes."""
@@ -137,35 +138,22 @@ class PageGraph:
     @property
     def links(self) -> int:
         """The number of links."""
-        return self.out.links
-
-    def successors(self, node: int) -> Nodes:
-        """Return the nodes that a node links to, ascending. Raises IndexError."""
-        return self.out.successors(node)
-
-    def predecessors(self, node: int) -> Nodes:
-        """Return the nodes that link to a node, ascending. Raises IndexError."""
-        return self.into.successors(node)
-
-    def successors_of(self, nodes: Nodes) -> SuccessorLists:
-        """Return the successors of many nodes, in their order. Raises IndexError."""
-        return self.out.successors_of(nodes)
-
-    def predecessors_of(self, nodes: Nodes) -> SuccessorLists:
-        """Return the predecessors of many nodes, in their order. Raises IndexError."""
-        return self.into.successors_of(nodes)
+        return len(self.out.targets)
 
     @cached_property
     def pages(self) -> RatedPages:
         """The fetched pages with their relevance."""
-        with readable_table(self._files / PAGES_FILE):
-            return RatedPages.from_table(pq.read_table(self._files / PAGES_FILE))
+        table = self._table(PAGES_FILE)
+        return RatedPages(table["node"].to_numpy(), table["relevance"].to_numpy())
 
     @cached_property
     def hosts(self) -> HostGraph:
         """The host graph."""
-        with readable_table(self._files):
-            return read_host_graph(self._files)
+        hosts, links = self._table(HOSTS_FILE), self._table(HOST_LINKS_FILE)
+        names = tuple(hosts["host"].to_pylist())
+        places = links["source"].to_numpy(), links["target"].to_numpy()
+        counts = csr_array((links["links"].to_numpy(), places), shape=(len(names), len(names)))
+        return HostGraph(names, hosts["pages"].to_numpy(), counts)
 
     def anchors(self, *, source: str | None = None, target: str | None = None) -> list[AnchorText]:
         """Read the links from a page, to a page, or both, with their anchors from the archive.
@@ -190,24 +178,17 @@ class PageGraph:
                     ]
         return found
 
-    def relevance(self) -> np.ndarray:
+    def relevance(self) -> NDArray[np.float64]:
         """Return the relevance of each node, NaN where it was not fetched, shape (nodes,)."""
         relevance = np.full(len(self), np.nan)
         relevance[self.pages.nodes] = self.pages.relevance
         return relevance
 
     @property
-    def bytes_by_file(self) -> dict[str, int]:
-        """Sizes of the files in bytes."""
-        return {path.name: path.stat().st_size for path in sorted(self._files.iterdir())}
+    def stored_bytes(self) -> int:
+        """Size of all files."""
+        return sum(path.stat().st_size for path in self._files.iterdir())
 
-    def close(self) -> None:
-        """Close the files."""
-        for part in (self.urls, self.out, self.into):
-            part.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def _table(self, name: str) -> pa.Table:
+        with readable_graph(self._files / name):
+            return pq.read_table(self._files / name)

@@ -26,7 +26,7 @@ from focused.reports.reliability import ReliabilityTable, reliability
 from focused.web.page import UNRECORDED_HOST
 
 if TYPE_CHECKING:
-    from focused.reports.link_report import LinkReport
+    from focused.link_graph.measures import LinkReport
 
 CategoryLabels = Mapping[str, Collection[str]]
 """URL to categories, as in a recorded web's ``labels.tsv``."""

@@ -42,7 +42,7 @@ from focused.reports.reliability import ReliabilityTable, ScoreBin
 from focused.web.page import FailureKind
 
 if TYPE_CHECKING:
-    from focused.reports.link_report import LinkedPage
+    from focused.link_graph.measures import LinkedPage
 
 _MAX_JAVASCRIPT_HOSTS = 3
 _MAX_MIRRORS = 10
@@ -76,7 +76,7 @@ def print_report(
     labels = usable_labels(crawl, labels, good)
     report = build_report(crawl, labels, good)
     if graph is not None:
-        from focused.reports.link_report import build_link_report  # slow to import
+        from focused.link_graph.measures import build_link_report  # slow to import
 
         report = replace(report, links=build_link_report(graph))
     console.print(_summary_table(report))

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -59,11 +61,16 @@ DEFAULT_MAX_WARC_BYTES = 1_000_000_000
 NOINDEX_ACTIONS = ("leave-out", "keep")
 """What happens to pages with a noindex directive; the first is the default."""
 
-DOCUMENT_FORMATS = ("pdf", "docx", "odt", "pptx", "epub", "jats", "text", "markdown", "latex")
+DOCUMENT_FORMATS = ("pdf", "docx", "odt", "pptx", "epub", "jats", "text", "markdown")
 """The formats of documents that can be pages besides HTML."""
 
 DEFAULT_DOCUMENTS = DOCUMENT_FORMATS[:6]
 """The formats that are pages by default. Plain texts of the Web are mostly logs, data and code."""
+
+DOCUMENT_LIBRARIES: Mapping[str, str] = MappingProxyType(
+    {"pdf": "pypdfium2", "markdown": "markdown_it"}
+)
+"""The modules of the extra ``documents`` by format; other formats need none."""
 
 SPAM_ACTIONS = ("avoid", "report", "ignore")
 """What happens to pages that are probably spam; the first is the default."""
@@ -172,6 +179,12 @@ class Politeness:
     def delay_of(self, host: str) -> float:
         """Return seconds between two requests to ``host``, which may have a port."""
         return number_of_host(self.delays, host, self.delay_s)
+
+
+def missing_document_library(name: str) -> str | None:
+    """Return the module that a format needs and that is not installed, or None."""
+    library = DOCUMENT_LIBRARIES.get(name)
+    return library if library is not None and find_spec(library) is None else None
 
 
 def number_of_host(by_host: Mapping[str, float], host: str, default: float) -> float:

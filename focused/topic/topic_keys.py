@@ -118,9 +118,9 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "languages": "Keep pages in these languages and pages of unknown language.",
         "content_types": "Media types that count as pages.",
         "documents": (
-            "Documents that count as pages, whatever their media type. `pdf`, `markdown` and "
-            "`latex` need the extra `documents`: a topic that names one fails at start without "
-            "it; by default PDFs fail as `missing-library`. See docs/how-to/documents.md."
+            "Documents that count as pages, whatever their media type. `pdf` and `markdown` need "
+            "the extra `documents`: a topic that names one fails at start without it; by default "
+            "PDFs fail as `missing-library`. See docs/how-to/documents.md."
         ),
         "max_depth": "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
         "max_pages_per_host": "Maximum number of pages of one host.",

@@ -98,7 +98,7 @@ def documents(formats: Sequence[str]) -> ValueKind:
     def read(table: TomlTable, key: str) -> tuple[str, ...]:
         named = table.texts(key)
         if named:
-            from focused.topic.document_formats import missing_document_library
+            from focused.topic import missing_document_library
         for name in named:
             if name not in formats:
                 table.add_error(key, f'there is no format "{name}"; known are {", ".join(formats)}')

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from focused.classifier.keyword_classifier import KeywordWeights
-from focused.classifier.sample_words import SampleWords
+from focused.classifier.sample_texts import SampleWords
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.errors import ConfigurationError

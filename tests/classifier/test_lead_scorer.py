@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from focused.classifier.lead_scorer import MAX_LEAD_WORDS, LeadScorer, embed_first_words
-from focused.classifier.semantic_fitting import fit_direction
+from focused.classifier.estimators import fit_direction
+from focused.classifier.semantic_scorer import MAX_LEAD_WORDS, LeadScorer, embed_first_words
 from focused.text.documents import HashedPage, hash_page
 from focused.text.static_embedding import StaticEmbedding, load_embedding
 from focused.web.page import Page

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.classifier.estimators import fit_word_weights
-from focused.classifier.sample_words import SampleWords
+from focused.classifier.sample_texts import SampleWords
 from focused.classifier.taxonomy import NAIVE_BAYES_KINDS, log_likelihood_ratio
 from focused.text.documents import HashedPage, page_words
 from focused.text.word_hashes import hash_texts

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from focused.classifier.calibration_fitting import roc_auc
-from focused.classifier.score_combination import ScoreCombination, fit_combination
+from focused.classifier.estimators import ScoreCombination, fit_combination
 
 
 def parts(count: int, *distances: float) -> tuple[np.ndarray, np.ndarray]:

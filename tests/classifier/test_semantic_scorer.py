@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from focused.classifier.semantic_fitting import fit_semantic_scorer
+from focused.classifier.estimators import fit_semantic_scorer
 from focused.classifier.semantic_scorer import MAX_SEMANTIC_SCORE, SemanticScorer
 from focused.text.static_embedding import load_embedding, split_word
 from focused.text.word_hashes import LazyHashedTexts

@@ -10,8 +10,7 @@ import pytest
 
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.model_file import save_model
-from focused.classifier.sample_texts import gather_samples
-from focused.classifier.sample_words import SampleWords
+from focused.classifier.sample_texts import SampleWords, gather_samples
 from focused.classifier.topic_training import (
     MAX_REGRESSION_SAMPLES,
     _draw_samples,

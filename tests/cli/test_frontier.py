@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.cli.frontier_actions import open_frontier
+from focused.cli.frontier import open_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import HostPace

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import networkx as nx
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -62,7 +63,7 @@ def test_links_of_a_page_are_listed(folder: Path) -> None:
 
 def test_control_characters_are_escaped(folder: Path) -> None:
     assert "\\x1b[2J" in graph("out", folder, OWN).stdout
-    assert "\x1b" not in graph("neighbours", folder, OWN).output
+    assert "\x1b" not in graph("top", folder, "--by", "in-degree").output
 
 
 def test_links_of_a_host_are_counted(folder: Path) -> None:
@@ -71,25 +72,11 @@ def test_links_of_a_host_are_counted(folder: Path) -> None:
     assert focused("graph", "in", folder, "x.example", "--hosts").exit_code == 2
 
 
-def test_paths_and_neighbours(folder: Path) -> None:
-    assert graph("path", folder, HUB, FAR).stdout.count("\n") == 3
-    done = focused("graph", "path", folder, FAR, HUB)
-    assert done.exit_code == 1 and "no links lead from" in done.stderr
-    rows = json.loads(graph("neighbours", folder, FAR, "--distance", 2, "--json").stdout)
-    assert rows == [
-        {"url": TOPIC, "in-degree": 2},
-        {"url": OWN, "in-degree": 2},
-        {"url": HUB, "in-degree": 0},
-    ]
-
-
 def test_statistics(folder: Path) -> None:
-    found = json.loads(graph("stats", folder, "--components", "--communities", "--json").stdout)
+    found = json.loads(graph("stats", folder, "--json").stdout)
     assert (found["pages"], found["fetched"], found["links"], found["hosts"]) == (4, 3, 5, 3)
-    assert found["bow-tie"] == {"core": 2, "upstream": 1, "downstream": 1, "other": 0}
     assert found["largest in-degree"] == 2 and found["links between hosts"] == 3
-    assert found["communities of hosts"]
-    assert "bow-tie: core 2, upstream 1" in graph("stats", folder, "--components").stdout
+    assert "links: 5" in graph("stats", folder).stdout
 
 
 @pytest.mark.parametrize(
@@ -98,8 +85,6 @@ def test_statistics(folder: Path) -> None:
         ("in-degree", TOPIC),
         ("authority", TOPIC),
         ("hub", HUB),
-        ("hits-authority", TOPIC),
-        ("hits-hub", HUB),
         ("pagerank", OWN),
         ("topic-pagerank", OWN),
     ],
@@ -120,9 +105,9 @@ def test_the_best_hosts(folder: Path) -> None:
 def test_the_graph_is_exported(folder: Path, tmp_path: Path) -> None:
     graph("export", folder, tmp_path / "web.graphml", "--fetched")
     assert len(nx.read_graphml(tmp_path / "web.graphml").edges) == 4
-    graph("export", folder, tmp_path / "hosts.tsv", "--hosts")
-    assert "hub.example\ttopic.example\t2\n" in (tmp_path / "hosts.tsv").read_text()
-    assert focused("graph", "export", folder, tmp_path / "none" / "a.tsv").exit_code == 2
+    graph("export", folder, tmp_path / "hosts.parquet", "--hosts")
+    assert len(pq.read_table(tmp_path / "hosts.parquet")) == 2
+    assert focused("graph", "export", folder, tmp_path / "none" / "a.parquet").exit_code == 2
 
 
 def test_the_report_names_hubs_and_authorities(crawl: Path, folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.cli.report_actions import describe_rate, parse_when
+from focused.cli.report import describe_rate, parse_when
 from focused.errors import ConfigurationError
 from tests.support.continuous_crawl import HOME, NEWS
 

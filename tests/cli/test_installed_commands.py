@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
+from focused.cli import COMMANDS as OWN_COMMANDS
 from focused.cli import main
 from tests.support.packages import install
 
@@ -87,3 +91,18 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     result = focused("comparisons")
     assert result.exit_code == 2
     assert "No such command" in result.output
+
+
+def test_each_line_of_the_help_begins_as_the_help_of_its_command() -> None:
+    context = click.Context(main)
+    for name, (_, line) in OWN_COMMANDS.items():
+        command = main.get_command(context, name)
+        assert command is not None and command.help is not None
+        assert command.help.startswith(line.removesuffix(".").partition(":")[0]), name
+
+
+def test_the_help_imports_no_command() -> None:
+    code = "import sys; from focused.cli import main; main(['--help'], standalone_mode=False); "
+    child = [sys.executable, "-P", "-c", f"{code} print(*sys.modules)"]
+    loaded = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scrapy", "focused.cli.crawl"}.intersection(loaded)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from focused.classifier.model_versions import install_model, train_model
-from focused.cli.retrain_actions import OLD_MODEL_KEPT, retrain_from
+from focused.cli.training import OLD_MODEL_KEPT, retrain_from
 from focused.labels.label_file import Label, Role
 from focused.topic import Topic
 from focused.web.page import Page

@@ -14,7 +14,7 @@ import pytest
 import xxhash
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
-from focused.cli.crawl_actions import last_activity
+from focused.cli.crawl import last_activity
 from focused.crawl import Done
 from focused.durations import HOUR_S
 from focused.revisit.disk_schedule import TableRecords

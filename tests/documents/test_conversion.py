@@ -89,13 +89,6 @@ ARTICLE = b"""<?xml version="1.0"?>
 <p>They eat <ext-link xlink:href="http://krill.test/">krill</ext-link>.</p></sec></body>
 <back><ref-list><ref><mixed-citation>A paper<pub-id pub-id-type="doi">10.1234/abc</pub-id>
 </mixed-citation></ref></ref-list></back></article>"""
-LATEX = rb"""\documentclass{article}
-\title{Whales \emph{at sea}}\author{Ann Author \and Bob Writer}\date{2020-02-03}
-\begin{document}\maketitle
-\section{Feeding \cite{x}} % a comment
-They eat \href{http://krill.test/a\_b}{the \textbf{krill}}, see \url{http://plain.test/a}.
-Caf\'e.
-\end{document}"""
 MARKDOWN = b"""---
 title: Whales at sea
 author: Ann Author
@@ -313,19 +306,6 @@ def test_an_articles_floats_follow_its_text() -> None:
     assert jats_blocks("<p>text</p>", floats) == expected
 
 
-def test_latex_has_text_links_and_metadata() -> None:
-    found = page(LATEX, "application/x-tex")
-    assert (
-        words(found) == "Whales at sea Feeding They eat the krill, see http://plain.test/a. Café."
-    )
-    assert links(found) == {
-        "http://krill.test/a_b": "the krill",
-        "http://plain.test/a": "http://plain.test/a",
-    }
-    metadata = extract_any(fetched(LATEX, "application/x-tex")).metadata
-    assert metadata.authors == ("Ann Author", "Bob Writer")
-
-
 def test_markdown_has_structure_and_relative_links() -> None:
     found = page(MARKDOWN, "text/markdown")
     assert (found.title, found.headings) == ("Whales at sea", ("Feeding",))
@@ -361,7 +341,7 @@ def test_text_that_looks_like_markup_stays_text() -> None:
 
 def test_a_missing_library_is_a_named_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "focused.topic.document_formats.find_spec",
+        "focused.topic.find_spec",
         lambda name: None,
     )
     failed = to_html(fetched(PAPER))

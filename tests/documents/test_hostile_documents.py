@@ -307,16 +307,6 @@ FAILING: dict[str, tuple[Callable[[], bytes], str, set[FailureKind]]] = {
         "",
         {FailureKind.PARSE_MEMORY, FailureKind.PARSE_TIMEOUT},
     ),
-    "latex-deeply-nested": (
-        lambda: b"\\documentclass{a}\\begin{document}" + b"{" * 20_000,
-        "application/x-tex",
-        {FailureKind.DAMAGED},
-    ),
-    "latex-nested-arguments": (
-        lambda: b"\\documentclass{a}\\begin{document}" + b"\\footnote{\\emph{" * 30,
-        "application/x-tex",
-        {FailureKind.DAMAGED},
-    ),
     "jats-truncated": (
         lambda: b"<?xml version='1.0'?><article><front><article-meta>",
         "application/xml",
@@ -382,20 +372,6 @@ READABLE: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "plain words",
     ),
     "text-of-urls": (lambda: b"plain words " + b"http://(((" * 50_000, "text/plain", "plain words"),
-    "latex-nested-as-no-author-does": (
-        lambda: (
-            b"\\documentclass{a}\\begin{document}plain words "
-            + b"\\footnote{\\emph{" * 20
-            + b"}}" * 20
-        ),
-        "application/x-tex",
-        "plain words",
-    ),
-    "latex-that-defines-itself": (
-        lambda: b"\\documentclass{a}\\def\\x{\\x\\x}\\begin{document}plain words \\x",
-        "application/x-tex",
-        "plain words",
-    ),
 }
 
 
@@ -462,13 +438,6 @@ FILE_READERS: dict[str, tuple[Callable[[str], bytes], str]] = {
             {"a": "<p>plain words</p>", f"../../../../../../..{uri.removeprefix('file://')}": ""}
         ),
         "",
-    ),
-    "latex-input": (
-        lambda uri: (
-            "\\documentclass{a}\\begin{document}plain words "
-            f"\\input{{{uri.removeprefix('file://')}}}\\end{{document}}"
-        ).encode(),
-        "application/x-tex",
     ),
 }
 

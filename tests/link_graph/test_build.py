@@ -28,12 +28,12 @@ def links_of(graph: PageGraph) -> set[tuple[str, str]]:
     forward = {
         (graph.urls[source], url)
         for source in range(len(graph))
-        for url in graph.urls.urls(graph.successors(source))
+        for url in graph.urls.urls(graph.out[source])
     }
     backward = {
         (url, graph.urls[target])
         for target in range(len(graph))
-        for url in graph.urls.urls(graph.predecessors(target))
+        for url in graph.urls.urls(graph.into[target])
     }
     assert forward == backward and graph.links == len(forward)
     return forward
@@ -51,32 +51,32 @@ def test_links_redirects_and_relevance_are_in_the_graph(tmp_path: Path) -> None:
     )
     info = build_graph([folder], tmp_path / "graph")
     assert (info.nodes, info.links) == (4, 3)
-    with PageGraph(tmp_path / "graph") as graph:
-        assert list(graph.urls) == [A, B, C, D]
-        assert links_of(graph) == {(A, B), (A, D), (B, C)}
-        assert graph.relevance().tolist()[0] == 0.25 and np.isnan(graph.relevance()[1:]).all()
+    graph = PageGraph(tmp_path / "graph")
+    assert list(graph.urls) == [A, B, C, D]
+    assert links_of(graph) == {(A, B), (A, D), (B, C)}
+    assert graph.relevance().tolist()[0] == 0.25 and np.isnan(graph.relevance()[1:]).all()
 
 
 def test_the_host_graph_counts_links_of_pages(tmp_path: Path) -> None:
     links = [(A, B), (A + "x", B), (A, A + "x"), (A, B + "y"), (B, C)]
     folder = crawl(tmp_path / "crawl", [A, A + "x", B], links)
     build_graph([folder], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        assert graph.hosts.names == ("a.example", "b.example", "c.example")
-        assert graph.hosts.pages.tolist() == [2, 2, 1]
-        assert graph.hosts.links.toarray().tolist() == [[1, 3, 0], [0, 0, 1], [0, 0, 0]]
-        with pytest.raises(ConfigurationError, match=r"z\.example: no page"):
-            graph.hosts.node("z.example")
+    graph = PageGraph(tmp_path / "graph")
+    assert graph.hosts.names == ("a.example", "b.example", "c.example")
+    assert graph.hosts.pages.tolist() == [2, 2, 1]
+    assert graph.hosts.links.toarray().tolist() == [[1, 3, 0], [0, 0, 1], [0, 0, 0]]
+    with pytest.raises(ConfigurationError, match=r"z\.example: no page"):
+        graph.hosts.node("z.example")
 
 
 def test_several_crawls_are_one_graph(tmp_path: Path) -> None:
     one = crawl(tmp_path / "one", [A], [(A, B)], relevance=0.2)
     two = crawl(tmp_path / "two", [A, B], [(A, C), (B, C)], relevance=0.7)
     build_graph([one, two], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        assert links_of(graph) == {(A, B), (A, C), (B, C)}
-        assert graph.pages.relevance.tolist() == [0.7, 0.7]
-        assert [each.target for each in graph.anchors(source=A)] == [B, C]
+    graph = PageGraph(tmp_path / "graph")
+    assert links_of(graph) == {(A, B), (A, C), (B, C)}
+    assert graph.pages.relevance.tolist() == [0.7, 0.7]
+    assert [each.target for each in graph.anchors(source=A)] == [B, C]
 
 
 def test_urls_with_equal_hashes_are_told_apart(
@@ -85,8 +85,8 @@ def test_urls_with_equal_hashes_are_told_apart(
     monkeypatch.setattr("focused.link_graph.build._KEY", "length")
     folder = crawl(tmp_path / "crawl", [A], [(A, B), (B, C)])
     build_graph([folder], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        assert links_of(graph) == {(A, B), (B, C)}
+    graph = PageGraph(tmp_path / "graph")
+    assert links_of(graph) == {(A, B), (B, C)}
 
 
 def test_the_archive_of_a_cluster_is_read(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_the_archive_of_a_cluster_is_read(tmp_path: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             (made / f"{table}.parquet").rename(folder / f"{part}.parquet")
     build_graph([tmp_path / "crawl"], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        assert links_of(graph) == {(A, B), (B, C)}
-        assert [each.target for each in graph.anchors(source=B)] == [C]
+    graph = PageGraph(tmp_path / "graph")
+    assert links_of(graph) == {(A, B), (B, C)}
+    assert [each.target for each in graph.anchors(source=B)] == [C]
 
 
 def test_a_second_build_at_the_same_time_is_refused(tmp_path: Path) -> None:
@@ -117,27 +117,27 @@ def test_nofollow_links_can_be_left_out(tmp_path: Path) -> None:
     rows = [{"source": A, "target": B, "nofollow": True}, {"source": A, "target": C}]
     folder = write_crawl(tmp_path / "crawl", [page(A)], links=rows)
     build_graph([folder], tmp_path / "graph", BuildOptions(nofollow=False))
-    with PageGraph(tmp_path / "graph") as graph:
-        assert links_of(graph) == {(A, C)}
+    graph = PageGraph(tmp_path / "graph")
+    assert links_of(graph) == {(A, C)}
 
 
 def test_a_later_build_replaces_the_graph(tmp_path: Path) -> None:
     build_graph([crawl(tmp_path / "one", [A], [(A, B), (A, C)])], tmp_path / "graph")
     build_graph([crawl(tmp_path / "two", [A, D], [(A, B), (D, A)])], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        assert list(graph.urls) == [A, B, D]
-        assert links_of(graph) == {(A, B), (D, A)}
-        assert graph.info.generation == 2
+    graph = PageGraph(tmp_path / "graph")
+    assert list(graph.urls) == [A, B, D]
+    assert links_of(graph) == {(A, B), (D, A)}
+    assert graph.info.generation == 2
 
 
 def test_a_finished_crawl_has_a_graph_with_anchors(tmp_path: Path) -> None:
     folder = crawl_corpus_web(tmp_path)
     build_graph([folder], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        home = graph.urls.node(HOME)
-        assert {ARTICLE, OTHER} <= set(graph.urls.urls(graph.successors(home)))
-        (link,) = graph.anchors(source=HOME, target=ARTICLE)
-        assert link.anchor == "the whale article" and not link.nofollow
+    graph = PageGraph(tmp_path / "graph")
+    home = graph.urls.node(HOME)
+    assert {ARTICLE, OTHER} <= set(graph.urls.urls(graph.out[home]))
+    (link,) = graph.anchors(source=HOME, target=ARTICLE)
+    assert link.anchor == "the whale article" and not link.nofollow
 
 
 def test_folders_that_are_no_graph_are_refused(tmp_path: Path) -> None:
@@ -161,6 +161,6 @@ def test_a_failed_build_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     (folder / "links.parquet").write_bytes(b"PAR1 damaged")
     with pytest.raises(StateError, match=r"links\.parquet: is damaged"):
         build_graph([folder], tmp_path / "graph")
-    with PageGraph(tmp_path / "graph") as graph:
-        assert links_of(graph) == {(A, B)}
+    graph = PageGraph(tmp_path / "graph")
+    assert links_of(graph) == {(A, B)}
     assert {path.name for path in (tmp_path / "graph").iterdir()} == {"graph.json", "generation-1"}

@@ -21,7 +21,7 @@ KILLED_IN_AN_EXPORT = """
 import os, signal, sys
 from itertools import islice
 from pathlib import Path
-from focused.cli.frontier_actions import view_frontier
+from focused.cli.frontier import view_frontier
 from focused.frontier.import_export import export_links
 
 def killed(links):

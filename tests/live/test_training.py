@@ -110,7 +110,6 @@ SLOW_TO_IMPORT = (
     "scipy.optimize",
     "markdown_it",
     "pypdfium2",
-    "pylatexenc",
 )
 
 

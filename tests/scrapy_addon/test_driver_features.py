@@ -184,7 +184,7 @@ def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
 
 
 def test_the_command_needs_no_other_library_to_start() -> None:
-    code = "import sys, focused.cli.crawl_actions; print(*sys.modules)"
+    code = "import sys, focused.cli.crawl; print(*sys.modules)"
     child = [sys.executable, "-P", "-c", code]
     loaded = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()
     assert imported_modules.HEAVY.intersection(loaded) == {"aiohttp", "lxml", "numpy"}

@@ -33,7 +33,7 @@ PRELOADED = [
     "focused.scrapy_addon.commands.crawl",
     "focused.archive.parquet",
     "focused.cli",
-    "focused.cli.crawl_actions",
+    "focused.cli.crawl",
     "focused.reports.report_output",
     "scrapy.cmdline",
     "scrapy.shell",

@@ -425,7 +425,7 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
         (
             '[scope]\ndocuments = ["doc"]',
             'scope.documents: there is no format "doc"; known are pdf, docx, odt, pptx, epub, '
-            "jats, text, markdown, latex",
+            "jats, text, markdown",
         ),
         ("[budget]\nhours = 0", "budget.hours: must be more than 0, not 0"),
         ("[budget]\nhours = nan", "budget.hours: must be more than 0, not nan"),
@@ -833,7 +833,7 @@ def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder:
 def test_a_format_of_documents_without_its_library_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("focused.topic.document_formats.find_spec", lambda name: None)
+    monkeypatch.setattr("focused.topic.find_spec", lambda name: None)
     assert complaint(folder, SMALLEST + '[scope]\ndocuments = ["pdf", "docx"]\n') == (
         'scope.documents: "pdf" needs pypdfium2, which is not installed: '
         "pip install 'focused-crawler[documents]'"
@@ -843,5 +843,5 @@ def test_a_format_of_documents_without_its_library_is_an_error(
 def test_a_topic_that_names_no_formats_needs_no_library(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("focused.topic.document_formats.find_spec", lambda name: None)
+    monkeypatch.setattr("focused.topic.find_spec", lambda name: None)
     assert load_topic(write(folder, SMALLEST)).scope.documents[0] == "pdf"

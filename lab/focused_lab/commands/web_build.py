@@ -36,7 +36,7 @@ def build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
     Needs apt-get, apt-cache and dpkg-deb, but not root. A web that is up to date is left unchanged.
     See docs/how-to/recorded-webs.md.
     """
-    from focused.cli.web_actions import store_link_count
+    from focused.cli.web import store_link_count
     from focused_lab.builders.debian_site import build_debian_site
     from focused_lab.builders.docweb import build_docweb
     from focused_lab.builders.foldoc import build_foldoc

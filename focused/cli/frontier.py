@@ -1,18 +1,22 @@
-"""``focused frontier``: open, show and edit a crawl's frontier."""
+"""``focused frontier``: show and edit a crawl's frontier."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from focused.cli.common import Problems, echo, read_url_file
+import click
+
+from focused.cli.common import FILE, FOLDER, Problems, echo, read_url_file
 from focused.crawl.frontier_editor import AddResult, FrontierEditor, load_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder
@@ -38,6 +42,226 @@ from focused.frontier.queued_link import InvalidRow, QueuedLink
 from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
 from focused.topic import Scope, scope_from_json
+
+_COUNT = click.IntRange(min=1)
+
+
+class _ShowByDefault(click.Group):
+    """``focused frontier FOLDER`` is short for ``focused frontier show FOLDER``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = not args or args[0] in self.commands or args[0] in ctx.help_option_names
+        return super().parse_args(ctx, args if own else ["show", *args])
+
+
+def _finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+def _probability(name: str, text: str) -> Callable[[Any], Any]:
+    # The range alone would let nan through.
+    return click.option(name, type=click.FloatRange(0.0, 1.0), callback=_finite, help=text)
+
+
+@click.group(cls=_ShowByDefault)
+def frontier() -> None:
+    """Inspect and edit the frontier in a crawl's FOLDER.
+
+    focused frontier FOLDER is short for focused frontier show FOLDER. To edit, stop the crawl;
+    its next start uses the edited frontier.
+    """
+
+
+@frontier.command()
+@click.argument("folder", type=FOLDER)
+@click.option(
+    "--hosts", type=_COUNT, default=20, show_default=True, help="Maximum number of hosts."
+)
+@click.option("--host", help="Show one host and its best links.")
+@click.option(
+    "--links",
+    type=_COUNT,
+    default=10,
+    show_default=True,
+    help="Maximum number of links with --host.",
+)
+@click.option("--best", type=_COUNT, metavar="N", help="Also show the N best links of all hosts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(
+    folder: Path, hosts: int, host: str | None, links: int, best: int | None, as_json: bool
+) -> None:
+    """Show queued links, hosts and due times.
+
+    focused frontier FOLDER is short for it. The crawl may run. See docs/how-to/frontier.md.
+    """
+    now = time.time()
+    with view_frontier(folder) as (crawl, late):
+        whole = count_totals(crawl.frontier, now)
+        tables = _tables(crawl, hosts, host, now)
+        requests = hosts_in_flight(crawl.frontier, hosts, now)
+        shown = _shown_links(crawl, host, links, best)
+    if as_json:
+        document = {
+            "now": now,
+            "late": late,
+            "totals": asdict(whole),
+            **{title.replace(" ", "_"): rows for title, rows in tables.items()},
+            "in_flight": [{"name": name, "for_s": for_s} for name, for_s in requests],
+        }
+        if shown is not None:
+            document["links"] = list(map(link_to_json, shown))
+        echo(json.dumps(document, indent=1))
+        return
+    if late:
+        echo("a crawl is running: this snapshot is some seconds old")
+    for line in _summary_lines(whole):
+        echo(line)
+    for title, rows in tables.items():
+        if rows:
+            _print_hosts(title, rows)
+    if requests and host is None:
+        echo("\nhosts with a request" if late else "\nhosts with a request when the crawl ended")
+        for name, for_s in requests:
+            echo(f"  {single_line(name)}, sent {format_duration(for_s)} ago")
+    if shown:
+        _print_links(shown)
+
+
+@frontier.command()
+@click.argument("folder", type=FOLDER)
+@click.argument("urls", nargs=-1)
+@click.option("--file", type=FILE, help="A file of URLs, one per line; # starts a comment.")
+@_probability(
+    "--score", "Queue the URLs at the position of this score. Default: before all others."
+)
+@click.option(
+    "--again", is_flag=True, help="Also queue URLs that were fetched, failed or dropped before."
+)
+def add(
+    folder: Path, urls: tuple[str, ...], file: Path | None, score: float | None, again: bool
+) -> None:
+    """Queue URLs in a stopped crawl.
+
+    The topic's scope applies; the command prints each refused URL and the reason.
+    """
+    if not urls and file is None:
+        raise ConfigurationError("name URLs, or a --file of them")
+    problems, added = Problems(), 0
+    with open_frontier(folder) as crawl:
+        _warn_if_scope_unknown(crawl, folder)
+        wanted = chain(urls, () if file is None else read_url_file(file, f"{file}"))
+        for each in _editor(crawl, time.time()).add(wanted, score=score, again=again):
+            if each.result is AddResult.ADDED:
+                added += 1
+                continue
+            line = f"{single_line(each.url)}: {each.result} {each.details}".rstrip()
+            may_be_again = each.result in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
+            problems.report(f"{line}; --again queues it" if may_be_again else line)
+    echo(f"added {format_link_count(added)}")
+    sys.exit(problems.status())
+
+
+def _selection_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select queued links."""
+    for option in (
+        click.option("--matching", metavar="REGEX", help="Select links whose URL matches."),
+        click.option("--host", help="Select links of this host."),
+        click.argument("urls", nargs=-1),
+        click.argument("folder", type=FOLDER),
+    ):
+        command = option(command)
+    return command
+
+
+@frontier.command()
+@_selection_options
+def drop(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> None:
+    """Remove links from the queue of a stopped crawl without fetching them; they stay seen.
+
+    Give URLs, or select by --host, --matching or both.
+    """
+    problems = Problems()
+    _check_selection(urls, host, matching)
+    with open_frontier(folder) as crawl:
+        chosen = _selected_links(crawl, urls, host, matching, problems)
+        dropped = _editor(crawl, time.time()).drop(chosen)
+        left = len(crawl.frontier)
+    echo(f"dropped {format_link_count(dropped)}; {left:,} are left")
+    sys.exit(problems.status())
+
+
+@frontier.command()
+@_selection_options
+@_probability("--to", "Move to the position of this score.")
+@click.option(
+    "--by",
+    type=float,
+    callback=_finite,
+    help="Add to the priority.",
+)
+def move(
+    folder: Path,
+    urls: tuple[str, ...],
+    host: str | None,
+    matching: str | None,
+    to: float | None,
+    by: float | None,
+) -> None:
+    """Change the priority of queued links of a stopped crawl.
+
+    Give URLs, or select by --host, --matching or both, and --to or --by. See
+    docs/how-to/frontier.md#moving.
+    """
+    if (to is None) == (by is None):
+        raise ConfigurationError("give either --to SCORE or --by DELTA")
+    problems = Problems()
+    _check_selection(urls, host, matching)
+    with open_frontier(folder) as crawl:
+        editor = _editor(crawl, time.time())
+        shift = by or 0.0
+        priority = None if to is None else editor.priority(to)
+        chosen = _selected_links(crawl, urls, host, matching, problems)
+        moved = editor.move(chosen, lambda old: old + shift if priority is None else priority)
+    echo(f"moved {format_link_count(moved)}")
+    sys.exit(problems.status())
+
+
+@frontier.command("export")
+@click.argument("folder", type=FOLDER)
+@click.argument("file", type=FILE)
+def export_(folder: Path, file: Path) -> None:
+    """Write all queued links of a stopped crawl to FILE, .csv or .parquet."""
+    with open_frontier(folder) as crawl:
+        written = export_links(_all_links(crawl), file)
+    echo(f"{file}: {format_link_count(written)}")
+
+
+@frontier.command("import")
+@click.argument("folder", type=FOLDER)
+@click.argument("file", type=FILE)
+def import_(folder: Path, file: Path) -> None:
+    """Queue links of FILE, .csv or .parquet, that a stopped crawl has not seen.
+
+    See docs/how-to/frontier.md#carrying-links for the columns.
+    """
+    problems, now = Problems(), time.time()
+
+    def report_bad_row(row: InvalidRow) -> None:
+        problems.report(f"{file}, {row.where}: {single_line(row.problem, _MAX_PROBLEM_CHARS)}")
+
+    with open_frontier(folder) as crawl:
+        _warn_if_scope_unknown(crawl, folder)
+        rows = read_links(file, crawl.order.priority, now)
+        done = _editor(crawl, now).import_links(rows, report_bad_row)
+    echo(
+        f"added {format_link_count(done.added)}; {done.known:,} were known, "
+        f"{done.refused.total():,} refused, {done.bad:,} no links"
+    )
+    for reason, count in done.refused.most_common():
+        echo(f"focused: {count:,} refused: {reason}", err=True)
+    sys.exit(max(problems.status(), int(done.refused.total() > 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,43 +343,6 @@ _COLUMNS = (
 )
 
 
-def show_frontier(
-    folder: Path, hosts: int, host: str | None, links: int, best: int | None, *, as_json: bool
-) -> None:
-    """Print the frontier of the crawl in ``folder``."""
-    now = time.time()
-    with view_frontier(folder) as (crawl, late):
-        whole = count_totals(crawl.frontier, now)
-        tables = _tables(crawl, hosts, host, now)
-        requests = hosts_in_flight(crawl.frontier, hosts, now)
-        shown = _shown_links(crawl, host, links, best)
-    if as_json:
-        document = {
-            "now": now,
-            "late": late,
-            "totals": asdict(whole),
-            **{title.replace(" ", "_"): rows for title, rows in tables.items()},
-            "in_flight": [{"name": name, "for_s": for_s} for name, for_s in requests],
-        }
-        if shown is not None:
-            document["links"] = list(map(link_to_json, shown))
-        echo(json.dumps(document, indent=1))
-        return
-    if late:
-        echo("a crawl is running: this snapshot is some seconds old")
-    for line in _summary_lines(whole):
-        echo(line)
-    for title, rows in tables.items():
-        if rows:
-            _print_hosts(title, rows)
-    if requests and host is None:
-        echo("\nhosts with a request" if late else "\nhosts with a request when the crawl ended")
-        for name, for_s in requests:
-            echo(f"  {single_line(name)}, sent {format_duration(for_s)} ago")
-    if shown:
-        _print_links(shown)
-
-
 def _tables(
     crawl: OpenFrontier, most: int, host: str | None, now: float
 ) -> dict[str, list[dict[str, Any]]]:
@@ -233,90 +420,6 @@ def _number(value: float | None, width: int) -> str:
 
 
 _MAX_PROBLEM_CHARS = 300
-
-
-def add_urls(
-    folder: Path, urls: tuple[str, ...], file: Path | None, score: float | None, *, again: bool
-) -> int:
-    """Queue URLs; return the exit status: 1 if some were refused."""
-    if not urls and file is None:
-        raise ConfigurationError("name URLs, or a --file of them")
-    problems, added = Problems(), 0
-    with open_frontier(folder) as crawl:
-        _warn_if_scope_unknown(crawl, folder)
-        wanted = chain(urls, () if file is None else read_url_file(file, f"{file}"))
-        for each in _editor(crawl, time.time()).add(wanted, score=score, again=again):
-            if each.result is AddResult.ADDED:
-                added += 1
-                continue
-            line = f"{single_line(each.url)}: {each.result} {each.details}".rstrip()
-            may_be_again = each.result in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
-            problems.report(f"{line}; --again queues it" if may_be_again else line)
-    echo(f"added {format_link_count(added)}")
-    return problems.status()
-
-
-def drop_links(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> int:
-    """Remove links from the queue; return the exit status: 1 if a URL was not queued."""
-    problems = Problems()
-    _check_selection(urls, host, matching)
-    with open_frontier(folder) as crawl:
-        chosen = _selected_links(crawl, urls, host, matching, problems)
-        dropped = _editor(crawl, time.time()).drop(chosen)
-        left = len(crawl.frontier)
-    echo(f"dropped {format_link_count(dropped)}; {left:,} are left")
-    return problems.status()
-
-
-def move_links(
-    folder: Path,
-    urls: tuple[str, ...],
-    host: str | None,
-    matching: str | None,
-    *,
-    to: float | None,
-    by: float | None,
-) -> int:
-    """Move queued links; return the exit status: 1 if a URL was not queued."""
-    if (to is None) == (by is None):
-        raise ConfigurationError("give either --to SCORE or --by DELTA")
-    problems = Problems()
-    _check_selection(urls, host, matching)
-    with open_frontier(folder) as crawl:
-        editor = _editor(crawl, time.time())
-        shift = by or 0.0
-        priority = None if to is None else editor.priority(to)
-        chosen = _selected_links(crawl, urls, host, matching, problems)
-        moved = editor.move(chosen, lambda old: old + shift if priority is None else priority)
-    echo(f"moved {format_link_count(moved)}")
-    return problems.status()
-
-
-def export_frontier(folder: Path, file: Path) -> None:
-    """Write all queued links to a file."""
-    with open_frontier(folder) as crawl:
-        written = export_links(_all_links(crawl), file)
-    echo(f"{file}: {format_link_count(written)}")
-
-
-def import_frontier(folder: Path, file: Path) -> int:
-    """Queue a file's links; return the exit status: 1 if rows were invalid or refused."""
-    problems, now = Problems(), time.time()
-
-    def report_bad_row(row: InvalidRow) -> None:
-        problems.report(f"{file}, {row.where}: {single_line(row.problem, _MAX_PROBLEM_CHARS)}")
-
-    with open_frontier(folder) as crawl:
-        _warn_if_scope_unknown(crawl, folder)
-        rows = read_links(file, crawl.order.priority, now)
-        done = _editor(crawl, now).import_links(rows, report_bad_row)
-    echo(
-        f"added {format_link_count(done.added)}; {done.known:,} were known, "
-        f"{done.refused.total():,} refused, {done.bad:,} no links"
-    )
-    for reason, count in done.refused.most_common():
-        echo(f"focused: {count:,} refused: {reason}", err=True)
-    return max(problems.status(), int(done.refused.total() > 0))
 
 
 def _editor(crawl: OpenFrontier, now: float) -> FrontierEditor:

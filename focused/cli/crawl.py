@@ -1,16 +1,29 @@
-"""What ``focused crawl`` and its ``--check`` do, over the live or a replayed Web."""
+"""``focused crawl``: a crawl of the live or a replayed Web, and its ``--check``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
+
 from focused.archive.archive import last_settled_at
 from focused.archive.warc_files import PARTITIONS_FOLDER
-from focused.cli.common import Problems, echo, free_path
+from focused.cli.common import (
+    ANY_PATH,
+    FOLDER,
+    SECONDS,
+    Problems,
+    changing_web_options,
+    echo,
+    finite,
+    free_path,
+    settings_option,
+)
 from focused.errors import ConfigurationError, StateError
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
@@ -18,6 +31,85 @@ from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.storage.state_store import StateStore
 from focused.topic import without_credentials
+
+
+@click.command()
+@click.argument("topic", type=ANY_PATH)
+@click.option(
+    "--web",
+    type=FOLDER,
+    help="Crawl this recorded web instead of the live one; samples and the report's labels come "
+    "from it, too.",
+)
+@click.option(
+    "--policy",
+    default="focused",
+    show_default=True,
+    help="Ordering of the crawl, such as bfs. Any other than focused gets a folder of its own, "
+    "FOLDER-NAME. See docs/how-to/compare.md#policies.",
+)
+@click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
+@click.option(
+    "--delay-s",
+    type=SECONDS,
+    callback=finite,
+    help="Override politeness.delay_s.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="Override politeness.concurrency. With --web FOLDER --delay-s 0 --concurrency 1 every run "
+    "fetches the same pages in the same order.",
+)
+@click.option(
+    "--continuous/--once",
+    default=None,
+    help="Override revisit.continuous: keep the pages fresh after the first harvest, or end.",
+)
+@click.option(
+    "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(min=2),
+    help="Number of processes, each for a part of the hosts; fixed for a crawl. See "
+    "docs/how-to/many-cores.md.",
+)
+@click.option(
+    "--ray",
+    metavar="ADDRESS",
+    help="Run the processes on a Ray cluster: HOST:PORT, auto for the one of this machine, or "
+    "local to start one. See docs/how-to/many-machines.md.",
+)
+@click.option("--storage", metavar="URL", help="Override cluster.storage.")
+@click.option(
+    "--round-s",
+    type=click.FloatRange(min=0.1),
+    help="Maximum length of a round of --processes; 30 by default.",
+)
+@changing_web_options
+@settings_option
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Rename an earlier crawl's folder (NAME.1, NAME.2, ...) and start anew.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Do not crawl: verify all files of the crawl's folder and print what is damaged. TOPIC "
+    "may be the folder. The exit status is 1 if anything is damaged.",
+)
+def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
+    """Crawl the topic of a TOML file; the same command resumes a stopped crawl.
+
+    The crawl trains the topic's model first if it is missing or its samples have changed.
+    """
+    if check:
+        sys.exit(run_check(topic if topic.is_dir() else folder_of(topic, CrawlOptions(**options))))
+    if topic.is_dir():
+        raise click.BadParameter(f"{topic} is a folder: name a topic file.", param_hint="TOPIC")
+    sys.exit(run_crawl(topic, CrawlOptions(**options), fresh=fresh))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +183,7 @@ def last_activity(folder: Path) -> float:
     """Return when an earlier crawl was last active, in seconds since the epoch; 0 without one."""
     if not (folder / "state").is_dir():
         return 0.0
-    from focused.cli.frontier_actions import open_frontier  # only for pages that change
+    from focused.cli.frontier import open_frontier  # only for pages that change
 
     with open_frontier(folder) as opened:
         asked_at = [at for _, at in opened.frontier.interrupted]

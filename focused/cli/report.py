@@ -1,4 +1,4 @@
-"""What ``focused report``, ``why``, ``history`` and ``changes`` do."""
+"""``focused report``, ``why``, ``history`` and ``changes``: what a crawl did."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from focused.archive.crawl_tables import read_settings
-from focused.cli.common import echo, parse_time, writing
+from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
 from focused.durations import DAY_S, HOUR_S, WEEK_S
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
@@ -23,24 +23,172 @@ from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
 from focused.reports.collection_changes import read_changes, to_atom, to_json_line
 from focused.reports.crawl_report import CategoryLabels
 from focused.reports.formatting import format_bytes, single_line
-from focused.reports.page_versions import (
-    PageTimeline,
-    diff_versions,
-    export_changes,
-    read_timeline,
-)
+from focused.reports.page_versions import PageTimeline, diff_versions, export_changes, read_timeline
 from focused.reports.report_output import print_comparison, print_report
 from focused.reports.why import explain_url, print_explanation
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
 
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_folder_option = click.option(
+    "--folder", type=FOLDER, help="The crawl's folder. Default: the only one under crawls/."
+)
+
+
+@click.command()
+@click.argument("where", type=ANY_PATH, nargs=-1)
+@click.option("--web", type=FOLDER, help="A recorded web whose labels score the harvest.")
+@click.option(
+    "--policies",
+    help="With a topic file: compare its crawls by these orderings, such as focused,bfs.",
+)
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="One crawl: write report.json, harvest.png and reliability.png there.",
+)
+@click.option(
+    "--plot",
+    type=FILE,
+    help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl.",
+)
+@click.option(
+    "--graph",
+    type=FOLDER,
+    help="One crawl: its link graph, for hubs and authorities.",
+)
+def report(
+    where: tuple[Path, ...],
+    web: Path | None,
+    policies: str | None,
+    out: Path | None,
+    plot: Path | None,
+    graph: Path | None,
+) -> None:
+    """Print the report of a crawl, or compare several crawls.
+
+    WHERE is a crawl's folder or a topic file. Without it the command reports the only crawl under
+    crawls/, or lists them. The crawl may run or have been killed; nothing is written into its
+    folder. Ratios of several crawls are relative to the breadth-first one, or to the last. See
+    docs/reference/report.md.
+    """
+    folders = _crawl_folders(where, policies)
+    if len(folders) == 1:
+        _show_report(folders[0], web, out, plot, graph)
+    else:
+        _show_comparison(folders, web, out, plot, graph)
+
+
+@click.command()
+@click.argument("url")
+@_folder_option
+def why(url: str, folder: Path | None) -> None:
+    """Explain why a page was fetched.
+
+    Prints the path from a seed with each link's anchor, score and features, the share of links with
+    such a score that were on topic, and each page's classification. For a page that was found but
+    not fetched: the links to it. URL may lack its scheme.
+    """
+    folder = folder or _only_crawl(f"focused why {url} --folder {{}}")
+    print_explanation(explain_url(folder, url), Console())
+
+
+@click.command()
+@click.argument("url", required=False)
+@_folder_option
+@click.option("--diff", is_flag=True, help="Print the difference between the last two versions.")
+@click.option(
+    "--versions",
+    type=click.IntRange(min=1),
+    nargs=2,
+    metavar="OLDER NEWER",
+    help="With --diff: compare the versions of these numbers.",
+)
+@click.option(
+    "--export",
+    type=ANY_PATH,
+    help="Write the change histories of all pages into a file, .tsv or .tsv.gz, or into a folder, "
+    "a file for each host. See docs/how-to/freshness.md#the-history-of-a-page.",
+)
+def history(
+    url: str | None,
+    folder: Path | None,
+    diff: bool,
+    versions: tuple[int, int] | None,
+    export: Path | None,
+) -> None:
+    """Print the history of a page of a continuous crawl.
+
+    Prints when the page was first and last seen, each visit that brought a change, the change rate,
+    and when the next visit and change are due. URL may lack its scheme. The crawl may run.
+    """
+    if export is not None:
+        if url is not None or diff:
+            raise click.UsageError("--export writes the changes of all pages: leave out URL.")
+        folder = folder or _only_crawl(f"focused history --export {export} --folder {{}}")
+        with writing(export):
+            written = export_changes(folder, export)
+        echo(f"focused: wrote {len(written):,} change histories to {export}", err=True)
+        return
+    if url is None:
+        raise click.UsageError("Missing argument 'URL'.")
+    diff = diff or versions is not None
+    folder = folder or _only_crawl(
+        f"focused history {url} {'--diff ' if diff else ''}--folder {{}}"
+    )
+    timeline, console = read_timeline(folder, url), Console()
+    if not diff:
+        _print_timeline(timeline, console, time.time())
+        return
+    for line in diff_versions(folder, timeline, *versions or ()) or ["The texts are equal."]:
+        console.print(Text(single_line(line)), style=_DIFF_STYLES.get(line[:1]), soft_wrap=True)
+
+
+@click.command()
+@click.argument("where", type=ANY_PATH)
+@click.option(
+    "--since",
+    default="1d",
+    show_default=True,
+    help="A date or time (2026-01-31, 2026-01-31T14:00; UTC unless it names an offset), or how "
+    "long ago: a number with m, h, d or w, such as 90m.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "atom"]),
+    default="jsonl",
+    show_default=True,
+    help="JSON Lines, or an Atom feed.",
+)
+@click.option("--relevant-only", is_flag=True, help="Only pages on topic.")
+@click.option("--out", type=FILE, help="Replace this file atomically, instead of printing.")
+def changes(where: Path, since: str, form: str, relevant_only: bool, out: Path | None) -> None:
+    """List the new, changed, gone, moved and reappeared pages of a crawl.
+
+    WHERE is a crawl's folder or a topic file; the crawl may run.
+    """
+    now = time.time()
+    begin = parse_when(since, now)
+    (folder,) = _crawl_folders((where,), None)
+    found = read_changes(folder, begin, relevant_only=relevant_only)
+    if form == "atom":
+        content = to_atom(found, _feed_name(folder, relevant_only=relevant_only), now)
+    else:
+        content = "".join(f"{to_json_line(change)}\n" for change in found).encode()
+    if out is None:
+        click.echo(content, nl=False)
+        return
+    with writing(out):
+        write_atomically(out, content)
+
+
 _MAX_LISTED = 20
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
 _UNITS_S = {"m": 60.0, "h": HOUR_S, "d": DAY_S, "w": WEEK_S}
-_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def crawl_folders_of(where: tuple[Path, ...], policies: str | None) -> list[Path]:
+def _crawl_folders(where: tuple[Path, ...], policies: str | None) -> list[Path]:
     """Return the crawls' folders: given folders, and those of topic files by policy.
 
     Without arguments, the only crawl under ``crawls/``.
@@ -56,10 +204,10 @@ def crawl_folders_of(where: tuple[Path, ...], policies: str | None) -> list[Path
             folders += [topic.crawl_folder(name) for name in names]
         else:
             folders.append(path)
-    return folders or [only_crawl("focused report {}")]
+    return folders or [_only_crawl("focused report {}")]
 
 
-def show_report(
+def _show_report(
     folder: Path, web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
 ) -> None:
     """Print one crawl's report; write its JSON and pictures to ``out``, if given."""
@@ -70,7 +218,7 @@ def show_report(
     print_report(folder, Console(), _labels(web), out=out, graph=graph)
 
 
-def show_comparison(
+def _show_comparison(
     folders: list[Path], web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
 ) -> None:
     """Compare crawls; draw their curves to ``plot``, else beside the first crawl's folder."""
@@ -83,13 +231,7 @@ def show_comparison(
         print_comparison(folders, Console(), picture, _labels(web))
 
 
-def show_why(url: str, folder: Path | None) -> None:
-    """Print why ``url`` was fetched in the crawl of ``folder``, or in the only crawl."""
-    folder = folder or only_crawl(f"focused why {url} --folder {{}}")
-    print_explanation(explain_url(folder, url), Console())
-
-
-def only_crawl(command: str) -> Path:
+def _only_crawl(command: str) -> Path:
     """Return the only crawl under ``crawls/``; raises ConfigurationError for none or several.
 
     ``command`` is the command to suggest, with braces for the folder.
@@ -119,32 +261,7 @@ def _labels(web: Path | None) -> CategoryLabels | None:
     return None if web is None else read_web_labels(web / LABELS_FILE) or None
 
 
-def show_history(url: str, folder: Path | None) -> None:
-    """Print the history of a page."""
-    folder = folder or only_crawl(f"focused history {url} --folder {{}}")
-    print_timeline(read_timeline(folder, url), Console(), time.time())
-
-
-def show_diff(url: str, folder: Path | None, versions: tuple[int, int] | None) -> None:
-    """Print the difference between two versions of a page, by default the last two."""
-    folder = folder or only_crawl(f"focused history {url} --diff --folder {{}}")
-    timeline = read_timeline(folder, url)
-    older, newer = versions or (None, None)
-    lines = diff_versions(folder, timeline, older, newer)
-    console = Console()
-    for line in lines or ["The texts are equal."]:
-        console.print(Text(single_line(line)), style=_DIFF_STYLES.get(line[:1]), soft_wrap=True)
-
-
-def export_history(folder: Path | None, out: Path) -> None:
-    """Write the observed changes of a crawl as change histories."""
-    folder = folder or only_crawl(f"focused history --export {out} --folder {{}}")
-    with writing(out):
-        files = export_changes(folder, out)
-    echo(f"focused: wrote {len(files):,} change histories to {out}", err=True)
-
-
-def print_timeline(timeline: PageTimeline, console: Console, now: float) -> None:
+def _print_timeline(timeline: PageTimeline, console: Console, now: float) -> None:
     """Print a page's history: its state, its change rate, and each visit with a change."""
     console.print(Text(single_line(timeline.url)), style="bold", soft_wrap=True)
     if timeline.title:
@@ -208,25 +325,6 @@ def describe_rate(per_day: float) -> str:
     if per_day >= 1:
         return f"{per_day:.1f} a day"
     return f"a change every {1 / per_day:,.1f} days"
-
-
-def list_changes(
-    where: Path, since: str, form: str, *, relevant_only: bool, out: Path | None
-) -> None:
-    """Print the changes of a crawl since a time, or write them to ``out``."""
-    now = time.time()
-    begin = parse_when(since, now)
-    (folder,) = crawl_folders_of((where,), None)
-    changes = read_changes(folder, begin, relevant_only=relevant_only)
-    if form == "atom":
-        content = to_atom(changes, _feed_name(folder, relevant_only=relevant_only), now)
-    else:
-        content = "".join(f"{to_json_line(change)}\n" for change in changes).encode()
-    if out is None:
-        click.echo(content, nl=False)
-        return
-    with writing(out):
-        write_atomically(out, content)
 
 
 def _feed_name(folder: Path, *, relevant_only: bool) -> str:

@@ -1,11 +1,13 @@
-"""``focused retrain``: train a new model, compare it with the old one, and replace that."""
+"""``focused train`` and ``retrain``."""
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import numpy as np
 
 from focused.classifier.model_comparison import (
@@ -32,7 +34,7 @@ from focused.classifier.model_versions import (
 )
 from focused.classifier.sample_texts import FetchPage
 from focused.classifier.training_report import TrainedModel
-from focused.cli.common import echo
+from focused.cli.common import FILE, FOLDER, echo
 from focused.errors import LabelError, ModelError, escape_control_characters
 from focused.labels.label_file import (
     Label,
@@ -42,11 +44,48 @@ from focused.labels.label_file import (
     training_labels,
 )
 from focused.scrapy_addon.crawl_models import training_urls
-from focused.scrapy_addon.model_training import open_sample_pages
+from focused.scrapy_addon.model_training import open_sample_pages, train_topic_model
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Page
 from focused.web.urls import normalize_url
+
+_web_option = click.option(
+    "--web",
+    type=FOLDER,
+    help="Read the samples from this recorded web. Default: fetch them, politely.",
+)
+
+
+@click.command()
+@click.argument("topic", type=FILE)
+@_web_option
+def train(topic: Path, web: Path | None) -> None:
+    """Train the topic classifier from the topic's directory.
+
+    Writes the model (training.model) and its card (.md), and keeps fetched samples in NAME.samples/
+    beside it. The same command resumes a stopped download.
+    """
+    train_topic_model(load_topic(topic), web, replay=None, say=echo)
+
+
+@click.command()
+@click.argument("topic", type=FILE)
+@_web_option
+@click.option("--replace", is_flag=True, help="Replace the old model whatever the comparison says.")
+@click.option("--restore", type=click.IntRange(min=1), help="Restore this version of the model.")
+def retrain(topic: Path, web: Path | None, replace: bool, restore: int | None) -> None:
+    """Retrain with the labels of focused label; replace the model unless the old one is better.
+
+    Exit status 1: the old model stays. See docs/how-to/teaching.md#focused-retrain.
+    """
+    described = load_topic(topic)
+    sys.exit(
+        _retrain(described, web, replace=replace)
+        if restore is None
+        else _restore(described, restore)
+    )
+
 
 OLD_MODEL_KEPT = 1
 """Exit status if the old model is kept."""
@@ -61,9 +100,8 @@ class _NewModel:
     comparison: ModelComparison | None
 
 
-def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
+def _retrain(topic: Topic, web: Path | None, *, replace: bool) -> int:
     """Train a model, which replaces the old one unless that is better; return the exit status."""
-    topic = load_topic(topic_file)
     labels = load_topic_labels(topic.training)
     if not any(kind(labels) for kind in (training_labels, spam_labels, evaluation_labels)):
         raise LabelError(
@@ -77,15 +115,14 @@ def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
 def retrain_from(
     topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, *, replace: bool
 ) -> int:
-    """:func:`retrain` with the samples' pages from ``fetch``."""
+    """:func:`_retrain` with the samples' pages from ``fetch``."""
     with lock_model(topic.training.model):
         candidate = _train_new_model(topic, labels, fetch)
         return _decide(topic, candidate, replace=replace)
 
 
-def restore(topic_file: Path, number: int) -> int:
+def _restore(topic: Topic, number: int) -> int:
     """Restore an earlier version of the model."""
-    topic = load_topic(topic_file)
     model = topic.training.model
     with lock_model(model):
         kept = restore_version(model, number)

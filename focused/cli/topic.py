@@ -1,4 +1,4 @@
-"""``focused topic new``: create a topic file and a first classifier from keywords and seeds.
+"""``focused topic``: begin a topic.
 
 A short crawl from the seeds, guided by the keywords, fetches pages around them. Pages with most of
 the keywords and pages with none become the first samples, in a directory file that the user
@@ -18,6 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import click
+
 from focused.archive.archive import page_rows
 from focused.archive.crawled_pages import load_crawled_pages
 from focused.archive.warc_files import warc_files
@@ -29,8 +31,16 @@ from focused.classifier.keyword_classifier import (
 )
 from focused.classifier.model_versions import lock_model, replace_model, train_model
 from focused.classifier.training_report import TrainedModel
-from focused.cli.common import echo, free_path, read_url_file
-from focused.cli.crawl_actions import move_crawl_folder
+from focused.cli.common import (
+    FILE,
+    FOLDER,
+    SECONDS,
+    echo,
+    finite,
+    free_path,
+    read_url_file,
+)
+from focused.cli.crawl import move_crawl_folder
 from focused.errors import ConfigurationError, StateError, TrainingError
 from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path
@@ -41,10 +51,100 @@ from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.storage.state_store import StateStore
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
+from focused.topic.json_schema import topic_schema
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
 from focused.web.warc_reader import WarcResponse, read_responses
+
+
+@click.group()
+def topic() -> None:
+    """Start a topic."""
+
+
+@topic.command("init")
+@click.argument("name")
+@click.option(
+    "--user-agent", help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".'
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("topics"),
+    show_default=True,
+    help="Folder of the new files.",
+)
+def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
+    """Write a commented topic file and a sample directory for you to edit."""
+    from focused.cli.common import echo
+
+    topic_file, directory = init_topic(name, folder, user_agent)
+    echo(
+        f"wrote {topic_file} and {directory}\n"
+        "Change them: seeds, samples"
+        f"{'' if user_agent else ', user_agent'}. Then: focused crawl {topic_file}"
+    )
+
+
+@topic.command("schema")
+def topic_schema_command() -> None:
+    """Print the JSON Schema of topic files, for editors.
+
+    See docs/reference/topic-files.md#in-an-editor.
+    """
+    click.echo(json.dumps(topic_schema(), indent=1))
+
+
+@topic.command("new")
+@click.argument("name")
+@click.option(
+    "--keywords",
+    required=True,
+    help="Words and phrases, separated by commas; whale* is a prefix.",
+)
+@click.option(
+    "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."
+)
+@click.option(
+    "--user-agent",
+    required=True,
+    help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".',
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("topics"),
+    show_default=True,
+    help="Folder of the new files.",
+)
+@click.option(
+    "--pages",
+    type=click.IntRange(min=5),
+    default=100,
+    show_default=True,
+    help="Pages of the first crawl.",
+)
+@click.option("--web", type=FOLDER, help="Fetch from this recorded web instead of the live one.")
+@click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
+def topic_new(
+    name: str,
+    keywords: str,
+    seeds: Path,
+    user_agent: str,
+    folder: Path,
+    pages: int,
+    web: Path | None,
+    delay_s: float | None,
+) -> None:
+    """Make a topic file and a first classifier from keywords and a few pages.
+
+    See docs/how-to/teaching.md#focused-topic-new.
+    """
+    words = tuple(word.strip() for word in re.split("[,，、،]", keywords) if word.strip())
+    options = NewTopicOptions(name, words, seeds, user_agent, folder)
+    new_topic(options, pages=pages, web=web, delay_s=delay_s)
+
 
 _MAX_SHOWN = 5
 _OK = 200
@@ -250,7 +350,6 @@ def _print_summary(
 
 DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
 """First line of the directory, its only content before samples are found."""
-
 _EXAMPLE_AGENT = "FocusedBot/0.1 (+https://example.org/about-my-crawler; crawler@example.org)"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -1,0 +1,92 @@
+"""``focused ui`` and ``label``: pages served on this machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from focused.cli.common import FILE, FOLDER, echo, serving_options
+
+
+@click.command()
+@click.argument("folders", type=FOLDER, nargs=-1)
+@click.option(
+    "--network-mbit",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Speed of the network, to show a crawl's share. Default: that of the interface, where "
+    "Linux knows it.",
+)
+@serving_options("console")
+def ui(
+    folders: tuple[Path, ...],
+    network_mbit: float | None,
+    no_browser: bool,
+    port: int,
+    host: str,
+) -> None:
+    """Watch and steer crawls in the browser.
+
+    FOLDERS are crawls' folders, or folders that hold some; by default crawls/. See
+    docs/how-to/console.md.
+    """
+    from focused.console.server import serve_console  # label needs another extra
+
+    serve_console(
+        folders or (Path("crawls"),),
+        clock=time.time,
+        ready=_shows("The console is at", "steer these crawls", no_browser=no_browser),
+        host=host,
+        port=port,
+        network_mbit=network_mbit,
+    )
+
+
+@click.command()
+@click.argument("where", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--labels",
+    type=FILE,
+    help="Override training.labels. Required if the topic file no longer exists.",
+)
+@serving_options("page")
+def label(where: Path, no_browser: bool, labels: Path | None, port: int, host: str) -> None:
+    """Label pages of a crawl as on or off topic.
+
+    WHERE is the crawl's folder or its topic file; the crawl may run. Ctrl-C ends it; the same
+    command resumes. See docs/how-to/labelling.md.
+    """
+    from focused.labelling.label_server import serve_session
+    from focused.labelling.session import format_counts, open_session
+
+    with open_session(where, labels, _progress) as session:
+        echo(f"Labels go to {session.task.labels}", err=True)
+        serve_session(
+            session,
+            clock=time.time,
+            ready=_shows("Label here:", "label", no_browser=no_browser),
+            host=host,
+            port=port,
+        )
+        click.echo(format_counts(session.progress()), err=True)
+
+
+def _shows(text: str, use: str, *, no_browser: bool) -> Callable[[str], None]:
+    """Return a function that prints the address of a page, and opens it in the browser."""
+
+    def ready(address: str) -> None:
+        click.echo(f"{text} {address}")
+        click.echo(f"Anyone with this address can {use}. Ctrl-C ends.", err=True)
+        if not no_browser:
+            webbrowser.open(address)
+
+    return ready
+
+
+def _progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\rreading pages: {done}/{total}", err=True, nl=done == total)

@@ -1,0 +1,105 @@
+"""Sorted URLs and lists of links on disk: what is written comes back, and damage is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from focused.errors import ConfigurationError, StateError
+from focused.link_graph import stored_arrays
+from focused.link_graph.stored_arrays import (
+    SuccessorLists,
+    UrlTable,
+    open_lists,
+    write_lists,
+    write_urls,
+)
+
+graphs = st.integers(1, 40).flatmap(
+    lambda nodes: st.tuples(
+        st.just(nodes), st.sets(st.tuples(*[st.integers(0, nodes - 1)] * 2), max_size=120)
+    )
+)
+
+
+def stored_lists(folder: Path, nodes: int, links: list[tuple[int, int]]) -> SuccessorLists:
+    keys = np.array([source * nodes + target for source, target in links], np.int64)
+    batches = [keys[begin : begin + 7] for begin in range(0, len(keys), 7)]
+    write_lists(folder / "links", nodes, len(links), batches)
+    return open_lists(folder / "links")
+
+
+def stored_urls(folder: Path, urls: list[str]) -> UrlTable:
+    batches = pa.table({"url": pa.array(urls, pa.string())}).to_reader(max_chunksize=3)
+    write_urls(folder / "urls.arrow", batches)
+    return UrlTable(folder / "urls.arrow")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(graphs, st.data())
+def test_lists_come_back(
+    tmp_path: Path, graph: tuple[int, set[tuple[int, int]]], data: st.DataObject
+) -> None:
+    nodes, links = graph
+    stored = stored_lists(tmp_path, nodes, sorted(links))
+    lists = [sorted(t for s, t in links if s == node) for node in range(nodes)]
+    assert [stored[node].tolist() for node in range(nodes)] == lists
+    assert stored.degrees.tolist() == [len(each) for each in lists]
+    asked = data.draw(st.lists(st.integers(0, nodes - 1), max_size=10))
+    found = stored.select(np.array(asked, dtype=np.int64))
+    assert [found[place].tolist() for place in range(len(asked))] == [lists[n] for n in asked]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_arrays, "_LINKS_A_PART", 10)
+        pairs = [np.stack(pair, axis=1).tolist() for pair in stored.pairs()]
+    assert [tuple(pair) for part in pairs for pair in part] == sorted(links)
+
+
+def test_a_node_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    stored = stored_lists(tmp_path, 3, [(0, 1)])
+    for node in (-1, 3):
+        with pytest.raises(IndexError, match=r"\[0, 3\)"):
+            stored[node]
+
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.sets(texts.map("https://a.example/{}".format), max_size=20), texts)
+def test_urls_have_their_node_and_come_back(tmp_path: Path, urls: set[str], other: str) -> None:
+    ordered = sorted(urls)
+    table = stored_urls(tmp_path, ordered)
+    assert list(table) == ordered == table.urls(range(len(urls)))
+    assert [table.find(url) for url in ordered] == list(range(len(urls)))
+    assert table.find(other) is None
+
+
+def test_an_unknown_url_is_named(tmp_path: Path) -> None:
+    table = stored_urls(tmp_path, ["https://a.example/"])
+    with pytest.raises(ConfigurationError, match=r"https://b\.example/: no page"):
+        table.node("https://b.example/")
+    with pytest.raises(IndexError, match="node 1"):
+        table[1]
+
+
+def test_damage_is_an_error(tmp_path: Path) -> None:
+    stored_urls(tmp_path, ["https://a.example/"])
+    stored_lists(tmp_path, 3, [(0, 1)])
+    for name in ("urls.arrow", "links.bounds.npy", "links.targets.npy"):
+        path = tmp_path / name
+        opened = UrlTable if name == "urls.arrow" else open_lists
+        stem = path if name == "urls.arrow" else tmp_path / "links"
+        whole = path.read_bytes()
+        for damaged in (whole[:-4], b""):
+            path.write_bytes(damaged)
+            with pytest.raises(StateError, match="is damaged"):
+                opened(stem)
+        path.unlink()
+        with pytest.raises(StateError, match="is missing"):
+            opened(stem)
+        path.write_bytes(whole)
