@@ -23,17 +23,12 @@ from scrapy.http import Response
 from scrapy.utils.log import logformatter_adapter
 from twisted.internet.defer import Deferred
 
-from focused.crawl import ROBOTS, SettledFetch
+from focused.crawl import SettledFetch
 from focused.crawl.leases import DirectRequest
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import ListenedSignals
-from focused.scrapy_addon.middlewares import (
-    CallbackPages,
-    PageRelevance,
-    current_callback_pages,
-)
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
     outcome_from_exception,
@@ -201,12 +196,10 @@ class CrawlDownloader(Downloader):
         """Download a request in one task, where Scrapy uses three."""
         # Now: the engine counts active requests before it asks for more.
         self.active.add(request)
-        pages = current_callback_pages()
-        download = (
-            self._download_and_settle(request)
-            if pages is None or self._slot.has_leased(request)
-            else self._download_for_callback(request, pages)
-        )
+        state = state_of(request)
+        if state.settled is not None and not self._slot.has_leased(request):
+            update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
+        download = self._download_and_settle(request)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
         return fetched.addBoth(self._ended, request)
 
@@ -281,26 +274,6 @@ class CrawlDownloader(Downloader):
             return await self._download(slot, request)
         finally:
             slot.active.remove(request)
-
-    async def _download_for_callback(
-        self, request: Request, pages: CallbackPages
-    ) -> Response | Request:
-        """Download a page for a callback, and classify it for the callback's items."""
-        update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
-        result = await self._download_and_settle(request)
-        if isinstance(result, Request) or state_of(request).purpose == ROBOTS:
-            return result
-        now = self._clock()
-        read = await self._pages.parse_and_classify(
-            outcome_from_scrapy_response(request, result, now, self._clock.real_s)
-        )
-        if read is not None:
-            relevance = read.classification.relevance
-            noindex = self._topic.politeness.noindex
-            left_out = noindex == "leave-out" and read.page.is_noindex_at(now)
-            update_state(request, relevance=relevance, left_out=left_out)
-            pages.add((request.url, result.url), PageRelevance(relevance, left_out))
-        return result
 
     def _wants(self) -> Wants | None:
         spider: Any = self.crawler.spider
