@@ -40,7 +40,7 @@ from focused.documents import (
 from focused.documents.formats import DocumentError
 from focused.kernels import page_links
 from focused.labelling import page_renderer
-from focused.rendering import asset_cache, detector
+from focused.rendering import decision, subrequests
 from focused.scrapy_addon import form_login, login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
 from focused.spam import content_signals
@@ -205,7 +205,7 @@ def _page(text: str) -> Page:
 def _read_html(text: str) -> None:
     response = fetched(text)
     parsed = parse.parse_page(response, robot="bot")
-    detector.javascript_need(response, parsed)
+    decision.javascript_need(response, parsed)
     parse.needs_parser_process(response)
 
 
@@ -256,7 +256,7 @@ def _read_headers(text: str) -> None:
     validators.parse_validators(values, NOW)
     validators.modification_time(values, NOW, NOW)
     validators.clock_offset_s(values, NOW)
-    asset_cache.lifetime("script", 200, values)
+    subrequests.lifetime("script", 200, values)
     decoding.media_type_of(values)
     decoding.encoding_in_content_type(text)
     decoding.encoding_of_label(text)
@@ -545,8 +545,8 @@ READERS: tuple[Reader, ...] = (
         (
             parse.parse_page,
             parse.needs_parser_process,
-            detector.javascript_need,
-            detector.read_signs,
+            decision.javascript_need,
+            decision.read_signs,
             tree_walk.get,
         ),
         (*TAGS, *SIGNS),
@@ -618,7 +618,7 @@ READERS: tuple[Reader, ...] = (
             validators.parse_validators,
             validators.modification_time,
             validators.clock_offset_s,
-            asset_cache.lifetime,
+            subrequests.lifetime,
             decoding.media_type_of,
             decoding.encoding_in_content_type,
             decoding.encoding_of_label,

@@ -13,7 +13,7 @@ import pytest
 from scrapy.settings import Settings
 
 from focused.errors import ConfigurationError, MissingExtraError
-from focused.rendering.renderer import RenderLimits
+from focused.rendering.subrequests import RenderLimits
 from focused.scrapy_addon import driver_features
 from focused.scrapy_addon import features as shipped
 from focused.scrapy_addon.addon_settings import all_settings, set_defaults
