@@ -29,7 +29,7 @@ from focused.errors import StorageError
 from focused.rounds.budget import PageGrants, priority_floors
 from focused.rounds.commits import RoundCommits
 from focused.rounds.learning import SharedLearning, sharing_probability
-from focused.rounds.manifest import Manifest, PartitionRecord
+from focused.rounds.manifest import Manifest, PartitionRecord, RoundFile
 from focused.rounds.messages import Begin, Finish, Hold, Ready, Run, Start
 from focused.rounds.process_supervision import (
     LOOK_S,
@@ -38,7 +38,6 @@ from focused.rounds.process_supervision import (
     PartitionProcesses,
     ProcessState,
 )
-from focused.rounds.round_files import RoundFile
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget
 

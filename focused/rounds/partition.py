@@ -16,7 +16,8 @@ from focused.crawl.policy import Policy
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
-from focused.rounds.link_messages import (
+from focused.rounds.manifest import CONTENTS, EXAMPLES, links_for
+from focused.rounds.messages import (
     ExampleMessage,
     LinkBatch,
     LinkMessage,
@@ -26,9 +27,14 @@ from focused.rounds.link_messages import (
     encode_example,
     link_of,
 )
-from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink, decode_link
-from focused.rounds.round_files import CONTENTS, EXAMPLES, links_for
-from focused.rounds.routing import OwnerOf, RoutedLinks
+from focused.rounds.outbox import (
+    ExampleOutbox,
+    Outbox,
+    OutgoingLink,
+    OwnerOf,
+    RoutedLinks,
+    decode_link,
+)
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
