@@ -65,7 +65,7 @@ revisits = Feature(
 """Continuous crawls, which visit their pages again."""
 
 search_forms = Feature(
-    lambda topic: bool(topic.deep_web.hosts), _connect_from("focused.crawl.deep_web.form_prober")
+    lambda topic: bool(topic.deep_web.hosts), _connect_from("focused.crawl.deep_web")
 )
 """Queries by the search forms of the hosts that the topic names."""
 

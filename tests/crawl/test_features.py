@@ -189,8 +189,8 @@ from tests.crawl.test_features import HOME, PLAIN, WEB
 
 Simulation(topic(Path(sys.argv[1]), HOME, scope=PLAIN), WEB).run().close()
 names = [name for name in sys.modules if name.startswith("focused.")]
-parts = ("revisits.", "focused.revisit.", "crawl.javascript", "deep_web.")
-parts += ("focused.spam", "spam_filter", "copied_pages", "focused.documents")
+parts = ("revisits.", "focused.revisit.", "crawl.javascript", "crawl.deep_web")
+parts += ("focused.spam", "spam_filter", "focused.documents")
 print(*[name for name in names if any(part in name for part in parts)])
 """
 

@@ -148,7 +148,6 @@ OFF = {
     "focused.scrapy_addon.page_rendering",
     "focused.scrapy_addon.replay_handler",
     "focused.scrapy_addon.spider_requests",
-    "focused.crawl.control_folder",
     "focused.crawl.steering",
     "focused.local_server",
     "focused.archive.page_history",
