@@ -24,7 +24,7 @@ from scrapy.http import HtmlResponse, Response
 
 from focused.corpus import chunks, quality
 from focused.crawl.dedup import duplicates
-from focused.crawl.revisits import change_detection, soft_404, validators
+from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
     convert,
     epub,
@@ -402,7 +402,7 @@ def _read_words(text: str) -> None:
     word_hashes.hash_short_text(text)
     csv_cells.unescape_formulas(csv_cells.escape_formulas(text))
     duplicates._normalise_title(text)
-    soft_404._ERROR_TITLE.search(text)
+    page_fate._ERROR_TITLE.search(text)
 
 
 def _signals(text: str) -> None:

@@ -55,7 +55,7 @@ javascript = Feature(
 
 revisits = Feature(
     lambda topic: topic.revisit.continuous,
-    _connect_from("focused.crawl.revisits.feature"),
+    _connect_from("focused.crawl.revisits.continuous"),
     counts={
         "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
         "missing_pages_requested": "Requests for pages that cannot exist, to recognise soft 404s.",
