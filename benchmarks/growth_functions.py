@@ -41,7 +41,7 @@ from focused.documents.formats import DocumentError
 from focused.kernels import page_links
 from focused.labelling import page_renderer
 from focused.rendering import decision, subrequests
-from focused.scrapy_addon import form_login, login_gate, login_session
+from focused.scrapy_addon import login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
 from focused.spam import content_signals
 from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
@@ -381,8 +381,8 @@ def _fill_in_login(text: str) -> None:
         Login(("a.test",), url=URL, expired_text="gone"), Credentials("a", "b")
     )
     response = HtmlResponse(URL, body=text.encode("utf-8", "replace"), encoding="utf-8")
-    with suppress(form_login.LoginError):
-        form_login._fill_in(session, response)
+    with suppress(login_gate.LoginError):
+        login_gate._fill_in(session, response)
 
 
 def _read_words(text: str) -> None:
@@ -762,7 +762,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "login form",
         _fill_in_login,
-        (form_login.log_in_by_form,),
+        (login_gate.log_in_by_form,),
         TAGS,
         (("<form method=post><input name=user><input type=password name=p>", ""), ("", "")),
         6_000,

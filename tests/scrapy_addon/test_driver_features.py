@@ -138,10 +138,8 @@ def test_logins_are_off_in_a_replay(tmp_path: Path) -> None:
 
 OFF = {
     "focused.scrapy_addon.command_executor",
-    "focused.scrapy_addon.form_login",
     "focused.scrapy_addon.item_documents",
     "focused.scrapy_addon.json_log",
-    "focused.scrapy_addon.login_gate",
     "focused.scrapy_addon.login_session",
     "focused.scrapy_addon.metrics_server",
     "focused.scrapy_addon.model_training",
