@@ -53,8 +53,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
-from focused.rounds.partition import Outgoing, Partition, build_partition
-from focused.rounds.partition_map import PartitionMap, SiteUnit
+from focused.rounds.partition import Outgoing, Partition, PartitionMap, SiteUnit, build_partition
 from focused.rounds.storage import SharedStorage, try_again
 from focused.storage.state_store import StateStore
 from focused.topic import Topic

@@ -32,7 +32,7 @@ from focused.rounds.executors import LocalExecutor, RayExecutor
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
-from focused.rounds.partition_map import SiteUnit
+from focused.rounds.partition import SiteUnit
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (

@@ -13,7 +13,7 @@ import pytest
 
 from focused.console.server import ConsoleServer
 from focused.crawl.steering import ControlFolder, Pause
-from focused.local_app import TOKEN_HEADER
+from focused.local_server import TOKEN_HEADER
 from focused.topic import topic_to_json
 from tests.support.label_pages import Clock, served_app
 from tests.support.simulated import Simulation, page, site, topic
