@@ -19,8 +19,8 @@ from focused.crawl.policy import MIN_PRIORITY_CHANGE, priority_from_score
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.directory import is_in_category
+from focused.frontier.disk_frontier import LinkQueue
 from focused.frontier.host import Host
-from focused.frontier.interface import LinkQueue
 from focused.frontier.queued_link import Ordering, QueuedLink, link_key
 from focused.link_scoring.link_features import (
     FEATURE_NAMES,

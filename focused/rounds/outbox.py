@@ -14,8 +14,7 @@ from itertools import islice
 import msgspec
 from cachetools import LRUCache
 
-from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.interface import Known
+from focused.frontier.disk_frontier import DiskFrontier, Known
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import decode_example
 from focused.rounds.messages import LinkMessage, message_of
@@ -122,7 +121,7 @@ OwnerOf = Callable[[str, bytes], int]
 
 
 class RoutedLinks:
-    """A :class:`focused.frontier.interface.LinkQueue` of one partition."""
+    """A :class:`focused.frontier.disk_frontier.LinkQueue` of one partition."""
 
     def __init__(
         self, partition: int, owner_of: OwnerOf, frontier: DiskFrontier, outbox: Outbox

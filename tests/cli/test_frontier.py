@@ -17,9 +17,8 @@ from click.testing import CliRunner, Result
 from focused.cli import main
 from focused.cli.frontier_actions import open_frontier
 from focused.crawl.hosts.failures import DeadHosts
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import link_key
 from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind

@@ -16,7 +16,7 @@ from focused.crawl.leases import Lease
 from focused.crawl.page_parser import EarlyResult
 from focused.crawl.stop_conditions import CrawlPacer
 from focused.errors import ConfigurationError
-from focused.frontier.interface import Offer
+from focused.frontier.disk_frontier import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.installed_features import installed_features
 from focused.topic import DeepWeb, Revisit, Scope

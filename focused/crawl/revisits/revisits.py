@@ -34,9 +34,8 @@ from focused.crawl.revisits.validators import modification_time
 from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_rules import RobotsFile
