@@ -17,7 +17,7 @@ from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, read_labels
-from focused.local_app import TOKEN_HEADER, TOKEN_IDLE_S
+from focused.local_server import TOKEN_HEADER, TOKEN_IDLE_S
 from tests.support.label_pages import Served, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 

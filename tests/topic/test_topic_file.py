@@ -248,7 +248,6 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         documents = ["epub", "text"]
         max_depth = 0
         max_pages_per_host = 7
-        max_pages_per_directory = 6
         max_page_bytes = 1000
         max_links_per_page = 20
         near_duplicates = false
@@ -290,7 +289,6 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         documents=("epub", "text"),
         max_depth=0,
         max_pages_per_host=7,
-        max_pages_per_directory=6,
         max_page_bytes=1000,
         max_links_per_page=20,
         near_duplicates=False,
