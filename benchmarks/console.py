@@ -37,7 +37,7 @@ from focused.crawl.policy import LinkOrder, save_link_order
 from focused.files import write_json_atomically
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.local_app import TOKEN_HEADER
+from focused.local_server import TOKEN_HEADER
 from focused.storage.state_store import StateStore
 
 _TICK_S = os.sysconf("SC_CLK_TCK")

@@ -4,7 +4,7 @@
 
 The database holds pages of a recorded web with labels. A query of one word returns the records with
 that word, those with most occurrences first, at most 100 in pages of 20. ``adaptive`` selects by
-:class:`focused.crawl.deep_web.query_selection.QuerySelector`, ``frequent`` takes the word that most
+:class:`focused.crawl.deep_web.QuerySelector`, ``frequent`` takes the word that most
 found records have, ``random`` takes random words of the shipped English vocabulary, which knows
 nothing of the database. Relevance is the label, known for records that were found. Prints the share
 of all records and of those of the topic, mean and range over samples of records.
@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from focused.crawl.deep_web.query_selection import QuerySelector
+from focused.crawl.deep_web import QuerySelector
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.text.static_embedding import load_embedding
 from focused.text.tokens import tokenize

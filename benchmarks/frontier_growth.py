@@ -24,8 +24,8 @@ from frontier_machine import (
 )
 from frontier_stages import Job, Order, Reopened, Stage
 
+from focused.frontier.disk_frontier import NotYet, Offer
 from focused.frontier.host import after_success
-from focused.frontier.interface import NotYet, Offer
 
 DELAY_S = 1.0
 PATIENCE_S = 2.0

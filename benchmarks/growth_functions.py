@@ -24,7 +24,7 @@ from scrapy.http import HtmlResponse, Response
 
 from focused.corpus import chunks, quality
 from focused.crawl.dedup import duplicates
-from focused.crawl.revisits import change_detection, soft_404, validators
+from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
     convert,
     epub,
@@ -40,8 +40,8 @@ from focused.documents import (
 from focused.documents.formats import DocumentError
 from focused.kernels import page_links
 from focused.labelling import page_renderer
-from focused.rendering import asset_cache, detector
-from focused.scrapy_addon import form_login, login_gate, login_session
+from focused.rendering import decision, subrequests
+from focused.scrapy_addon import login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
 from focused.spam import content_signals
 from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
@@ -205,7 +205,7 @@ def _page(text: str) -> Page:
 def _read_html(text: str) -> None:
     response = fetched(text)
     parsed = parse.parse_page(response, robot="bot")
-    detector.javascript_need(response, parsed)
+    decision.javascript_need(response, parsed)
     parse.needs_parser_process(response)
 
 
@@ -256,7 +256,7 @@ def _read_headers(text: str) -> None:
     validators.parse_validators(values, NOW)
     validators.modification_time(values, NOW, NOW)
     validators.clock_offset_s(values, NOW)
-    asset_cache.lifetime("script", 200, values)
+    subrequests.lifetime("script", 200, values)
     decoding.media_type_of(values)
     decoding.encoding_in_content_type(text)
     decoding.encoding_of_label(text)
@@ -381,8 +381,8 @@ def _fill_in_login(text: str) -> None:
         Login(("a.test",), url=URL, expired_text="gone"), Credentials("a", "b")
     )
     response = HtmlResponse(URL, body=text.encode("utf-8", "replace"), encoding="utf-8")
-    with suppress(form_login.LoginError):
-        form_login._fill_in(session, response)
+    with suppress(login_gate.LoginError):
+        login_gate._fill_in(session, response)
 
 
 def _read_words(text: str) -> None:
@@ -402,7 +402,7 @@ def _read_words(text: str) -> None:
     word_hashes.hash_short_text(text)
     csv_cells.unescape_formulas(csv_cells.escape_formulas(text))
     duplicates._normalise_title(text)
-    soft_404._ERROR_TITLE.search(text)
+    page_fate._ERROR_TITLE.search(text)
 
 
 def _signals(text: str) -> None:
@@ -545,8 +545,8 @@ READERS: tuple[Reader, ...] = (
         (
             parse.parse_page,
             parse.needs_parser_process,
-            detector.javascript_need,
-            detector.read_signs,
+            decision.javascript_need,
+            decision.read_signs,
             tree_walk.get,
         ),
         (*TAGS, *SIGNS),
@@ -618,7 +618,7 @@ READERS: tuple[Reader, ...] = (
             validators.parse_validators,
             validators.modification_time,
             validators.clock_offset_s,
-            asset_cache.lifetime,
+            subrequests.lifetime,
             decoding.media_type_of,
             decoding.encoding_in_content_type,
             decoding.encoding_of_label,
@@ -762,7 +762,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "login form",
         _fill_in_login,
-        (form_login.log_in_by_form,),
+        (login_gate.log_in_by_form,),
         TAGS,
         (("<form method=post><input name=user><input type=password name=p>", ""), ("", "")),
         6_000,

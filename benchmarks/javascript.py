@@ -29,8 +29,8 @@ from pathlib import Path
 import pandas as pd
 
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, page_reader
-from focused.rendering.browser_process import process_tree
-from focused.rendering.detector import javascript_need
+from focused.rendering.chromium import process_tree
+from focused.rendering.decision import javascript_need
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
 from tests.support.javascript_sites import FRAMEWORKS, SITES, SitePage, site_responses

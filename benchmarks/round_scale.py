@@ -29,7 +29,7 @@ import msgspec
 
 from focused.crawl.crawl_stats import Counters
 from focused.rounds.driver import RoundDriver, RoundReport
-from focused.rounds.manifest import Manifest
+from focused.rounds.manifest import CONTENTS, Manifest, links_for, write_round_file
 from focused.rounds.messages import (
     Begin,
     Closed,
@@ -49,7 +49,6 @@ from focused.rounds.messages import (
 )
 from focused.rounds.process_supervision import Limits
 from focused.rounds.replication import Replica, restore
-from focused.rounds.round_files import CONTENTS, links_for, write_round_file
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.topic import Budget

@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from focused.crawl.dedup.canonical_urls import CANONICAL
-from focused.crawl.dedup.ignorable_url_parts import (
+from focused.crawl.dedup.url_aliases import (
+    CANONICAL,
     IGNORABLE_PARAMETER,
     SESSION_ID,
     SPELLING_VARIANT,

@@ -55,7 +55,7 @@ javascript = Feature(
 
 revisits = Feature(
     lambda topic: topic.revisit.continuous,
-    _connect_from("focused.crawl.revisits.feature"),
+    _connect_from("focused.crawl.revisits.continuous"),
     counts={
         "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
         "missing_pages_requested": "Requests for pages that cannot exist, to recognise soft 404s.",
@@ -65,7 +65,7 @@ revisits = Feature(
 """Continuous crawls, which visit their pages again."""
 
 search_forms = Feature(
-    lambda topic: bool(topic.deep_web.hosts), _connect_from("focused.crawl.deep_web.form_prober")
+    lambda topic: bool(topic.deep_web.hosts), _connect_from("focused.crawl.deep_web")
 )
 """Queries by the search forms of the hosts that the topic names."""
 

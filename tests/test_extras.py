@@ -58,7 +58,7 @@ COMMANDS = {
         *("-s", "FOCUSED_METRICS_PORT=0", "-s", "FOCUSED_LOG_FORMAT=json"),
     ],
 }
-IMPORTS = {"login": "import focused.scrapy_addon.form_login, keyring"}
+IMPORTS = {"login": "import focused.scrapy_addon.login_gate, keyring"}
 """Where a command would need a site."""
 ENDS_FOR_WANT_OF = {
     "cluster": NO_SERVER,

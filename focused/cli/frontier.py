@@ -232,7 +232,7 @@ def move(
 @click.argument("folder", type=FOLDER)
 @click.argument("file", type=FILE)
 def export_(folder: Path, file: Path) -> None:
-    """Write all queued links of a stopped crawl to FILE, .csv or .parquet."""
+    """Write all queued links of a stopped crawl to FILE, a .parquet file."""
     with open_frontier(folder) as crawl:
         written = export_links(_all_links(crawl), file)
     echo(f"{file}: {format_link_count(written)}")
@@ -242,7 +242,7 @@ def export_(folder: Path, file: Path) -> None:
 @click.argument("folder", type=FOLDER)
 @click.argument("file", type=FILE)
 def import_(folder: Path, file: Path) -> None:
-    """Queue links of FILE, .csv or .parquet, that a stopped crawl has not seen.
+    """Queue links of FILE, a .parquet file, that a stopped crawl has not seen.
 
     See docs/how-to/frontier.md#carrying-links for the columns.
     """

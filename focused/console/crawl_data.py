@@ -23,9 +23,9 @@ from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, de
 from focused.archive.crawl_tables import open_tables, read_json
 from focused.console.model_words import ModelWords
 from focused.corpus.page_selection import url_hash
-from focused.crawl.control_folder import ControlFolder
 from focused.crawl.frontier_editor import load_frontier
 from focused.crawl.hosts.failures import DeadHosts
+from focused.crawl.steering import ControlFolder
 from focused.errors import StateError
 from focused.frontier.inspection import (
     count_totals,

@@ -1,7 +1,7 @@
 """The console's web application: crawl folders as JSON, live events, and commands.
 
-:class:`focused.local_app.LocalApp` guards it. The page shows all that comes from crawled pages as
-text; this module sends it as JSON only.
+:class:`focused.local_server.LocalApp` guards it. The page shows all that comes from crawled pages
+as text; this module sends it as JSON only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.installed_features import ConsoleTab, installed_features
 from focused.link_graph.page_graph import default_graph_folder
-from focused.local_app import (
+from focused.local_server import (
     Clock,
     LocalApp,
     add_security_headers,

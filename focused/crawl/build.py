@@ -26,8 +26,7 @@ from focused.crawl.responses import ResponseProcessor
 from focused.crawl.steps import ROBOTS
 from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.interface import LinkQueue
+from focused.frontier.disk_frontier import DiskFrontier, LinkQueue
 from focused.frontier.queued_link import PAGE
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables

@@ -19,8 +19,8 @@ from focused.crawl.policy import MIN_PRIORITY_CHANGE, priority_from_score
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.directory import is_in_category
+from focused.frontier.disk_frontier import LinkQueue
 from focused.frontier.host import Host
-from focused.frontier.interface import LinkQueue
 from focused.frontier.queued_link import Ordering, QueuedLink, link_key
 from focused.link_scoring.link_features import (
     FEATURE_NAMES,
@@ -373,7 +373,7 @@ class LinkFilter:
         """Return why ``url`` is not queued, or None; count the refusal."""
         reason = self.traps.counted(
             self._filter.refusal_reason(url, depth), url
-        ) or self._host_policy.closed(url)
+        ) or self._host_policy.closed(host_of(url))
         if reason is None and depth > 0:
             found = (refuse(url) for refuse in self.refusals)
             reason = next(filter(None, found), None) or self.traps.refusal_reason(url)
@@ -384,7 +384,7 @@ class LinkFilter:
     def refusal_when_due(self, host: Host, link: QueuedLink) -> FailureKind | None:
         """Return why a queued link is not fetched when it is offered, or None."""
         return (
-            self._host_policy.refusal(host, link)
+            self._host_policy.dead_hosts.why(host.name)
             or self.mirrors.refusal_when_due(link)
             or self.traps.refusal_when_due(link)
         )
@@ -413,7 +413,7 @@ class LinkFilter:
         """Whether no rule can refuse a link by its host."""
         return (
             self._filter.is_open(host, depth)
-            and self._host_policy.is_open(host)
+            and self._host_policy.closed(host) is None
             and self.traps.is_open(host)
             and (depth == 0 or not self.refusals)
         )

@@ -23,15 +23,16 @@ from focused.frontier.queued_link import QueuedLink
 from focused.rendering.decision import (
     Gain,
     HostRendering,
+    JavascriptNeed,
     count_seen,
     is_worth_rendering,
+    javascript_need,
     learn_cost,
     learn_gain,
     measure_gain,
     new_seed,
 )
-from focused.rendering.detector import JavascriptNeed, javascript_need
-from focused.rendering.renderer import RenderFailure, RenderResult
+from focused.rendering.subrequests import RenderFailure, RenderResult
 from focused.storage.tables import Tables
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Page

@@ -14,9 +14,9 @@ from itertools import count
 
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.steps import Fetch
+from focused.frontier.disk_frontier import Offer
 from focused.frontier.host import Host
 from focused.frontier.host_table import HostTable
-from focused.frontier.interface import Offer
 from focused.web.page import Outcome, Redirected
 from focused.web.urls import host_of
 

@@ -8,9 +8,8 @@ from typing import Protocol
 
 from focused.crawl.policy import LinkReprioritiser
 from focused.crawl.steps import SettledFetch
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, unproductive_after
 from focused.web.page import Outcome
 

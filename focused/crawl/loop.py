@@ -31,7 +31,7 @@ from focused.crawl.steps import (
 )
 from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
-from focused.frontier.interface import NotYet, Offer
+from focused.frontier.disk_frontier import NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.web.page import Failed, Fetched, Outcome
 from focused.web.robots.robots_rules import RobotsFile, is_long_robots_file

@@ -28,9 +28,8 @@ from focused.classifier.topic_classifier import SwappableClassifier, TopicClassi
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, Policy
 from focused.crawl.steps import SettledFetch
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import NO_FLOOR, DiskFrontier, NotYet, Offer
 from focused.frontier.host import Host
-from focused.frontier.interface import NO_FLOOR, NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import (
     ClassifierSwapListener,

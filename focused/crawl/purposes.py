@@ -19,9 +19,9 @@ from focused.crawl.leases import DirectRequests, Lease
 from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.crawl.steps import ROBOTS, RefusedRequest, SettledFetch
+from focused.frontier.disk_frontier import Offer
 from focused.frontier.host import HostPace
 from focused.frontier.host_table import HostTable
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import PAGE
 from focused.web.page import FailureKind, Outcome
 from focused.web.robots.robots_rules import RobotsFile

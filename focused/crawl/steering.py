@@ -4,22 +4,39 @@ Commands are plain data, so that another process can send them and each is logge
 frontier takes long if it is large: :func:`execute` is a generator that yields after each slice of
 links, so that the crawl goes on in between. Changes of budget and delay last until the process
 ends; the topic file has the lasting values.
+
+Other processes watch and steer by :class:`ControlFolder`, ``control/`` in the crawl's folder:
+
+========================  ========================================================================
+``commands/``             one JSON file per command that waits to be executed
+``actions.jsonl``         the commands that were executed: when, by whom, and what they did
+``status.json``           the crawl's live status, written each second while somebody watches
+``watched``               its time of modification tells when somebody watched last
+========================  ========================================================================
+
+Files work wherever the crawl's folder can be written, need no port, and outlive a crash of either
+side. Whoever may write into the crawl's folder may steer the crawl.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
 from focused.crawl.frontier_editor import AddResult
 from focused.crawl.loop import Crawl
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, StateError
+from focused.files import write_atomically
 from focused.frontier.inspection import find_links, links_matching
 from focused.frontier.queued_link import QueuedLink
 
@@ -29,6 +46,8 @@ MIN_DELAY_S = 1.0
 MAX_BOOST_NATS = 20.0
 
 _LINKS_PER_SLICE = 200
+# RecursionError: for values that are nested too deeply.
+_DECODE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 _MAX_URLS = 10_000
 
 
@@ -102,7 +121,7 @@ def decode_command(raw: bytes | str) -> Command:
     """Decode a command from JSON; raises ConfigurationError."""
     try:
         command: Command = msgspec.json.decode(raw, type=Command)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+    except _DECODE_ERRORS as error:
         raise ConfigurationError(f"this is no command: {error}") from error
     return command
 
@@ -241,3 +260,130 @@ def _slices(items: Iterator[_T] | Sequence[_T]) -> Iterator[list[_T]]:
 def format_link_count(count: int) -> str:
     """Return a number of links in words."""
     return f"{count:,} link{'' if count == 1 else 's'}"
+
+
+WATCH_S = 15.0
+"""A crawl writes its status until so many seconds after somebody watched last."""
+
+_MAX_COMMAND_BYTES = 1_000_000
+
+
+class SentCommand(msgspec.Struct, frozen=True):
+    """A command that waits; ``undoes`` is the id of the action that it undoes."""
+
+    id: str
+    sent_at: float
+    by: str
+    command: Command
+    undoes: str | None = None
+
+
+class Action(msgspec.Struct, frozen=True):
+    """A command that was executed, refused or discarded.
+
+    ``message`` says what it did, ``error`` why it did nothing; one of them is empty. ``undo`` is
+    the command that undoes it, None if there is none.
+    """
+
+    id: str
+    at: float
+    by: str
+    command: Command
+    message: str = ""
+    error: str = ""
+    undo: Command | None = None
+    undoes: str | None = None
+
+
+class ControlFolder:
+    """The control folder of the crawl in ``crawl_folder``; created when something is written."""
+
+    def __init__(self, crawl_folder: Path) -> None:
+        self._folder = crawl_folder / "control"
+        self._commands = self._folder / "commands"
+        self._status = self._folder / "status.json"
+        self._watched = self._folder / "watched"
+        self._actions = self._folder / "actions.jsonl"
+
+    # The console's side.
+
+    def send(self, command: Command, *, by: str, now: float, undoes: str | None = None) -> str:
+        """Queue a command; return its id. Raises OSError."""
+        # The time first, so that commands are executed in the order of sending.
+        name = f"{now:017.6f}-{secrets.token_hex(4)}"
+        sent = SentCommand(name, now, by, command, undoes)
+        self._commands.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._commands / f"{name}.json", msgspec.json.encode(sent))
+        return name
+
+    def watch(self) -> None:
+        """Ask the crawl to write its status for the next :data:`WATCH_S` seconds."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._watched.touch()
+
+    def read_status(self) -> dict[str, Any] | None:
+        """Return the last status; None without one."""
+        try:
+            status: dict[str, Any] = msgspec.json.decode(self._status.read_bytes(), type=dict)
+        except (OSError, *_DECODE_ERRORS):
+            return None
+        return status
+
+    def read_actions(self, at_most: int) -> list[Action]:
+        """Return the last actions, oldest first; raises StateError."""
+        try:
+            lines = self._actions.read_bytes().splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StateError(f"{self._actions}: {error.strerror}") from error
+        actions = []
+        for line in lines[-at_most:]:
+            with suppress(*_DECODE_ERRORS):  # cut off by a crash
+                actions.append(msgspec.json.decode(line, type=Action))
+        return actions
+
+    # The crawl's side.
+
+    def is_watched(self, now_s: float) -> bool:
+        """Whether somebody watched in the last :data:`WATCH_S` seconds, by the system's clock."""
+        try:
+            return now_s - self._watched.stat().st_mtime < WATCH_S
+        except OSError:
+            return False
+
+    def write_status(self, status: Mapping[str, Any]) -> None:
+        """Replace the status. Raises OSError."""
+        # Not synced to the disk: it is out of date within a second.
+        part = self._status.with_name(".status.json.part")
+        part.write_bytes(msgspec.json.encode(status))
+        part.replace(self._status)
+
+    def take(self) -> Iterator[SentCommand]:
+        """Yield the waiting commands in the order of sending, each after its file was removed.
+
+        A command is executed once at most: one that was taken is lost if the process dies. Files
+        that are no commands are removed.
+        """
+        try:
+            names = sorted(os.listdir(self._commands))
+        except OSError:
+            return
+        for name in names:
+            path = self._commands / name
+            if name.startswith(".") or path.suffix != ".json":
+                continue
+            try:
+                with path.open("rb") as file:
+                    raw = file.read(_MAX_COMMAND_BYTES)
+                path.unlink()
+                yield msgspec.json.decode(raw, type=SentCommand)
+            except (OSError, *_DECODE_ERRORS):
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    def log(self, action: Action) -> None:
+        """Append an action. Raises OSError."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._actions.open("ab") as file:
+            file.write(msgspec.json.encode(action) + b"\n")

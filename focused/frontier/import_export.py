@@ -1,19 +1,16 @@
-"""Export queued links to CSV or Parquet, and import them.
+"""Export queued links to Parquet, and import them.
 
-Works in batches. Export and import keep every field; Parquet keeps times to the microsecond. CSV
-text is escaped so that no spreadsheet runs it as a formula.
+Works in batches. Export and import keep every field; times to the microsecond.
 """
 
 from __future__ import annotations
 
-import csv
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -23,7 +20,6 @@ from focused.errors import ConfigurationError, os_errors_as
 from focused.files import atomic_write_path
 from focused.frontier.queued_link import PAGE, InvalidRow, QueuedLink, link_key
 from focused.storage.arrow_columns import TIMESTAMP, rows_as_table, times_as_seconds
-from focused.text.csv_cells import escape_formulas, unescape_formulas
 from focused.web.urls import host_of, normalize_url
 
 FRONTIER_SCHEMA = pa.schema(
@@ -46,12 +42,7 @@ FRONTIER_SCHEMA = pa.schema(
         ("is_exempt", pa.bool_()),  # before all others, and from hosts without budget, too
     ]
 )
-_TEXT_COLUMNS = [field.name for field in FRONTIER_SCHEMA if field.type == pa.string()] + [
-    "features"
-]
 _ROWS_PER_BATCH = 10_000
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_Handler = TypeVar("_Handler")
 
 _Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=255)]
@@ -80,43 +71,53 @@ class _LinkCells(msgspec.Struct, frozen=True):
 
 
 def export_links(links: Iterable[QueuedLink], path: Path) -> int:
-    """Write the links to a ``.csv`` or ``.parquet`` file; return how many.
+    """Write the links to a Parquet file; return how many.
 
     Raises ConfigurationError for another suffix, or when the file cannot be written.
     """
-    write = _by_suffix(path, _WRITERS)
+    _check_suffix(path)
+    written = 0
     unwritable = os_errors_as(ConfigurationError, f"{path} cannot be written")
-    with unwritable, atomic_write_path(path) as part:
-        return write(links, part)
+    with (
+        unwritable,
+        atomic_write_path(path) as part,
+        pq.ParquetWriter(part, FRONTIER_SCHEMA) as writer,
+    ):
+        rows = map(_cells, links)
+        while batch := list(islice(rows, _ROWS_PER_BATCH)):
+            writer.write_table(rows_as_table(batch, FRONTIER_SCHEMA))
+            written += len(batch)
+    return written
 
 
 def read_links(
     path: Path, priority_of: Callable[[float], float | None], now: float
 ) -> Iterator[QueuedLink | InvalidRow]:
-    """Yield the links of a ``.csv`` or ``.parquet`` file, and invalid rows.
+    """Yield the links of a Parquet file, and invalid rows.
 
     ``priority_of`` returns the priority of a score, or None, for rows without a priority. Missing
     columns have defaults, except ``url``. Raises ConfigurationError when the file cannot be read or
     has unknown columns.
     """
-    read = _by_suffix(path, _READERS)
-    for where, cells in read(path):
-        if isinstance(cells, InvalidRow):
-            yield cells
-            continue
-        try:
-            yield _queued_link(cells, priority_of, now)
-        except ValueError as error:  # msgspec's own is one
-            yield InvalidRow(where, str(error).replace(" - at `$.", ", in column `"))
+    _check_suffix(path)
+    with _read_errors(path), pq.ParquetFile(path) as file:
+        _check_columns(path, file.schema_arrow.names)
+        number = 0
+        for batch in file.iter_batches(_ROWS_PER_BATCH):
+            for cells in times_as_seconds(batch).to_pylist():
+                number += 1
+                present = {name: cell for name, cell in cells.items() if cell is not None}
+                try:
+                    yield _queued_link(present, priority_of, now)
+                except ValueError as error:  # msgspec's own is one
+                    problem = str(error).replace(" - at `$.", ", in column `")
+                    yield InvalidRow(f"row {number}", problem)
 
 
 def _queued_link(
     cells: Mapping[str, Any], priority_of: Callable[[float], float | None], now: float
 ) -> QueuedLink:
     row = msgspec.convert(cells, _LinkCells, strict=False)
-    texts = (row.url, row.parent or "", row.anchor, row.payload or "")
-    if any(map(_SURROGATE.search, texts)):
-        raise ValueError("a text is not UTF-8")
     url = normalize_url(row.url)
     if url is None:
         raise ValueError(f"{row.url!r} is no URL that can be crawled")
@@ -141,79 +142,6 @@ def _cells(link: QueuedLink) -> dict[str, Any]:
     return {**fields, "key": link.key.hex(), "features": list(link.features)}
 
 
-def _write_csv(links: Iterable[QueuedLink], path: Path) -> int:
-    written = 0
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, FRONTIER_SCHEMA.names)
-        table.writeheader()
-        for link in links:
-            cells = _cells(link)
-            cells["features"] = " ".join(map(repr, cells["features"]))
-            texts = {name: escape_formulas(cells[name]) for name in _TEXT_COLUMNS if cells[name]}
-            table.writerow({**cells, **texts})
-            written += 1
-    return written
-
-
-def _write_parquet(links: Iterable[QueuedLink], path: Path) -> int:
-    written = 0
-    with pq.ParquetWriter(path, FRONTIER_SCHEMA) as writer:
-        rows = map(_cells, links)
-        while batch := list(islice(rows, _ROWS_PER_BATCH)):
-            writer.write_table(rows_as_table(batch, FRONTIER_SCHEMA))
-            written += len(batch)
-    return written
-
-
-def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | InvalidRow]]:
-    # Invalid UTF-8 spoils its row, not the file.
-    with (
-        _read_errors(path),
-        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
-    ):
-        table = csv.reader(file, strict=True)
-        try:
-            names = next(table, [])
-        except csv.Error as error:
-            raise ConfigurationError(
-                f"{path}: the first line is not a list of column names: {error}"
-            ) from error
-        _check_columns(path, names)
-        while True:
-            where = f"line {table.line_num + 1}"
-            try:
-                row = next(table)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield where, InvalidRow(where, str(error))
-                continue
-            if len(row) != len(names):
-                if row:
-                    yield where, InvalidRow(where, f"{len(row)} cells, not {len(names)}")
-                continue
-            cells: dict[str, Any] = {
-                name: cell for name, cell in zip(names, row, strict=True) if cell
-            }
-            cells |= {
-                name: unescape_formulas(cells[name]) for name in _TEXT_COLUMNS if name in cells
-            }
-            if "features" in cells:
-                cells["features"] = cells["features"].split()
-            yield where, cells
-
-
-def _read_parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | InvalidRow]]:
-    with _read_errors(path), pq.ParquetFile(path) as file:
-        _check_columns(path, file.schema_arrow.names)
-        number = 0
-        for batch in file.iter_batches(_ROWS_PER_BATCH):
-            for cells in times_as_seconds(batch).to_pylist():
-                number += 1
-                present = {name: cell for name, cell in cells.items() if cell is not None}
-                yield f"row {number}", present
-
-
 @contextmanager
 def _read_errors(path: Path) -> Iterator[None]:
     try:
@@ -235,12 +163,6 @@ def _check_columns(path: Path, names: list[str]) -> None:
         raise ConfigurationError(f"{path}: a column occurs twice")
 
 
-def _by_suffix(path: Path, kinds: Mapping[str, _Handler]) -> _Handler:
-    way = kinds.get(path.suffix.lower())
-    if way is None:
-        raise ConfigurationError(f"{path}: name a .csv or a .parquet file")
-    return way
-
-
-_WRITERS = {".csv": _write_csv, ".parquet": _write_parquet}
-_READERS = {".csv": _read_csv, ".parquet": _read_parquet}
+def _check_suffix(path: Path) -> None:
+    if path.suffix.lower() != ".parquet":
+        raise ConfigurationError(f"{path}: name a .parquet file")

@@ -1,6 +1,6 @@
 """The label page: one labelling session in the browser, served on this machine.
 
-:mod:`focused.local_app` guards it. A crawled page is shown in a frame at an opaque address:
+:mod:`focused.local_server` guards it. A crawled page is shown in a frame at an opaque address:
 sanitised (:mod:`focused.labelling.page_renderer`), and under a policy that forbids it to run
 scripts, load, send and navigate.
 """
@@ -39,7 +39,7 @@ from focused.labelling.session import (
 )
 from focused.labelling.training_pool import TrainingPool, build_training_pool
 from focused.labels.label_file import Verdict
-from focused.local_app import Clock, LocalApp, read_json_body, serve_until_stopped
+from focused.local_server import Clock, LocalApp, read_json_body, serve_until_stopped
 
 _FILES = {
     "/": ("label.html", "text/html"),

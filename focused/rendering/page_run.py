@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from focused.rendering.renderer import (
+from focused.rendering.subrequests import (
+    EMPTY_KINDS,
     FetchSubrequest,
+    RefusalReason,
     RenderFailure,
     RenderLimits,
     RenderResult,
-)
-from focused.rendering.subrequests import (
-    EMPTY_KINDS,
-    RefusalReason,
     Subrequest,
     SubrequestRefusedError,
 )

@@ -1,14 +1,23 @@
-"""Which requests of a page's scripts are fetched: those that its content needs, from its own site.
+"""What passes between a renderer and the crawl: limits, requests of scripts, responses, HTML.
 
-Pure: robots.txt, delays and resolved addresses are checked where requests are sent.
+:class:`SubrequestPolicy` decides which requests are fetched: those that a page's content needs,
+from its own site. It is pure: robots.txt, delays and resolved addresses are checked where requests
+are sent. :class:`AssetCache` keeps responses that many pages request: a private cache in the sense
+of RFC 9111 without revalidation. Responses with ``no-store``, ``no-cache`` or ``Vary: *`` are not
+kept. Without a stated lifetime scripts stay fresh for an hour, data for five minutes (section 4.2.2
+allows a heuristic).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+import re
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
+
+from cachetools import TLRUCache
 
 from focused.topic import covers_host
 from focused.web.host_names import is_private_host, parse_ip_address, registered_domain
@@ -118,3 +127,118 @@ class SubrequestPolicy:
         if parse_ip_address(name) is not None or is_private_host(name):
             return host == own.netloc.lower()
         return registered_domain(name) == registered_domain(own.hostname or "")
+
+
+@dataclass(frozen=True, slots=True)
+class RenderLimits:
+    """The limits of rendering one page.
+
+    ``time_s`` does not count the time that the page waits for its requests. ``requests`` and
+    ``request_bytes`` bound what is fetched for it, ``html_bytes`` its HTML; ``memory_mb`` (10^6
+    bytes) is that of the browser with all its pages, of which it has ``pages`` at once.
+    """
+
+    time_s: float = 15.0
+    requests: int = 50
+    request_bytes: int = 20_000_000
+    html_bytes: int = 2_000_000
+    memory_mb: float = 1_500.0
+    pages: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SubrequestResponse:
+    """A response for a page's script; ``headers`` have lower-case names, ``body`` is decoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_cached: bool = False
+
+
+FetchSubrequest = Callable[[Subrequest], Awaitable[SubrequestResponse]]
+"""Fetches a subrequest as the crawl does any request; raises SubrequestRefusedError."""
+
+
+class RenderFailure(StrEnum):
+    """Why a page was not rendered.
+
+    ``NO_BROWSER``: none is installed, or none starts. ``TIMEOUT``: scripts ran too long, and did
+    not yield. ``MEMORY``: the browser was killed at its limit. ``CRASHED``: the browser, or its
+    process for the page, ended. ``NOT_LOADED``: the page could not be loaded.
+    """
+
+    NO_BROWSER = "no-browser"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASHED = "crashed"
+    NOT_LOADED = "not-loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderResult:
+    """The result of rendering one page; ``html`` is None with a ``failure``.
+
+    ``requests`` and ``request_bytes`` were fetched for it, without those from the cache;
+    ``refused`` counts other subrequests by reason. ``seconds`` it took, waiting for its requests
+    included. ``is_cut``: a limit of time, requests or size was reached, and ``html`` is what the
+    page showed then.
+    """
+
+    html: bytes | None = None
+    failure: RenderFailure | None = None
+    detail: str = ""
+    requests: int = 0
+    request_bytes: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    is_cut: bool = False
+
+
+SCRIPT_S = 3_600.0
+DATA_S = 300.0
+MAX_LIFETIME_S = 86_400.0
+"""No response is kept for longer, whatever it says."""
+
+_MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
+_NEVER = re.compile(r"(?:^|[\s,])(?:no-store|no-cache)(?:$|[\s,=])", re.IGNORECASE)
+_KEPT = frozenset({200, 203, 301, 308, 404, 410})
+
+
+class AssetCache:
+    """Fresh responses by URL, the least recently used out first."""
+
+    def __init__(
+        self, max_bytes: int = 64_000_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._max_response_bytes = max_bytes // 4
+        self._kept: TLRUCache[str, tuple[SubrequestResponse, float]] = TLRUCache(
+            max_bytes,
+            ttu=lambda _, kept, now: now + kept[1],
+            timer=clock,
+            getsizeof=lambda kept: len(kept[0].body),
+        )
+
+    def get(self, request: Subrequest) -> SubrequestResponse | None:
+        """Return a fresh response, or None."""
+        found = self._kept.get(request.url)
+        return None if found is None else found[0]
+
+    def put(self, request: Subrequest, response: SubrequestResponse) -> None:
+        """Keep a response if it may be used again."""
+        lifetime_s = lifetime(request.kind, response.status, response.headers)
+        if lifetime_s > 0 and len(response.body) <= self._max_response_bytes:
+            self._kept[request.url] = replace(response, is_cached=True), lifetime_s
+
+
+def lifetime(kind: str, status: int, headers: Mapping[str, str]) -> float:
+    """Return for how many seconds a response may be used again; 0: not at all."""
+    control = headers.get("cache-control", "")
+    if status not in _KEPT or _NEVER.search(control) or headers.get("vary", "").strip() == "*":
+        return 0.0
+    stated = _MAX_AGE.search(control)
+    if stated is not None:
+        age = headers.get("age", "0")
+        passed_s = float(age) if age.isdecimal() else 0.0
+        return min(max(0.0, float(stated[1]) - passed_s), MAX_LIFETIME_S)
+    return SCRIPT_S if kind == "script" else DATA_S

@@ -17,7 +17,7 @@ from lxml import etree
 from focused.archive.archive import Archive, PageRow, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.archive.warc_files import warc_path
-from focused.crawl.deep_web.form_prober import FormProber
+from focused.crawl.deep_web import FormProber
 from focused.crawl.revisits.collection import is_visited_again
 from focused.reports.page_versions import open_state
 from focused.storage.state_store import StateStore

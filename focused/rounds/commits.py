@@ -14,12 +14,15 @@ from msgspec import structs
 
 from focused.errors import StorageError
 from focused.rounds.learning import SharedLearning
-from focused.rounds.manifest import Manifest, check_driver, commit_manifest, delete_outdated
-from focused.rounds.round_files import (
+from focused.rounds.manifest import (
     CONTENTS,
     EXAMPLES,
     DamagedFileError,
+    Manifest,
     RoundFile,
+    check_driver,
+    commit_manifest,
+    delete_outdated,
     read_section,
     write_round_file,
 )

@@ -12,9 +12,8 @@ from pathlib import Path
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError
 from focused.rounds.archive_parts import download_warc_files, partition_name
-from focused.rounds.manifest import Manifest, last_manifest
+from focused.rounds.manifest import Manifest, StoredState, last_manifest
 from focused.rounds.replication import restore, taken_over, warc_number
-from focused.rounds.round_files import StoredState
 from focused.rounds.storage import MissingObjectError, SharedStorage
 from focused.storage.state_store import StateStore
 

@@ -11,7 +11,7 @@ import msgspec
 import xxhash
 
 from focused.link_scoring.protocols import OnlineLinkScorer
-from focused.rounds.link_messages import MessageError, decode_example_message, example_of
+from focused.rounds.messages import MessageError, decode_example_message, example_of
 from focused.rounds.storage import MissingObjectError, SharedStorage
 
 logger = logging.getLogger(__name__)

@@ -1,21 +1,23 @@
 """What a partition sends, stored with the page that it comes from.
 
-Links of other partitions, training examples and claims of contents are written in the transaction
-of their page and removed after they were sent, so a crash loses none. Links that were sent lately
-are not sent again.
+:class:`RoutedLinks` queues a page's links in the partition's own frontier, or puts them into the
+outbox for theirs. Those, training examples and claims of contents are written in the transaction of
+their page and removed after they were sent, so a crash loses none. Links that were sent lately are
+not sent again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 import msgspec
 from cachetools import LRUCache
 
+from focused.frontier.disk_frontier import DiskFrontier, Known
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import decode_example
-from focused.rounds.link_messages import LinkMessage, message_of
+from focused.rounds.messages import LinkMessage, message_of
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 
@@ -112,3 +114,54 @@ class ExampleOutbox:
 
 def _key(number: int) -> bytes:
     return number.to_bytes(_NUMBER_BYTES, "big")
+
+
+OwnerOf = Callable[[str, bytes], int]
+"""Returns the partition of a link, by its host and its key."""
+
+
+class RoutedLinks:
+    """A :class:`focused.frontier.disk_frontier.LinkQueue` of one partition."""
+
+    def __init__(
+        self, partition: int, owner_of: OwnerOf, frontier: DiskFrontier, outbox: Outbox
+    ) -> None:
+        self._partition = partition
+        self._owner_of = owner_of
+        self._frontier = frontier
+        self._outbox = outbox
+
+    @property
+    def found(self) -> int:
+        """The number of links ever added to the frontier."""
+        return self._frontier.found
+
+    def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
+        """Queue or send a link; True when it is new to the frontier or the outbox."""
+        to = self._owner_of(link.host, link.key)
+        if to == self._partition:
+            return self._frontier.push(link, now, joined=joined)
+        return self._outbox.add(to, link)
+
+    def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
+        """Queue or send links in order; return how many are new."""
+        own, new = [], 0
+        for link in links:
+            if self._is_own(link.host, link.key):
+                own.append(link)
+            else:
+                new += self.push(link, now, joined=joined)
+        return new + self._frontier.push_all(own, now, joined=joined)
+
+    def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
+        """Look up links; one of another partition counts as settled if it was sent lately."""
+        own = [each for each in links if self._is_own(*each)]
+        known = self._frontier.lookup_links(own)
+        if len(own) == len(links):
+            return known
+        others = {key for host, key in links if not self._is_own(host, key)}
+        sent = {key for key in others if self._outbox.was_sent(key)}
+        return Known(known.settled | sent, known.waiting)
+
+    def _is_own(self, host: str, key: bytes) -> bool:
+        return self._owner_of(host, key) == self._partition

@@ -1,12 +1,19 @@
-"""A partition: the crawl of its hosts, what it sends, and the links that it receives."""
+"""A partition: the crawl of its hosts, what it sends, and the links that it receives.
+
+A host's partition is a hash of its site, so a partition stays where it is: a process that dies is
+started again by :mod:`focused.rounds.process_supervision`.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+import xxhash
+from cachetools import LRUCache
 from msgspec import Raw
 
 from focused.classifier.topic_classifier import TopicClassifier
@@ -14,9 +21,10 @@ from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
 from focused.crawl.policy import Policy
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.queued_link import QueuedLink
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
-from focused.rounds.link_messages import (
+from focused.rounds.manifest import CONTENTS, EXAMPLES, links_for
+from focused.rounds.messages import (
     ExampleMessage,
     LinkBatch,
     LinkMessage,
@@ -26,13 +34,56 @@ from focused.rounds.link_messages import (
     encode_example,
     link_of,
 )
-from focused.rounds.outbox import ExampleOutbox, Outbox, OutgoingLink, decode_link
-from focused.rounds.round_files import CONTENTS, EXAMPLES, links_for
-from focused.rounds.routing import OwnerOf, RoutedLinks
+from focused.rounds.outbox import (
+    ExampleOutbox,
+    Outbox,
+    OutgoingLink,
+    OwnerOf,
+    RoutedLinks,
+    decode_link,
+)
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.topic import Topic
+from focused.web.host_names import registered_domain
+from focused.web.urls import host_of
+
+_MAX_HOSTS = 100_000
+
+
+class SiteUnit(StrEnum):
+    """What the URLs of one partition have in common."""
+
+    DOMAIN = "domain"
+    """The registered domain: links within a site stay in its partition."""
+    HOST = "host"
+
+
+class PartitionMap:
+    """The partition of each link: a hash of its site."""
+
+    def __init__(self, partitions: int, unit: SiteUnit = SiteUnit.DOMAIN) -> None:
+        self.partitions = partitions
+        self._unit = unit
+        self._of_host: LRUCache[str, int] = LRUCache(_MAX_HOSTS)
+
+    def of_url(self, url: str) -> int:
+        """Return the partition of a normalised URL, from 0 to ``partitions`` - 1."""
+        return self(host_of(url), link_key(url))
+
+    def __call__(self, host: str, key: bytes) -> int:
+        """Return the partition of a link by its host and its key."""
+        partition = self._of_host.get(host)
+        if partition is None:
+            site = host if self._unit is SiteUnit.HOST else registered_domain(host)
+            partition = self._of_host[host] = _hash(site) % self.partitions
+        return partition
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode())
+
 
 logger = logging.getLogger(__name__)
 

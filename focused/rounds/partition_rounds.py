@@ -27,6 +27,15 @@ from focused.errors import StorageError
 from focused.link_scoring.protocols import OnlineLinkScorer
 from focused.rounds.archive_parts import partition_name
 from focused.rounds.learning import SharedLearning
+from focused.rounds.manifest import (
+    CONTENTS,
+    DamagedFileError,
+    RoundFile,
+    StoredState,
+    links_for,
+    read_section,
+    write_round_file,
+)
 from focused.rounds.messages import (
     Begin,
     Closed,
@@ -44,17 +53,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
-from focused.rounds.partition import Outgoing, Partition, build_partition
-from focused.rounds.partition_map import PartitionMap, SiteUnit
-from focused.rounds.round_files import (
-    CONTENTS,
-    DamagedFileError,
-    RoundFile,
-    StoredState,
-    links_for,
-    read_section,
-    write_round_file,
-)
+from focused.rounds.partition import Outgoing, Partition, PartitionMap, SiteUnit, build_partition
 from focused.rounds.storage import SharedStorage, try_again
 from focused.storage.state_store import StateStore
 from focused.topic import Topic

@@ -39,7 +39,7 @@ from focused.rounds.archive_parts import (
     unfinished_parts,
     upload_tables,
 )
-from focused.rounds.round_files import STATE_FORMAT, SegmentRun, StoredState
+from focused.rounds.manifest import STATE_FORMAT, SegmentRun, StoredState
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import FrozenTables, StateStore
 

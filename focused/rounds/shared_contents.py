@@ -30,8 +30,7 @@ from focused.crawl.dedup.duplicates import (
     PageSketch,
 )
 from focused.frontier.queued_link import link_key
-from focused.rounds.outbox import NumberedRows
-from focused.rounds.routing import OwnerOf
+from focused.rounds.outbox import NumberedRows, OwnerOf
 from focused.storage.tables import Tables
 from focused.text.content_signatures import ShingleHashes, Sketch, estimate_resemblance
 from focused.web.urls import host_of

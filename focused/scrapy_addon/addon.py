@@ -79,8 +79,6 @@ class FocusedAddon(SessionHolder):
             raise SystemExit(130) from None
         warn_of_ignored(settings, topic)
         install(settings)
-        for name, value in parts.defaults.items():
-            settings.set(name, value, priority="addon")
         _apply_topic_settings(settings, topic)
         _skip_disabled_extensions(settings)
         _log_to_folder(settings, topic)

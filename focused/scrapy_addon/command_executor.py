@@ -1,6 +1,6 @@
 """Execute an operator's commands on the running crawl, and write its status for who watches it.
 
-Both go through the crawl's control folder (:mod:`focused.crawl.control_folder`).
+Both go through the crawl's control folder (:mod:`focused.crawl.steering`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,17 @@ from typing import Any
 
 from scrapy.utils.asyncio import call_later
 
-from focused.crawl.control_folder import Action, ControlFolder, SentCommand
-from focused.crawl.steering import Pause, Resume, SteeringResult, Steps, Stop, execute
+from focused.crawl.steering import (
+    Action,
+    ControlFolder,
+    Pause,
+    Resume,
+    SentCommand,
+    SteeringResult,
+    Steps,
+    Stop,
+    execute,
+)
 from focused.errors import FocusedError
 from focused.scrapy_addon.driver_features import Driver
 

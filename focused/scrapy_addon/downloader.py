@@ -23,17 +23,12 @@ from scrapy.http import Response
 from scrapy.utils.log import logformatter_adapter
 from twisted.internet.defer import Deferred
 
-from focused.crawl import ROBOTS, SettledFetch
+from focused.crawl import SettledFetch
 from focused.crawl.leases import DirectRequest
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import ListenedSignals
-from focused.scrapy_addon.middlewares import (
-    CallbackPages,
-    PageRelevance,
-    current_callback_pages,
-)
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
     outcome_from_exception,
@@ -50,83 +45,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-Wants = Callable[[SettledFetch], bool]
-
-
-class Settler:
-    """Settles what a download brought, and decides what the spider receives."""
-
-    def __init__(
-        self,
-        slot: CrawlSlot,
-        clock: Clock,
-        pages: PageProcessor,
-        *,
-        passed_over: Callable[[Request, Response], object],
-    ) -> None:
-        """``passed_over`` is called for pages that the spider does not want."""
-        self._slot = slot
-        self._clock = clock
-        self._pages = pages
-        self._passed_over = passed_over
-
-    async def response(
-        self, request: Request, response: Response, wants: Wants | None
-    ) -> Response | Request:
-        """Settle with the response; return what the spider should receive.
-
-        ``wants`` tells of the crawl's own pages which the spider wants; None: all. A request is
-        returned where there is nothing to receive: it ends without callback and errback. Raises
-        IgnoreRequest for the errback of a spider's own request.
-        """
-        lease, is_own = state_of(request).lease, not state_of(request).is_plain
-        if lease is None or not self._slot.is_leased(lease):
-            return response
-        outcome = outcome_from_scrapy_response(request, response, self._clock(), self._clock.real_s)
-        settled = await self._pages.parse_and_settle(lease, outcome)
-        if settled is None:
-            return _ended(request)
-        if is_own:
-            _refuse(request, outcome, settled)
-        # Those that are queued again have no page.
-        if settled.will_retry or settled.outcome == "redirected":
-            return _ended(request)
-        if not is_own and (settled.page is None or settled.duplicate_of is not None):
-            return _ended(request)
-        relevance = None if settled.classification is None else settled.classification.relevance
-        update_state(request, settled=settled, left_out=settled.is_noindex, relevance=relevance)
-        if wants is not None and not is_own and not wants(settled):
-            self._passed_over(request, response)
-            return _ended(request)
-        return shown_response(response, settled)
-
-    async def exception(self, request: Request, exception: Exception) -> Request:
-        """Settle a request without a response; raise what its errback should receive."""
-        lease = state_of(request).lease
-        if lease is None or not self._slot.is_leased(lease):
-            raise exception
-        if isinstance(exception, FetchPostponed):
-            # Not sent: the frontier queues it again.
-            self._slot.crawl.put_back(lease, self._clock())
-            return _ended(request)
-        outcome = await outcome_from_exception(request, exception)
-        if not self._slot.is_leased(lease):
-            raise exception
-        settled = self._pages.settle(lease, outcome)
-        if settled is not None and settled.will_retry:
-            return _ended(request)
-        # Counted and archived; without an errback nobody else handles it.
-        if request.errback is None and not isinstance(exception, IgnoreRequest):
-            raise IgnoreRequest(str(exception)) from exception
-        raise exception
-
-    def replaced(self, request: Request) -> None:
-        """Settle a request that a middleware replaced with another one."""
-        lease = state_of(request).lease
-        if lease is not None and self._slot.is_leased(lease):
-            dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
-            self._pages.settle(lease, dropped)
 
 
 def _refuse(request: Request, outcome: object, settled: SettledFetch) -> None:
@@ -194,19 +112,16 @@ class CrawlDownloader(Downloader):
         self._clock = clock
         self._access = access
         self._pages = pages
-        self._settler = Settler(slot, clock, pages, passed_over=self._pass_over)
         self._follow_links = follow_links
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
         """Download a request in one task, where Scrapy uses three."""
         # Now: the engine counts active requests before it asks for more.
         self.active.add(request)
-        pages = current_callback_pages()
-        download = (
-            self._download_and_settle(request)
-            if pages is None or self._slot.has_leased(request)
-            else self._download_for_callback(request, pages)
-        )
+        state = state_of(request)
+        if state.settled is not None and not self._slot.has_leased(request):
+            update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
+        download = self._download_and_settle(request)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
         return fetched.addBoth(self._ended, request)
 
@@ -223,15 +138,15 @@ class CrawlDownloader(Downloader):
         try:
             result = await self.middleware.download_async(self._transfer, request)
             if isinstance(result, Request):
-                self._settler.replaced(request)
+                self._settle_replaced(request)
                 return result
             if self._access.gates:
                 is_leased = self._slot.has_leased(request)
                 for gate in self._access.gates:
                     gate.after(request, result, is_leased=is_leased)
-            return await self._settler.response(request, result, self._wants())
+            return await self._settle_response(request, result)
         except Exception as error:
-            return await self._settler.exception(request, error)
+            return await self._settle_exception(request, error)
 
     async def _transfer(self, request: Request) -> Response:
         """Send a request when it may be sent; raises the exceptions of checks and handlers."""
@@ -282,32 +197,68 @@ class CrawlDownloader(Downloader):
         finally:
             slot.active.remove(request)
 
-    async def _download_for_callback(
-        self, request: Request, pages: CallbackPages
-    ) -> Response | Request:
-        """Download a page for a callback, and classify it for the callback's items."""
-        update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
-        result = await self._download_and_settle(request)
-        if isinstance(result, Request) or state_of(request).purpose == ROBOTS:
-            return result
-        now = self._clock()
-        read = await self._pages.parse_and_classify(
-            outcome_from_scrapy_response(request, result, now, self._clock.real_s)
-        )
-        if read is not None:
-            relevance = read.classification.relevance
-            noindex = self._topic.politeness.noindex
-            left_out = noindex == "leave-out" and read.page.is_noindex_at(now)
-            update_state(request, relevance=relevance, left_out=left_out)
-            pages.add((request.url, result.url), PageRelevance(relevance, left_out))
-        return result
+    async def _settle_response(self, request: Request, response: Response) -> Response | Request:
+        """Settle with the response; return what the spider should receive.
 
-    def _wants(self) -> Wants | None:
+        A request is returned where there is nothing to receive: it ends without callback and
+        errback. Raises IgnoreRequest for the errback of a spider's own request.
+        """
+        lease, is_own = state_of(request).lease, not state_of(request).is_plain
+        if lease is None or not self._slot.is_leased(lease):
+            return response
+        outcome = outcome_from_scrapy_response(request, response, self._clock(), self._clock.real_s)
+        settled = await self._pages.parse_and_settle(lease, outcome)
+        if settled is None:
+            return _ended(request)
+        if is_own:
+            _refuse(request, outcome, settled)
+        # Those that are queued again have no page.
+        if settled.will_retry or settled.outcome == "redirected":
+            return _ended(request)
+        if not is_own and (settled.page is None or settled.duplicate_of is not None):
+            return _ended(request)
+        relevance = None if settled.classification is None else settled.classification.relevance
+        update_state(request, settled=settled, left_out=settled.is_noindex, relevance=relevance)
+        wants = self._wants()
+        if wants is not None and not is_own and not wants(settled):
+            self._pass_over(request, response)
+            return _ended(request)
+        return shown_response(response, settled)
+
+    async def _settle_exception(self, request: Request, exception: Exception) -> Request:
+        """Settle a request without a response; raise what its errback should receive."""
+        lease = state_of(request).lease
+        if lease is None or not self._slot.is_leased(lease):
+            raise exception
+        if isinstance(exception, FetchPostponed):
+            # Not sent: the frontier queues it again.
+            self._slot.crawl.put_back(lease, self._clock())
+            return _ended(request)
+        outcome = await outcome_from_exception(request, exception)
+        if not self._slot.is_leased(lease):
+            raise exception
+        settled = self._pages.settle(lease, outcome)
+        if settled is not None and settled.will_retry:
+            return _ended(request)
+        # Counted and archived; without an errback nobody else handles it.
+        if request.errback is None and not isinstance(exception, IgnoreRequest):
+            raise IgnoreRequest(str(exception)) from exception
+        raise exception
+
+    def _settle_replaced(self, request: Request) -> None:
+        """Settle a request that a middleware replaced with another one."""
+        lease = state_of(request).lease
+        if lease is not None and self._slot.is_leased(lease):
+            dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
+            self._pages.settle(lease, dropped)
+
+    def _wants(self) -> Callable[[SettledFetch], bool] | None:
+        """Return what tells of the crawl's own pages which the spider wants; None: all."""
         spider: Any = self.crawler.spider
         # Of the class itself: a subclass may use other pages.
         if not self._follow_links or "wants_page" not in vars(type(spider)):
             return None
-        wants: Wants = spider.wants_page
+        wants: Callable[[SettledFetch], bool] = spider.wants_page
         return wants
 
     def _pass_over(self, request: Request, response: Response) -> None:

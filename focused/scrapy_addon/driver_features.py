@@ -122,16 +122,15 @@ class DriverParts:
 
     ``components`` are extensions, pipelines and other components of Scrapy. ``page_stages`` make
     what happens to a page between its arrival and its settling. ``gates`` make what holds requests
-    back. ``authenticators`` add credentials when a request is sent. ``defaults`` are defaults of
-    settings. ``configure`` is called with settings and crawler when all settings are known.
-    ``abandon`` releases what the feature holds when the crawl does not start.
+    back. ``authenticators`` add credentials when a request is sent. ``configure`` is called with
+    settings and crawler when all settings are known. ``abandon`` releases what the feature holds
+    when the crawl does not start.
     """
 
     components: Sequence[Component] = ()
     page_stages: Sequence[Callable[[Driver], PageStage]] = ()
     gates: Sequence[Callable[[Driver], RequestGate]] = ()
     authenticators: Sequence[Authenticator] = ()
-    defaults: Mapping[str, Any] = field(default_factory=dict)
     configure: Sequence[Callable[[Settings, Crawler], None]] = ()
     abandon: Callable[[], object] = lambda: None
 
@@ -205,7 +204,6 @@ def join_driver_parts(parts: Sequence[DriverParts]) -> DriverParts:
         page_stages=[one for each in parts for one in each.page_stages],
         gates=[one for each in parts for one in each.gates],
         authenticators=[one for each in parts for one in each.authenticators],
-        defaults={name: value for each in parts for name, value in each.defaults.items()},
         configure=[one for each in parts for one in each.configure],
         abandon=abandon,
     )

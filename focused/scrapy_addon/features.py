@@ -8,8 +8,6 @@ every crawl; what a feature connects is imported when it is on.
 from __future__ import annotations
 
 import ipaddress
-import os
-from typing import TYPE_CHECKING
 
 from scrapy.settings import BaseSettings
 
@@ -26,9 +24,6 @@ from focused.scrapy_addon.driver_features import (
     whole_number,
 )
 from focused.topic import Topic
-
-if TYPE_CHECKING:
-    from focused.search.server_address import ServerAddress
 
 _LOG_FORMATS = ("text", "json")
 _MAX_PORT = 65_535
@@ -198,67 +193,6 @@ metrics = DriverFeature(
     ),
 )
 """A port for Prometheus and health checks."""
-
-
-def _check_search_index(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for an address that is unusable."""
-    if settings["FOCUSED_INDEX_URL"]:
-        index_address(settings)
-
-
-def _connect_search_index(topic: Topic, settings: BaseSettings) -> DriverParts:
-    """Install the pipeline; items get the fields that it indexes unless others are named."""
-    from focused.search.server_address import CLIENT_LIBRARIES
-
-    address = index_address(settings)
-    require_library(CLIENT_LIBRARIES[address.kind], "FOCUSED_INDEX_URL")
-    from focused.scrapy_addon.index_pipeline import INDEXED_FIELDS, IndexPipeline
-
-    pipeline = Component(
-        "ITEM_PIPELINES",
-        "IndexPipeline",
-        900,
-        lambda driver: IndexPipeline.of_driver(address, driver),
-    )
-    return DriverParts(components=[pipeline], defaults={"FOCUSED_ITEM_FIELDS": INDEXED_FIELDS})
-
-
-def index_address(settings: BaseSettings) -> ServerAddress:
-    """Return the address in FOCUSED_INDEX_URL. Raises ConfigurationError."""
-    from focused.search.server_address import parse_address
-
-    text, ca_certs = settings["FOCUSED_INDEX_URL"], settings["FOCUSED_INDEX_CA_CERTS"]
-    try:
-        return parse_address(text, os.environ, None if ca_certs is None else str(ca_certs))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"FOCUSED_INDEX_URL: {error}") from None
-
-
-search_index = DriverFeature(
-    is_on=lambda topic, settings: bool(settings["FOCUSED_INDEX_URL"]),
-    connect=_connect_search_index,
-    check=_check_search_index,
-    settings=(
-        Setting(
-            "FOCUSED_INDEX_URL",
-            SettingType.TEXT,
-            None,
-            "Index of OpenSearch, Elasticsearch or Solr that receives the items, as SERVER of "
-            "`focused index`. See docs/how-to/search-servers.md#while-crawling.",
-        ),
-        Setting(
-            "FOCUSED_INDEX_CA_CERTS",
-            SettingType.PATH,
-            None,
-            "Certificates (PEM) to trust for `FOCUSED_INDEX_URL`.",
-        ),
-    ),
-    statistics={
-        "indexed": "Items that the server of `FOCUSED_INDEX_URL` indexed; not in `stats.json`.",
-        "index_failures": "Items that it refused or missed; not in `stats.json`.",
-    },
-)
-"""Items go to a search server while the crawl runs."""
 
 
 def _connect_steering(topic: Topic, settings: BaseSettings) -> DriverParts:

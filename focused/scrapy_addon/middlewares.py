@@ -1,15 +1,11 @@
 """Middlewares: one decodes bodies, one adds relevance to items and scores to requests.
 
-Items of pages that ask not to be indexed are dropped. A callback that downloads further pages
-itself (``crawler.engine.download_async``) yields items of several pages: each item gets the
-relevance of its page.
+Items of pages that ask not to be indexed are dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from itemadapter import ItemAdapter
@@ -36,59 +32,6 @@ class NoindexPageError(DropItem):
     """The item's page asks not to be indexed, and ``politeness.noindex`` excludes such pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageRelevance:
-    """Relevance of an item's page, None if it was not classified; and whether it is excluded."""
-
-    relevance: float | None = None
-    left_out: bool = False
-
-
-class CallbackPages:
-    """The pages of one callback call: its response, and those that it downloads itself."""
-
-    def __init__(self, response: Response) -> None:
-        settled = state_of(response).settled
-        classification = None if settled is None else settled.classification
-        self._own_url = response.url
-        self._current = PageRelevance(
-            None if classification is None else classification.relevance,
-            settled is not None and settled.is_noindex,
-        )
-        self._by_url = {response.url: self._current}
-        self._arrived: list[PageRelevance] = []
-
-    def add(self, urls: Iterable[str], page: PageRelevance) -> None:
-        """Add a page that the callback downloaded, with its URLs."""
-        self._by_url |= dict.fromkeys(urls, page)
-        self._arrived.append(page)
-
-    def page_of(self, item: ItemAdapter) -> PageRelevance:
-        """Return an item's page: the one whose URL it contains, else the last downloaded one.
-
-        Unknown if several pages came since the last item and the item names none.
-        """
-        if self._arrived:
-            self._current = self._arrived[0] if len(self._arrived) == 1 else PageRelevance()
-            self._arrived.clear()
-        if len(self._by_url) == 1:
-            return self._current
-        texts = [value for value in item.values() if isinstance(value, str)]
-        named = [url for url in (item.get("url"), *texts) if url in self._by_url]
-        others = [url for url in named[:1] if url == item.get("url")] or [
-            url for url in named if url != self._own_url
-        ]
-        return self._by_url[(others or named)[0]] if named else self._current
-
-
-_PAGES: ContextVar[CallbackPages | None] = ContextVar("pages of the running callback", default=None)
-
-
-def current_callback_pages() -> CallbackPages | None:
-    """Return the pages of the running callback; None outside of callbacks."""
-    return _PAGES.get()
-
-
 class RelevanceMiddleware:
     """Spider middleware between callbacks and scheduler or pipelines."""
 
@@ -100,38 +43,22 @@ class RelevanceMiddleware:
         """Create for a crawler."""
         return cls(crawler)
 
-    def process_spider_input(self, response: Response) -> None:
-        """Begin a callback: pages downloaded from now on are its own."""
-        _PAGES.set(CallbackPages(response))
-
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Add found-on information to requests, and relevance to items.
+        """Add found-on information to requests, and the page's relevance to items.
 
         Drops items of excluded pages.
         """
-        pages = _PAGES.get() or CallbackPages(response)
         settled = state_of(response).settled
-        outputs = aiter(result)
-        while True:
-            _PAGES.set(pages)
-            try:
-                output = await anext(outputs)
-            except StopAsyncIteration:
-                return
-            finally:
-                _PAGES.set(None)  # pipelines' downloads are not the callback's
-            if isinstance(output, Request):
-                if settled is not None:
-                    _annotate_request(output, settled)
-            elif ItemAdapter.is_item(output):
-                adapter = ItemAdapter(output)
-                page = pages.page_of(adapter)
-                if page.left_out:
+        async for output in result:
+            if settled is not None and isinstance(output, Request):
+                _annotate_request(output, settled)
+            elif settled is not None and ItemAdapter.is_item(output):
+                if settled.is_noindex:
                     await self._drop(output, response)
                     continue
-                _annotate_item(adapter, page)
+                _annotate_item(ItemAdapter(output), settled)
             yield output
 
     async def _drop(self, item: Any, response: Response) -> None:
@@ -150,12 +77,12 @@ def _annotate_request(request: Request, settled: SettledFetch) -> None:
     update_state(request, found_on=settled, found_as=found_as)
 
 
-def _annotate_item(item: ItemAdapter, page: PageRelevance) -> None:
-    if page.relevance is None:
+def _annotate_item(item: ItemAdapter, settled: SettledFetch) -> None:
+    if settled.classification is None:
         return
     free = isinstance(item.item, dict) or RELEVANCE_FIELD in item.field_names()
     if free and item.get(RELEVANCE_FIELD) is None:
-        item[RELEVANCE_FIELD] = page.relevance
+        item[RELEVANCE_FIELD] = settled.classification.relevance
 
 
 MAX_CODINGS = 3

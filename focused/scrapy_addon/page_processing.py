@@ -266,18 +266,6 @@ class PageProcessor:
             return None
         return await self._parsers.parse_robots(outcome, self._robots_token)
 
-    async def parse_and_classify(self, outcome: Outcome) -> ParsedPage | None:
-        """Parse and classify a page that is not the frontier's; None if it is not a page."""
-        if not self._slot.is_open or not isinstance(outcome, Fetched):
-            return None
-        crawl = self._slot.crawl
-        if crawl.parser.refusal(None, outcome) is not None:
-            return None
-        parsed = await self._parsers.parse(outcome, is_long=crawl.parser.needs_process(outcome))
-        if parsed is None and self._slot.is_open:
-            parsed = self._slot.crawl.parser.page_parser().read(outcome)
-        return parsed if isinstance(parsed, ParsedPage) else None
-
     async def parse_and_settle(self, lease: int, outcome: Outcome) -> SettledFetch | None:
         """Parse a response and settle its lease; raises IgnoreRequest if the crawl has ended."""
         parsed = await self.parse_early(lease, outcome)

@@ -20,23 +20,21 @@ from scrapy.settings import BaseSettings
 from focused.crawl.javascript import JavascriptPages, RenderCandidate, select_to_render
 from focused.crawl.page_parser import ParsedPage
 from focused.errors import print_notice
-from focused.rendering.asset_cache import AssetCache
 from focused.rendering.chromium import (
     BrowserUnavailableError,
     ChromiumRenderer,
     check_browser,
 )
-from focused.rendering.renderer import (
+from focused.rendering.subrequests import (
+    AssetCache,
+    RefusalReason,
     RenderFailure,
     RenderLimits,
     RenderResult,
-    SubrequestResponse,
-)
-from focused.rendering.subrequests import (
-    RefusalReason,
     Subrequest,
     SubrequestPolicy,
     SubrequestRefusedError,
+    SubrequestResponse,
 )
 from focused.scrapy_addon.driver_features import Driver, positive, whole_number
 from focused.scrapy_addon.name_resolver import PrivateAddressError

@@ -1,6 +1,6 @@
 """The process of one partition: a Scrapy crawl that takes part in the driver's rounds.
 
-:class:`focused.rounds.local_executor.LocalExecutor` runs it with the number of its socket.
+:class:`focused.rounds.executors.LocalExecutor` runs it with the number of its socket.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from focused.crawl import Crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.policy import Policy
 from focused.errors import FocusedError, StateError, print_notice
-from focused.rounds.local_executor import inherited_connection
+from focused.rounds.executors import inherited_connection
 from focused.rounds.messages import Progress, Start, decode_for_partition, encode
 from focused.rounds.partition_rounds import (
     HEARTBEAT_S,

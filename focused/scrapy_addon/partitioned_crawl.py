@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import structs
 from scrapy.settings import BaseSettings
@@ -28,11 +28,11 @@ from focused.orderings import PolicyInputs, find_policy
 from focused.orderings.policy_names import FOCUSED
 from focused.rounds.archive_parts import partition_name
 from focused.rounds.driver import RoundDriver, RoundReport
+from focused.rounds.executors import LocalExecutor, RayExecutor
 from focused.rounds.learning import SharedLearning
-from focused.rounds.local_executor import LocalExecutor
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
-from focused.rounds.partition_map import SiteUnit
+from focused.rounds.partition import SiteUnit
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (
@@ -44,9 +44,6 @@ from focused.scrapy_addon.progress import feature_downloads, remaining_s
 from focused.storage.environment import exclusive_lock
 from focused.topic import Budget, Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.scope_filter import check_seeds_in_scope
-
-if TYPE_CHECKING:
-    from focused.rounds.ray_executor import RayExecutor
 
 _MODULE = "focused.scrapy_addon.partition_process"
 _ROUNDS_FOLDER = "rounds"
@@ -147,13 +144,12 @@ def _executor(ray: str | None, processes: int) -> LocalExecutor | RayExecutor:
     if ray is None:
         return LocalExecutor(_MODULE)
     try:
-        from focused.rounds.ray_executor import RayExecutor  # slow to import
+        return RayExecutor(_MODULE, ray, processes=processes)
     except ModuleNotFoundError as error:
         missing = missing_extra(error, "--ray")
         if missing is None:
             raise
         raise ConfigurationError(missing) from error
-    return RayExecutor(_MODULE, ray, processes=processes)
 
 
 def _for_other_machines(

@@ -9,13 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from focused.corpus.page_records import format_time
 from focused.corpus.page_selection import url_hash
 from focused.corpus.records import CorpusRecord
-from focused.web.host_names import registered_domain
-from focused.web.urls import host_of
 
 _COPIED = (
     *("url", "host", "domain", "title", "text", "language", "published", "modified", "fetched_at"),
@@ -62,22 +57,6 @@ def document_of_record(record: CorpusRecord, *, is_chunk: bool) -> Document:
         **_without_empty({name: getattr(record, name) for name in _COPIED}),
         **_without_empty({"anchors": anchors}),
     }
-
-
-def document_of_item(item: Mapping[str, Any], now: float) -> Document | None:
-    """Return the document of a Scrapy item with a ``url``; None for other items.
-
-    ``now`` is in seconds since the epoch. All fields of the item are kept; values that JSON lacks
-    become texts. Raises ValueError for texts that UTF-8 lacks.
-    """
-    url = item.get("url")
-    if not isinstance(url, str) or not url:
-        return None
-    host = host_of(url)
-    domain = registered_domain(host)
-    known = {"host": host, "domain": domain, "fetched_at": format_time(now)}
-    values = msgspec.json.decode(msgspec.json.encode(dict(item), enc_hook=str))
-    return {**known, **_without_empty(values), "id": document_id(url_hash(url))}
 
 
 def _without_empty(values: Mapping[str, Any]) -> Document:

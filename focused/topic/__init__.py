@@ -133,7 +133,6 @@ class Scope:
     documents: Annotated[tuple[str, ...], documents(DOCUMENT_FORMATS)] = DEFAULT_DOCUMENTS
     max_depth: CountOrZero | None = None
     max_pages_per_host: Count | None = None
-    max_pages_per_directory: Count | None = None
     max_pages_per_address: Count | None = None
     max_page_bytes: Count = 10_000_000
     max_links_per_page: Count = 5_000

@@ -124,10 +124,6 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         ),
         "max_depth": "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
         "max_pages_per_host": "Maximum number of pages of one host.",
-        "max_pages_per_directory": (
-            "Maximum number of pages of one host with the same path up to its last slash, "
-            "against calendars and other endless sections."
-        ),
         "max_pages_per_address": (
             "Maximum number of pages from one IP address, over all its hosts. No effect on a "
             "recorded web."

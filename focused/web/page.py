@@ -179,7 +179,6 @@ class FailureKind(StrEnum):
     MISSING_LIBRARY = "missing-library"
     BAD_REDIRECT = "bad-redirect"
     ROBOTS = "robots"
-    DIRECTORY_BUDGET = "directory-budget"
     MIRROR = "mirror"
     ALIAS = "alias"
     TRAP = "trap"

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
-import pytest
-
 from focused.classifier.keyword_classifier import KeywordWeights
 from focused.classifier.sample_texts import SampleWords
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
-from focused.errors import ConfigurationError
 from focused.labels.label_file import Label
 from focused.text.static_embedding import load_embedding
 from focused.topic import Seeds
@@ -114,11 +111,6 @@ def test_each_word_of_a_phrase_has_its_share_of_the_weight():
     vocabulary = sample_words.vocabulary(KeywordWeights(keywords).words_among(()))
     weights = dict(zip(vocabulary.words, KeywordWeights(keywords).of(vocabulary), strict=True))
     assert 0.0 < weights["blue"] == weights["cheese"] < weights["gouda"]
-
-
-def test_keywords_without_a_word_are_an_error():
-    with pytest.raises(ConfigurationError, match=r"training\.keywords"):
-        KeywordWeights(("*",))
 
 
 def test_pages_near_the_meaning_of_the_keywords_are_relevant_without_their_words(tmp_path):

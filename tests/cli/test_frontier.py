@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -18,9 +17,8 @@ from click.testing import CliRunner, Result
 from focused.cli import main
 from focused.cli.frontier import open_frontier
 from focused.crawl.hosts.failures import DeadHosts
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import link_key
 from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind
@@ -286,12 +284,11 @@ def test_what_is_broken_off_before_it_was_kept_is_not_done(frontier, folder):
 # Exported and imported
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_what_is_exported_and_dropped_does_not_come_back_for_it_was_seen(frontier, tmp_path, kind):
-    path = tmp_path / f"links.{kind}"
+def test_what_is_exported_and_dropped_does_not_come_back_for_it_was_seen(frontier, tmp_path):
+    path = tmp_path / "links.parquet"
     count = queued(frontier)
     assert frontier("export", ..., path).stdout == f"{path}: {count} links\n"
-    table = pd.read_csv(path) if kind == "csv" else pd.read_parquet(path)
+    table = pd.read_parquet(path)
     assert len(table) == count
     frontier("drop", ..., "--matching", ".")
     done = frontier("import", ..., path)
@@ -313,21 +310,14 @@ def test_a_frontier_is_carried_to_another_crawl_as_it_was(frontier, folder, tmp_
     pd.testing.assert_frame_equal(*by_url)
 
 
-def test_bad_rows_are_reported_by_line_and_the_others_are_imported(frontier, tmp_path):
-    path = tmp_path / "links.csv"
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows(
-            [
-                ["url", "score"],
-                ["http://new.test/1", 0.5],
-                ["http://new.test/2", 7],
-                ["http://denied.test/", 0.5],
-            ]
-        )
+def test_bad_rows_are_reported_by_number_and_the_others_are_imported(frontier, tmp_path):
+    path = tmp_path / "links.parquet"
+    urls = ["http://new.test/1", "http://new.test/2", "http://denied.test/"]
+    pd.DataFrame({"url": urls, "score": [0.5, 7.0, 0.5]}).to_parquet(path)
     done = frontier("import", ..., path, status=1)
     assert done.stdout == "added 1 link; 0 were known, 1 refused, 1 no links\n"
     assert done.stderr.splitlines() == [
-        f"focused: {path}, line 3: Expected `float` <= 1.0, in column `score`",
+        f"focused: {path}, row 2: Expected `float` <= 1.0, in column `score`",
         "focused: 1 refused: out of the topic's scope (host denied)",
     ]
 
@@ -354,8 +344,8 @@ def complaint(frontier: Frontier, *arguments: object) -> str:
         (("drop", ..., "--host", "unknown.test"), "the crawl does not know a host"),
         (("move", ..., SEED), "give either --to SCORE or --by DELTA"),
         (("move", ..., SEED, "--to", 1, "--by", 1), "give either --to SCORE or --by DELTA"),
-        (("export", ..., "links.xlsx"), "name a .csv or a .parquet file"),
-        (("import", ..., "/nowhere/links.csv"), "/nowhere/links.csv cannot be read"),
+        (("export", ..., "links.csv"), "name a .parquet file"),
+        (("import", ..., "/nowhere/links.parquet"), "/nowhere/links.parquet cannot be read"),
         (("show", "/nowhere"), "/nowhere/state: there is no crawl's state"),
     ],
 )

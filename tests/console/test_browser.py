@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from focused.crawl.control_folder import ControlFolder
+from focused.crawl.steering import ControlFolder
 from tests.live.webs import SEED, SLOWLY, wait_for_answers, wide_web
 from tests.support import label_pages
 from tests.support.crawling import start, write_topic

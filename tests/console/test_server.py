@@ -12,9 +12,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from focused.console.server import ConsoleServer
-from focused.crawl.control_folder import ControlFolder
-from focused.crawl.steering import Pause
-from focused.local_app import TOKEN_HEADER
+from focused.crawl.steering import ControlFolder, Pause
+from focused.local_server import TOKEN_HEADER
 from focused.topic import topic_to_json
 from tests.support.label_pages import Clock, served_app
 from tests.support.simulated import Simulation, page, site, topic

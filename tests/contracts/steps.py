@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from focused.frontier.disk_frontier import Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
 from tests.support.frontier_lives import Frontier
 

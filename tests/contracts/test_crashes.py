@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from focused.frontier.disk_frontier import Known, NotYet
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import Known, NotYet
 from focused.frontier.queued_link import Exploration, link_key
 from tests.contracts.steps import finish, link, take, url_of_next
 from tests.support.frontier_lives import Life

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from focused.frontier.disk_frontier import NotYet, Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import NotYet, Offer
 from focused.frontier.queued_link import Exploration, unproductive_after
 from tests.contracts.steps import link
 from tests.support.frontier_lives import Frontier, Life

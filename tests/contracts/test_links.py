@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from focused.frontier.disk_frontier import Known
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Known
 from focused.frontier.queued_link import QueuedLink, link_key
 from tests.contracts.steps import drop_host, finish, link, take, url_of_next
 from tests.support.frontier_lives import Frontier

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from focused.frontier.disk_frontier import NotYet, Offer
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import NotYet, Offer
 from tests.contracts.steps import drop_host, finish, link, take, url_of_next
 from tests.support.frontier_lives import Frontier, Life
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.dedup.canonical_urls import CANONICAL, RECHECK_ONE_IN
-from focused.crawl.dedup.ignorable_url_parts import (
+from focused.crawl.dedup.url_aliases import (
+    CANONICAL,
     IGNORABLE_PARAMETER,
     MIN_DISTINCT_TEXTS,
+    RECHECK_ONE_IN,
     SPELLING_VARIANT,
 )
 from focused.link_scoring.apprentice import Apprentice

@@ -133,7 +133,7 @@ def test_the_mean_interval_follows_the_number_of_pages(
             super().__init__(inputs)
 
     monkeypatch.setattr(
-        "focused.crawl.revisits.feature.find_revisit_policy", lambda name: Recording
+        "focused.crawl.revisits.continuous.find_revisit_policy", lambda name: Recording
     )
     links = [f"http://a.test/{number}" for number in range(39)]
     web: dict[str, Any] = {url: page(url, text=f"{WHALES} {url}") for url in links}

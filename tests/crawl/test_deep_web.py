@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from focused.crawl.deep_web.query_selection import QuerySelector
+from focused.crawl.deep_web import QuerySelector
 from focused.topic import Budget, DeepWeb, Scope
 from tests.support.search_site import HOST, ROOT, SearchSite
 from tests.support.simulated import topic

@@ -21,7 +21,7 @@ from focused.console.server import ConsoleServer
 from focused.crawl.page_parser import ParsedPage, ParsingHandler, decode_reply, encode_request
 from focused.errors import ConfigurationError
 from focused.installed_features import installed_features
-from focused.local_app import TOKEN_HEADER
+from focused.local_server import TOKEN_HEADER
 from focused.reports.report_output import print_report
 from focused.topic import Topic, topic_to_json
 from focused.topic.topic_file import load_topic

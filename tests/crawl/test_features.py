@@ -16,7 +16,7 @@ from focused.crawl.leases import Lease
 from focused.crawl.page_parser import EarlyResult
 from focused.crawl.stop_conditions import CrawlPacer
 from focused.errors import ConfigurationError
-from focused.frontier.interface import Offer
+from focused.frontier.disk_frontier import Offer
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.installed_features import installed_features
 from focused.topic import DeepWeb, Revisit, Scope
@@ -189,8 +189,8 @@ from tests.crawl.test_features import HOME, PLAIN, WEB
 
 Simulation(topic(Path(sys.argv[1]), HOME, scope=PLAIN), WEB).run().close()
 names = [name for name in sys.modules if name.startswith("focused.")]
-parts = ("revisits.", "focused.revisit.", "crawl.javascript", "deep_web.")
-parts += ("focused.spam", "spam_filter", "copied_pages", "focused.documents")
+parts = ("revisits.", "focused.revisit.", "crawl.javascript", "crawl.deep_web")
+parts += ("focused.spam", "spam_filter", "focused.documents")
 print(*[name for name in names if any(part in name for part in parts)])
 """
 

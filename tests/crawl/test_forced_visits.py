@@ -70,7 +70,7 @@ def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(
-        "focused.crawl.revisits.feature.find_revisit_policy",
+        "focused.crawl.revisits.continuous.find_revisit_policy",
         lambda _: lambda inputs: WorthlessFirstPage(inputs, waited),
     )
     web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from focused.crawl.dedup.ignorable_url_parts import (
+from focused.crawl.dedup.url_aliases import (
     IGNORABLE_PARAMETER,
     MIN_DISTINCT_TEXTS,
     MIN_EQUAL_PAGES,
     SESSION_ID,
     SPELLING_VARIANT,
+    ContentSignature,
     IgnorableUrlParts,
 )
-from focused.crawl.dedup.signatures import ContentSignature
 from focused.storage.tables import Tables
 from focused.web.url_patterns import INDEX_PAGE, LETTER_CASE, PARAMETER_ORDER
 

@@ -13,7 +13,7 @@ from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE
 from focused.crawl import Crawl, Fetch
 from focused.crawl.javascript import JavascriptPages, select_to_render
-from focused.rendering.renderer import RenderFailure, RenderResult
+from focused.rendering.subrequests import RenderFailure, RenderResult
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Page

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.crawl.dedup.mirrors import MirrorFilter
-from focused.frontier.interface import Known
+from focused.frontier.disk_frontier import Known
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables

@@ -1,4 +1,4 @@
-"""Page budgets of hosts, directories and addresses: persistent and never exceeded."""
+"""Page budgets of hosts and addresses: persistent and never exceeded."""
 
 from __future__ import annotations
 
@@ -22,64 +22,6 @@ def neighbours() -> dict:
     pages = [page(A, *links), page(B), page(C), *map(page, links)]
     stand_at = {"a.test": "192.0.2.1", "b.test": "192.0.2.1", "c.test": "192.0.2.2"}
     return {each.url: replace(each, address=stand_at[each.url.split("/")[2]]) for each in pages}
-
-
-def calendar(days: int = 30) -> dict:
-    urls = [f"{A}calendar/{day}" for day in range(days)]
-    return site(page(A, *urls, f"{A}news/1", f"{A}calendar/archive/1"), *map(page, urls)) | site(
-        page(f"{A}news/1"), page(f"{A}calendar/archive/1")
-    )
-
-
-class TestOfADirectory:
-    SCOPE = Scope(max_pages_per_directory=5)
-
-    def test_no_more_pages_are_fetched_of_it_and_others_go_on(self, simulate, tmp_path):
-        crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), calendar()).run()
-        assert fetched(crawl, f"{A}calendar/") == 5 + 1
-        assert fetched(crawl, f"{A}calendar/archive/") == fetched(crawl, f"{A}news/") == 1
-
-    def test_its_links_are_counted_and_have_no_rows(self, simulate, tmp_path):
-        crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), calendar()).run()
-        assert crawl.crawl.counters.failures == {"directory-budget": 25}
-        assert len(crawl.rows) == crawl.crawl.counters.settled == 1 + 5 + 2
-
-    def test_links_found_when_it_is_spent_are_refused_at_the_door(self, simulate, tmp_path):
-        crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), calendar()).run()
-        assert not crawl.crawl.enqueue_url(f"{A}calendar/late", 1.0, crawl.now)
-        assert crawl.crawl.enqueue_url(f"{A}news/late", 1.0, crawl.now)
-        assert crawl.crawl.counters.out_of_scope == {"directory budget spent": 1}
-
-    def test_is_kept_over_a_restart(self, simulate, tmp_path):
-        mine = topic(tmp_path, A, scope=self.SCOPE)
-        crawl = simulate(mine, calendar()).run(pages=4).restart().run()
-        assert fetched(crawl, f"{A}calendar/") == 5 + 1
-
-    def test_a_larger_one_lets_in_what_is_found_from_then_on(self, simulate, tmp_path):
-        more = f"{A}calendar/new"
-        web = calendar() | site(page(f"{A}map", more), page(more))
-        crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), web).run()
-        crawl.restart(scope=Scope(max_pages_per_directory=7))
-        crawl.crawl.enqueue_url(f"{A}map", 1.0, crawl.now)
-        assert crawl.run().rows[more]["outcome"] == "fetched"
-        assert fetched(crawl, f"{A}calendar/") == 5 + 1 + 1
-
-    def test_failures_do_not_use_it_up(self, simulate, tmp_path):
-        web = calendar()
-        for day in range(20):
-            del web[f"{A}calendar/{day}"]
-        crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), web).run()
-        assert fetched(crawl, f"{A}calendar/") == 5 + 1
-
-    def test_http_and_https_share_it(self, simulate, tmp_path):
-        web = {
-            url.replace("http:", "https:") if url[-1] in "13579" else url: each
-            for url, each in calendar().items()
-        }
-        web[A] = page(A, *web)
-        crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), web).run()
-        of_both = fetched(crawl, f"{A}calendar/") + fetched(crawl, "https://a.test/calendar/")
-        assert of_both == 5 + 1
 
 
 class TestOfAHost:

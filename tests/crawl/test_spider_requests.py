@@ -84,12 +84,6 @@ def test_they_are_refused_at_a_host_that_is_dead(begun) -> None:
     assert refused(simulation) == [(B, FailureKind.CONNECT)]
 
 
-def test_they_are_refused_when_their_directorys_budget_is_spent(simulate, tmp_path: Path) -> None:
-    mine = replace(topic(tmp_path), scope=Scope(max_pages_per_directory=1))
-    simulation = own(simulate(mine, site(page(f"{A}1"), page(f"{A}2"))), f"{A}1", f"{A}2")
-    assert refused(simulation) == [(f"{A}2", FailureKind.DIRECTORY_BUDGET)]
-
-
 def test_a_redirect_to_what_is_out_of_scope_tells_why(simulate, tmp_path: Path) -> None:
     mine = replace(topic(tmp_path), scope=Scope(deny_hosts=("b.test",)))
     simulation = own(simulate(mine, site(moved(A, B))), A).run()

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from focused.crawl.control_folder import Action, ControlFolder
 from focused.crawl.steering import (
+    Action,
     AddSeeds,
     ChangeBudget,
     ChangeDelay,
     Command,
+    ControlFolder,
     DropLinks,
     MoveLinks,
     Pause,

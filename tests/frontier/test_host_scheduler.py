@@ -8,9 +8,8 @@ from random import Random
 
 import pytest
 
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
 from focused.frontier.host import Host, HostPace
-from focused.frontier.interface import NotYet, Offer
 from focused.storage.state_store import StateStore
 from tests.contracts.steps import finish, link, take
 

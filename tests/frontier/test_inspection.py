@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.inspection import (
@@ -19,7 +19,6 @@ from focused.frontier.inspection import (
     top_links,
     top_links_overall,
 )
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.storage.state_store import StateStore
 from tests.support.frontier_lives import Frontier

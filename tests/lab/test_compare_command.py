@@ -364,7 +364,6 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
         (["--seeds", "on-topic:500"], "has only"),
         (["--budget", "much"], "--budget: 'much'"),
         (["--host-cap", "few"], "--host-cap: 'few'"),
-        (["--json", "{folder}/whales.toml/x.json"], "cannot be written"),
         (["--out", "{folder}/whales.toml/out"], "is not writable"),
         (["--web", "{folder}/nowhere"], "there is no such file or folder"),
         (["--web", "{folder}"], "not a recorded web"),
@@ -404,21 +403,6 @@ def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: 
 def test_a_web_without_labels_is_reported(sides: Path) -> None:
     (sides / "web" / "labels.tsv").unlink()
     fails_with(compare(sides), "nothing to run", "no labels", "--labels")
-
-
-def test_a_budget_beyond_the_web_causes_a_warning_and_runs_end_early(sides: Path) -> None:
-    done = compare(sides, "--policies", "bfs", "--budget", "5000")
-    succeeds_with_warning(done, "5,000 pages exceeds two-sides", "end early")
-    (run,) = document(sides)["runs"]
-    assert run["fetched"] < 5000 and run["end_reason"] == "frontier is empty"
-
-
-def test_invalid_lines_of_a_seeds_file_are_skipped_with_a_warning(sides: Path) -> None:
-    seeds = sides / "seeds.txt"
-    seeds.write_text("what is this?\nhttp://whales.test/whales-0\n# that's all\n")
-    done = compare(sides, "--policies", "bfs", "--budget", "5", "--seeds", seeds)
-    succeeds_with_warning(done, "skipped what is no http or https URL, in line 1")
-    assert document(sides)["runs"][0]["seeds"] == str(seeds)
 
 
 def test_damaged_records_cause_a_warning_and_the_rest_is_crawled(sides: Path) -> None:

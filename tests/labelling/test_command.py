@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from focused.cli import main
 from focused.labelling.labelling_task import find_labelling_task
 from focused.labels.label_file import LabelFile, labelled_page_reader, read_labels
-from focused.local_app import TOKEN_HEADER
+from focused.local_server import TOKEN_HEADER
 from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.labelled_crawls import write_crawl
 

@@ -88,18 +88,6 @@ def test_without_a_prior_of_ones_own_the_shipped_one_is_taken():
     assert Apprentice(KeywordClassifier()).prior.name == DEFAULT_PRIOR
 
 
-@pytest.mark.parametrize("part", ["anchor", "context", "url"])
-def test_words_of_the_topic_raise_the_score(apprentice, part):
-    good, bad = (replace(PLAIN, **{part: f"https://home.example/{w}"}) for w in ("good", "bad"))
-    scores = apprentice.score(seen(), [good, PLAIN, bad]).scores
-    assert scores[0] > scores[1] > scores[2]
-
-
-def test_links_of_a_relevant_page_score_higher(apprentice):
-    low, high = (apprentice.score(seen(relevance), [PLAIN]).scores[0] for relevance in (0.1, 0.9))
-    assert high > low
-
-
 @pytest.mark.parametrize("name", ["anchor", "parent"])
 def test_an_ignored_feature_is_reported_and_has_no_weight(name):
     blind = new_pupil(without=[name])

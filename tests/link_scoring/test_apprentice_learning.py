@@ -196,22 +196,6 @@ def answers(pupil: Apprentice) -> tuple:
     return joined.scores.tolist(), joined.features.tolist(), joined.rank_score.tolist(), again
 
 
-@pytest.mark.parametrize("cut", [0, 1, 24, 25, 60, 100])
-def test_restored_it_scores_and_goes_on_as_if_nothing_had_been(cut):
-    examples = a_crawls_lessons(100)
-    whole, before, after = (new_pupil() for _ in range(3))
-    for each in examples[:cut]:
-        before.learn(each)
-    after.restore(before.state())
-    assert answers(after) == answers(before)
-    for each in examples[cut:]:
-        after.learn(each)
-    for each in examples:
-        whole.learn(each)
-    assert answers(after) == answers(whole)
-    assert after.state() == whole.state()
-
-
 def test_a_state_is_plain_data():
     pupil = new_pupil()
     for each in a_crawls_lessons(60):

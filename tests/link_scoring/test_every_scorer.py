@@ -229,7 +229,7 @@ def test_scoring_and_making_examples_do_not_change_the_model(make):
 
 
 @learners
-@pytest.mark.parametrize("taught", [0, 1, 60])
+@pytest.mark.parametrize("taught", [0, 1, 24, 25, 60])
 def test_restored_it_answers_the_same_and_learns_on_the_same(make, taught):
     one, other = make(), make()
     teach(one, range(taught))

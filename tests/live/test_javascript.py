@@ -14,7 +14,7 @@ import pytest
 
 from focused.corpus.export import export_corpus
 from focused.corpus.page_filter import ExportOptions
-from focused.rendering.browser_process import process_tree
+from focused.rendering.chromium import process_tree
 from focused.reports.crawl_folder import read_crawl
 from focused.reports.crawl_report import build_report
 from focused.web.warc_reader import read_response

@@ -6,8 +6,16 @@ import json
 import time
 from pathlib import Path
 
-from focused.crawl.control_folder import Action, ControlFolder
-from focused.crawl.steering import AddSeeds, ChangeDelay, Command, Pause, Resume, Stop
+from focused.crawl.steering import (
+    Action,
+    AddSeeds,
+    ChangeDelay,
+    Command,
+    ControlFolder,
+    Pause,
+    Resume,
+    Stop,
+)
 from tests.live.webs import (
     SEED,
     SLOWLY,

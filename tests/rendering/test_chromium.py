@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 
-from focused.rendering.browser_process import can_unshare_network, process_tree
-from focused.rendering.chromium import ChromiumRenderer
-from focused.rendering.renderer import RenderFailure, RenderLimits, RenderResult
-from focused.rendering.subrequests import RefusalReason
+from focused.rendering.chromium import ChromiumRenderer, can_unshare_network, process_tree
+from focused.rendering.subrequests import RefusalReason, RenderFailure, RenderLimits, RenderResult
 from tests.support.browser_pages import (
     LIMITS,
     SANDBOX,

@@ -7,6 +7,7 @@ from focused.rendering.decision import (
     MAX_TEMPLATES,
     Evidence,
     HostRendering,
+    JavascriptNeed,
     count_seen,
     is_worth_rendering,
     learn_cost,
@@ -14,7 +15,6 @@ from focused.rendering.decision import (
     measure_gain,
     url_template,
 )
-from focused.rendering.detector import JavascriptNeed
 from focused.web.page import Link, Page
 
 LIKELY, POSSIBLE, UNLIKELY = (

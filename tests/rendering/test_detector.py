@@ -2,7 +2,7 @@
 
 import pytest
 
-from focused.rendering.detector import JavascriptNeed, javascript_need, read_signs
+from focused.rendering.decision import JavascriptNeed, javascript_need, read_signs
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched
 

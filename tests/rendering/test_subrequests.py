@@ -2,9 +2,16 @@
 
 import pytest
 
-from focused.rendering.asset_cache import DATA_S, SCRIPT_S, AssetCache, lifetime
-from focused.rendering.renderer import SubrequestResponse
-from focused.rendering.subrequests import RefusalReason, Subrequest, SubrequestPolicy
+from focused.rendering.subrequests import (
+    DATA_S,
+    SCRIPT_S,
+    AssetCache,
+    RefusalReason,
+    Subrequest,
+    SubrequestPolicy,
+    SubrequestResponse,
+    lifetime,
+)
 
 POLICY = SubrequestPolicy("https://www.site.example/page")
 

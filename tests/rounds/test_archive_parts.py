@@ -16,8 +16,8 @@ from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.archive.warc_files import WarcFiles
 from focused.errors import StorageError
 from focused.rounds.archive_parts import list_pieces, partition_name
+from focused.rounds.manifest import StoredState
 from focused.rounds.replication import Replica, restore
-from focused.rounds.round_files import StoredState
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange

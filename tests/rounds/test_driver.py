@@ -9,7 +9,7 @@ from typing import Any
 
 from focused.crawl.crawl_stats import Counters
 from focused.rounds.driver import RoundDriver
-from focused.rounds.manifest import Manifest
+from focused.rounds.manifest import Manifest, write_round_file
 from focused.rounds.messages import (
     Begin,
     Closed,
@@ -28,7 +28,6 @@ from focused.rounds.messages import (
     encode,
 )
 from focused.rounds.process_supervision import Limits
-from focused.rounds.round_files import write_round_file
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.rounds.link_messages import (
+from focused.rounds.messages import (
     LinkBatch,
     LinkMessage,
     MessageError,

@@ -8,17 +8,15 @@ import pytest
 
 from focused.errors import StateError, StorageError
 from focused.rounds.manifest import (
-    Manifest,
-    PartitionRecord,
-    commit_manifest,
-    delete_outdated,
-    last_manifest,
-)
-from focused.rounds.round_files import (
     CONTENTS,
     EXAMPLES,
     DamagedFileError,
+    Manifest,
+    PartitionRecord,
     RoundFile,
+    commit_manifest,
+    delete_outdated,
+    last_manifest,
     links_for,
     list_round_files,
     read_section,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from focused.rounds.partition_map import PartitionMap, SiteUnit
+from focused.rounds.partition import PartitionMap, SiteUnit
 
 
 def test_hosts_of_one_domain_belong_to_one_partition() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, StorageError
+from focused.rounds.executors import RayExecutor
 from focused.rounds.manifest import Manifest, commit_manifest
-from focused.rounds.ray_executor import RayExecutor
 from focused.rounds.storage import SharedStorage
 from focused.rounds.topic_files import (
     path_below,

@@ -22,8 +22,8 @@ from msgspec import structs
 from focused.archive.archive import page_rows
 from focused.errors import StorageError
 from focused.rounds import replication
+from focused.rounds.manifest import StoredState
 from focused.rounds.replication import Replica, restore
-from focused.rounds.round_files import StoredState
 from focused.rounds.storage import SharedStorage
 from focused.storage import state_store as store_module
 from focused.storage.rows import pack

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.rounds.learning import SharedLearning, sharing_probability
-from focused.rounds.link_messages import ExampleMessage, encode_example
-from focused.rounds.round_files import EXAMPLES
+from focused.rounds.manifest import EXAMPLES
+from focused.rounds.messages import ExampleMessage, encode_example
 from focused.rounds.storage import SharedStorage
 from focused.storage.rows import pack
 from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen

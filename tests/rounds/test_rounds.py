@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from focused.errors import StateError
-from focused.rounds.manifest import last_manifest
+from focused.rounds.manifest import last_manifest, list_round_files
 from focused.rounds.process_supervision import Limits
-from focused.rounds.round_files import list_round_files
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
 from tests.support.simulated import FETCH_S

@@ -13,7 +13,7 @@ import pytest
 from scrapy.settings import Settings
 
 from focused.errors import ConfigurationError, MissingExtraError
-from focused.rendering.renderer import RenderLimits
+from focused.rendering.subrequests import RenderLimits
 from focused.scrapy_addon import driver_features
 from focused.scrapy_addon import features as shipped
 from focused.scrapy_addon.addon_settings import all_settings, set_defaults
@@ -64,7 +64,6 @@ def test_a_plain_topic_and_its_settings_switch_none_on(tmp_path: Path) -> None:
     [
         ({"FOCUSED_METRICS_PORT": 0}, "metrics"),
         ({"FOCUSED_LOG_FORMAT": "json"}, "json-log"),
-        ({"FOCUSED_INDEX_URL": "solr+http://a.test/solr/pages"}, "search-index"),
     ],
 )
 def test_settings_switch_on_what_they_name(
@@ -113,12 +112,11 @@ def test_what_was_connected_is_released_when_another_cannot_be_used(
 def test_parts_of_several_features_are_joined_in_their_order() -> None:
     made: list[Any] = [SimpleNamespace(), SimpleNamespace()]
     parts = [
-        DriverParts(authenticators=[made[0]], defaults={"A": 1}),
-        DriverParts(authenticators=[made[1]], defaults={"B": 2}),
+        DriverParts(authenticators=[made[0]]),
+        DriverParts(authenticators=[made[1]]),
     ]
     joined = join_driver_parts(parts)
     assert list(joined.authenticators) == made
-    assert joined.defaults == {"A": 1, "B": 2}
 
 
 def test_a_missing_library_is_reported_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,18 +138,14 @@ def test_logins_are_off_in_a_replay(tmp_path: Path) -> None:
 
 OFF = {
     "focused.scrapy_addon.command_executor",
-    "focused.scrapy_addon.form_login",
-    "focused.scrapy_addon.index_pipeline",
     "focused.scrapy_addon.item_documents",
     "focused.scrapy_addon.json_log",
-    "focused.scrapy_addon.login_gate",
     "focused.scrapy_addon.login_session",
     "focused.scrapy_addon.metrics_server",
     "focused.scrapy_addon.model_training",
     "focused.scrapy_addon.page_rendering",
     "focused.scrapy_addon.replay_handler",
     "focused.scrapy_addon.spider_requests",
-    "focused.crawl.control_folder",
     "focused.crawl.steering",
     "focused.local_server",
     "focused.archive.page_history",

@@ -82,7 +82,6 @@ OF_DOCUMENTS = {
 UNASKED = {
     FailureKind.ALIAS,
     FailureKind.ROBOTS,
-    FailureKind.DIRECTORY_BUDGET,
     FailureKind.MIRROR,
     FailureKind.TRAP,
 }

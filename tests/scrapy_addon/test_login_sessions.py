@@ -18,8 +18,12 @@ from scrapy.settings import BaseSettings, Settings
 from focused.errors import ConfigurationError
 from focused.scrapy_addon.addon_settings import set_defaults
 from focused.scrapy_addon.driver_features import connect_driver_features
-from focused.scrapy_addon.form_login import LoginError, LoginRejectedError, log_in_by_form
-from focused.scrapy_addon.login_gate import ends_session
+from focused.scrapy_addon.login_gate import (
+    LoginError,
+    LoginRejectedError,
+    ends_session,
+    log_in_by_form,
+)
 from focused.scrapy_addon.login_session import (
     AfterResponse,
     Credentials,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from focused.errors import SearchError
 from focused.search import server_update
 from focused.search.search_servers import RejectedDocument, SearchServer, connect
 from focused.search.server_address import ServerAddress, parse_address
-from focused.search.server_documents import Document, document_id, document_of_item
+from focused.search.server_documents import Document, document_id
 from focused.search.server_update import ServerUpdateResult, update_server
 from tests.support.bulk_server import indexing_server
 from tests.support.corpus_crawl import (
@@ -193,31 +191,6 @@ def test_a_wrong_address_is_an_error_of_the_command(crawl: Path) -> None:
     done = CliRunner().invoke(main, ["index", str(crawl), "http://localhost/whales"])
     assert done.exit_code == 2
     assert "SERVER: the server's address must be like opensearch+https://" in done.stderr
-
-
-def test_an_item_has_the_id_of_its_page() -> None:
-    item = {"url": ARTICLE, "title": "Whales", "tags": [], "price": 0}
-    assert document_of_item(item, now=0.0) == {
-        "id": document_id(url_hash(ARTICLE)),
-        "url": ARTICLE,
-        "host": "a.test",
-        "domain": "a.test",
-        "title": "Whales",
-        "price": 0,
-        "fetched_at": "1970-01-01T00:00:00Z",
-    }
-    assert document_of_item({"title": "no URL"}, now=0.0) is None
-
-
-def test_values_of_items_become_json() -> None:
-    item = {"url": HOME, "at": datetime(2026, 1, 2, tzinfo=UTC), "host": re.compile("x"), "n": (1,)}
-    document = document_of_item(item, now=0.0)
-    assert document is not None
-    assert document["at"] == "2026-01-02T00:00:00Z"
-    assert document["host"] == "re.compile('x')"
-    assert document["n"] == [1]
-    with pytest.raises(ValueError, match="surrogate"):
-        document_of_item({"url": HOME, "title": "\ud800"}, now=0.0)
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # osmem's

@@ -11,9 +11,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from focused.rendering.browser_process import find_browser
-from focused.rendering.renderer import RenderLimits, SubrequestResponse
-from focused.rendering.subrequests import Subrequest, SubrequestPolicy, SubrequestRefusedError
+from focused.rendering.chromium import find_browser
+from focused.rendering.subrequests import (
+    RenderLimits,
+    Subrequest,
+    SubrequestPolicy,
+    SubrequestRefusedError,
+    SubrequestResponse,
+)
 from focused.web.page import Fetched
 
 HTML = {"content-type": "text/html; charset=utf-8"}

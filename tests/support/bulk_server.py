@@ -8,13 +8,14 @@ answers the first ``busy`` updates with status 429.
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from xml.etree import ElementTree
+
+from tests.support.serving import QuietHandler, serving
 
 REFUSED = "refused"
 
@@ -47,42 +48,29 @@ class IndexingServer(ThreadingHTTPServer):
 @contextmanager
 def indexing_server() -> Iterator[IndexingServer]:
     """Serve until the context ends."""
-    with IndexingServer() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = IndexingServer()
+    with serving(server):
+        yield server
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     server: IndexingServer
 
-    def do_GET(self) -> None:
-        self._guarded(lambda: self._answer(200, {"status": "OK"}))
-
-    def do_HEAD(self) -> None:
-        self._guarded(lambda: self._answer(404 if self.server.mappings is None else 200, {}))
-
-    def do_PUT(self) -> None:
-        if self.path != "/whales":
-            self.do_POST()  # the bulk API takes both
-            return
-        body = json.loads(self._body())
-
-        def create() -> None:
-            self.server.mappings = body["mappings"]
-            self._answer(200, {"acknowledged": True})
-
-        self._guarded(create)
-
-    def do_POST(self) -> None:
-        body = self._body()
+    def reply(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path, _, query = self.path.partition("?")
-        self._guarded(lambda: self._post(path.rstrip("/"), query, body))
+        wanted = self.server.authorization
+        if wanted and self.headers.get("Authorization") != wanted:
+            self._answer(401, {"error": {"reason": "missing credentials"}})
+        elif self.command == "GET":
+            self._answer(200, {"status": "OK"})
+        elif self.command == "HEAD":
+            self._answer(404 if self.server.mappings is None else 200, {})
+        elif (self.command, path) == ("PUT", "/whales"):
+            self.server.mappings = json.loads(body)["mappings"]
+            self._answer(200, {"acknowledged": True})
+        else:  # the bulk API takes PUT, too
+            self._post(path.rstrip("/"), query, body)
 
     def _post(self, path: str, query: str, body: bytes) -> None:
         if path == "/whales/_refresh":
@@ -145,25 +133,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.documents.pop(own.text or "", None)
         self._answer(200, {"responseHeader": {"status": 0}})
 
-    def _guarded(self, work: Any) -> None:
-        wanted = self.server.authorization
-        if wanted and self.headers.get("Authorization") != wanted:
-            self._answer(401, {"error": {"reason": "missing credentials"}})
-        else:
-            work()
-
-    def _body(self) -> bytes:
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-
     def _answer(self, status: int, value: dict[str, Any]) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("X-Elastic-Product", "Elasticsearch")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
+        self.respond(
+            status,
+            json.dumps(value).encode(),
+            Content_Type="application/json",
+            X_Elastic_Product="Elasticsearch",
+        )

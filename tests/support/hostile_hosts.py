@@ -8,8 +8,6 @@ between, so that nothing is too wrong to be sent.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from typing import Any
 from tests.support.access_rules import Access
 from tests.support.crawling import Finished, crawl, write_topic
 from tests.support.name_server import Zone, at, serve_names
+from tests.support.serving import loop_in_thread
 
 _HEAD_BYTES = 1 << 20
 
@@ -48,22 +47,15 @@ class Asked:
         self.retry_after_s = float(headers.get("Retry_After", 0))
         data = body.encode() if isinstance(body, str) else body
         all_headers = {"Content_Type": "text/html; charset=utf-8", **headers}
-        lines = "".join(
-            f"{name.replace('_', '-')}: {value}\r\n" for name, value in all_headers.items()
-        )
-        head = f"HTTP/1.1 {status} So\r\nContent-Length: {len(data)}\r\n{lines}\r\n"
+        head = _head(status, {"Content_Length": str(len(data)), **all_headers})
         # Before it is sent: a busy server notices the end late, when the crawl counts its delay.
         self.ended_at = asyncio.get_running_loop().time()
-        await self.send(head.encode("latin-1") + data)
+        await self.send(head + data)
 
     async def stream(self, **headers: str) -> None:
         """The head of an answer that ends when the connection does."""
         self.status = 200
-        all_headers = {"Content_Type": "text/html", "Connection": "close", **headers}
-        lines = "".join(
-            f"{name.replace('_', '-')}: {value}\r\n" for name, value in all_headers.items()
-        )
-        await self.send(f"HTTP/1.1 200 So\r\n{lines}\r\n".encode("latin-1"))
+        await self.send(_head(200, {"Content_Type": "text/html", "Connection": "close", **headers}))
 
     async def until_left(self) -> None:
         """Say nothing more until the client goes away."""
@@ -72,6 +64,11 @@ class Asked:
 
     def reset(self) -> None:
         self.writer.transport.abort()
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    lines = (f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} So\r\n{''.join(lines)}\r\n".encode("latin-1")
 
 
 Behaviour = Callable[[Asked], Awaitable[None]]
@@ -134,9 +131,6 @@ class HostileHosts:
 @contextmanager
 def serve_hosts(make: Callable[[int], Mapping[str, Behaviour]]) -> Iterator[HostileHosts]:
     """Serve what ``make`` gives for the port, at all loopback addresses, until the block ends."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
     served = HostileHosts({})
 
     async def begin() -> asyncio.Server:
@@ -147,22 +141,12 @@ def serve_hosts(make: Callable[[int], Mapping[str, Behaviour]]) -> Iterator[Host
         served.hosts = make(served.port)
         return server
 
-    async def end(server: asyncio.Server) -> None:
-        server.close()
-        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-
-    server = asyncio.run_coroutine_threadsafe(begin(), loop).result()
-    try:
-        yield served
-    finally:
-        with contextlib.suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(end(server), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with loop_in_thread() as run:
+        server = run(begin())
+        try:
+            yield served
+        finally:
+            server.close()
 
 
 Answer = tuple[int, bytes | str, Mapping[str, str]]

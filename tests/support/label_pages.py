@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from aiohttp import web
 from focused.labelling.label_server import LabelServer
 from focused.labelling.page_renderer import PageRenderer
 from focused.labelling.session import LabellingSession
+from tests.support.serving import QuietHandler, loop_in_thread, serving
 
 WINDOW = (1400, 900)
 PAGES = 24
@@ -65,7 +64,6 @@ def served(session: LabellingSession, reader: PageRenderer | None = None) -> Ite
 @contextmanager
 def served_app(app: web.Application) -> Iterator[str]:
     """Serve an application in a thread, at a free port; yield its origin."""
-    loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
 
     async def start() -> int:
@@ -73,24 +71,9 @@ def served_app(app: web.Application) -> Iterator[str]:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return int(runner.addresses[0][1])
 
-    port = loop.run_until_complete(start())
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        asyncio.run_coroutine_threadsafe(_shut_down(runner), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
-
-
-async def _shut_down(runner: web.AppRunner) -> None:
-    await runner.cleanup()
-    streams = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in streams:
-        task.cancel()
-    await asyncio.gather(*streams, return_exceptions=True)
+    with loop_in_thread() as run:
+        yield f"http://127.0.0.1:{run(start())}"
+        run(runner.cleanup())
 
 
 @dataclass
@@ -107,29 +90,16 @@ def outside() -> Iterator[Outside]:
     """A server that nobody should ask for anything."""
     other_site = Outside("")
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        def reply(self) -> None:
             other_site.asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(other_site.pages.get(self.path, b"outside"))
-
-        do_POST = do_GET  # noqa: N815 -- likewise
-
-        def log_message(self, *_: object) -> None:
-            pass
+            body = other_site.pages.get(self.path, b"outside")
+            self.respond(200, body, Content_Type="text/html", Connection="close")
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     other_site.origin = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving(server):
         yield other_site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 def tools() -> tuple[str, str]:

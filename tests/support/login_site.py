@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import ThreadingHTTPServer
 from urllib.parse import parse_qs
 
 from tests.support.recorded_web import html
+from tests.support.serving import QuietHandler, serving
 
 USER, PASSWORD, CSRF = "ishmael", "call-me+white&whale", "token-of-the-form"
 MEMBERS, OTHERS = "members.whales.test", "others.whales.test"
@@ -102,10 +102,8 @@ class LoginSite:
 def serve(site: LoginSite, tls: ssl.SSLContext | None = None) -> Iterator[LoginSite]:
     """Serve the site at all loopback addresses until the block ends, over TLS with a context."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        def reply(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
             body = self.rfile.read(length).decode()
             host = self.headers["Host"].partition(":")[0]
@@ -113,17 +111,7 @@ def serve(site: LoginSite, tls: ssl.SSLContext | None = None) -> Iterator[LoginS
             request = Received(host, self.command, self.path, headers, body, time.monotonic())
             site.received.append(request)
             status, content, more = site.answer(request)
-            self.send_response(status)
-            for name, value in {"Content-Type": "text/html; charset=utf-8", **more}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_POST = do_GET  # noqa: N815  # http.server's names
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
+            self.respond(status, content, **{"Content-Type": "text/html; charset=utf-8", **more})
 
     server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)  # all of 127.0.0.0/8
     server.daemon_threads = True
@@ -131,11 +119,5 @@ def serve(site: LoginSite, tls: ssl.SSLContext | None = None) -> Iterator[LoginS
         server.socket = tls.wrap_socket(server.socket, server_side=True)
         site.scheme = "https"
     site.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(server):
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

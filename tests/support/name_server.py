@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 from twisted.names import dns
 
+from tests.support.serving import serving
+
 TYPES = {dns.A: "A", dns.AAAA: "AAAA"}
 
 
@@ -141,14 +143,7 @@ def serve_names(zone: Zone) -> Iterator[NameServer]:
     server = NameServer(zone)
     both = _on_one_port()
     server.port = both[0].server_address[1]
-    threads = [threading.Thread(target=each.serve_forever, args=(0.02,)) for each in both]
-    for each, thread in zip(both, threads, strict=True):
+    for each in both:
         each.name_server = server  # type: ignore[attr-defined]
-        thread.start()
-    try:
+    with serving(*both):
         yield server
-    finally:
-        for each, thread in zip(both, threads, strict=True):
-            each.shutdown()
-            thread.join()
-            each.server_close()

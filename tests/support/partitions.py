@@ -10,8 +10,8 @@ from focused.crawl import Done, Fetch, Wait
 from focused.crawl.policy import Policy
 from focused.frontier.queued_link import highest_score_first
 from focused.link_scoring.protocols import LinkScorer
+from focused.rounds.outbox import OwnerOf
 from focused.rounds.partition import build_partition
-from focused.rounds.routing import OwnerOf
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Outcome

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from focused.frontier.disk_frontier import NO_FLOOR, Known, NotYet, Offer, ScoreAgain
 from focused.frontier.host import Host, HostPace
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.interface import NO_FLOOR, Known, NotYet, Offer, ScoreAgain
 from focused.frontier.queued_link import (
     NO_EXPLORATION,
     Exploration,

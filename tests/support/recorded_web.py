@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, Web
 from focused.recorded_web.replay_faults import FaultPlan
 from focused.recorded_web.replay_server import AccessLogEntry, ReplayServer
 from tests.support.access_rules import Access
+from tests.support.serving import loop_in_thread
 
 
 def html(title: str = "", *links: str, text: str = "") -> bytes:
@@ -80,18 +79,12 @@ def served(
 ) -> Iterator[Served]:
     """Serve a web on a free loopback port, from a thread with an event loop of its own."""
     log = io.StringIO()
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
     server = ReplayServer(web, clock=clock, faults=faults, access_log=log)
-    try:
-        port = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
-        yield Served(f"127.0.0.1:{port}", log)
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with loop_in_thread() as run:
+        try:
+            yield Served(f"127.0.0.1:{run(server.start())}", log)
+        finally:
+            run(server.stop())
 
 
 def impolite(

@@ -7,7 +7,6 @@ import contextlib
 import os
 import socket
 import ssl
-import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from tests.support.serving import loop_in_thread
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -128,41 +129,23 @@ def broken_record(*, after_s: float) -> Serve:
 @contextmanager
 def serve_tls(servers: Mapping[str, Server], folder: Path) -> Iterator[Mapping[str, str]]:
     """Serve until the block ends; yields each server's URL."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    tasks: set[asyncio.Task[None]] = set()
     listening: list[asyncio.Server] = []
 
     async def begin(server: Server) -> str:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            tasks.add(task)
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await server.serve(reader, writer)
-            tasks.discard(task)
             writer.close()
 
+        # Clients that break off are what is tested.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         context = None if server.certificate is None else server.certificate.context(folder)
         listening.append(await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context))
         return f"https://{_NAME}:{listening[-1].sockets[0].getsockname()[1]}/"
 
-    async def end() -> None:
-        for each in listening:
-            each.close()
-        for task in (waiting := [*tasks]):
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    loop.set_exception_handler(lambda *_: None)  # clients that break off are what is tested
-    try:
-        yield {
-            name: asyncio.run_coroutine_threadsafe(begin(server), loop).result()
-            for name, server in servers.items()
-        }
-    finally:
-        asyncio.run_coroutine_threadsafe(end(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with loop_in_thread() as run:
+        try:
+            yield {name: run(begin(server)) for name, server in servers.items()}
+        finally:
+            for each in listening:
+                each.close()

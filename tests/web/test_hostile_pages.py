@@ -147,25 +147,3 @@ def test_nul_bytes_are_not_in_what_is_read() -> None:
     )
     assert isinstance(page, Page)
     assert "\x00" not in page.text + page.links[0].url + page.links[0].anchor
-
-
-@pytest.mark.parametrize("charset", ["utf-7", "UTF-7", "unicode-1-1-utf-7", "x-user-defined"])
-def test_utf_7_is_never_read(charset: str) -> None:
-    body = b"<p>text +ADw-a href=+ACI-http://evil.example/+ACIAPg-x+ADw-/a+AD4-"
-    page = read(body, f"text/html; charset={charset}")
-    assert isinstance(page, Page)
-    assert page.links == ()
-
-
-@pytest.mark.parametrize("declared", ["utf-16", "utf-16be", "utf-32", "ucs-2"])
-def test_a_page_that_declares_utf_16_in_ascii_is_not_utf_16(declared: str) -> None:
-    page = read(f"<meta charset={declared}><a href=b>link</a>".encode(), "text/html")
-    assert isinstance(page, Page)
-    assert page.links[0].anchor == "link"
-
-
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_wide_bytes_under_a_false_name_are_a_page_or_a_failure(codec: str) -> None:
-    body = "<a href=b>link</a> and some words".encode(codec)
-    for content_type in ("text/html", "text/html; charset=utf-8", "text/html; charset=utf-16"):
-        assert isinstance(read(body, content_type), Page | Failed)

@@ -259,23 +259,6 @@ def test_a_target_that_is_also_recommended_is_not_nofollow() -> None:
     assert not only_link("<a href=b rel=nofollow>long anchor</a><a href=b>x</a>").nofollow
 
 
-@pytest.mark.parametrize(
-    ("content", "noindex", "nofollow"),
-    [
-        ("noindex", True, False),
-        ("NOFOLLOW, index", False, True),
-        ("none", True, True),
-        ("all", False, False),
-        ("max-snippet:-1, noindex", True, False),
-    ],
-)
-def test_meta_robots_and_the_header_are_heard(content: str, noindex: bool, nofollow: bool) -> None:
-    in_page = parsed(f"<meta name=ROBOTS content='{content}'>x")
-    in_header = parsed("x", {"content-type": "text/html", "x-robots-tag": content})
-    assert (in_page.noindex, in_page.nofollow) == (noindex, nofollow)
-    assert (in_header.noindex, in_header.nofollow) == (noindex, nofollow)
-
-
 def test_what_is_said_to_another_robot_is_ignored() -> None:
     page = parsed(
         "<meta name=otherbot content=noindex>x",
@@ -290,14 +273,6 @@ def test_what_is_said_to_another_robot_is_ignored() -> None:
 def test_the_canonical_url_is_resolved() -> None:
     assert parsed("<link rel=canonical href='/c#x'>x").canonical == "https://example.org/c"
     assert parsed("x").canonical is None
-
-
-@pytest.mark.parametrize(
-    "content", ["0;url=/new", "0; URL='/new'", "5 ;url=/new#x", '0;url = "/new"']
-)
-def test_a_meta_refresh_names_its_target(content: str) -> None:
-    html = f"<meta http-equiv=Refresh content='{content}'>".replace("'/new'", "/new")
-    assert parsed(html).refresh == "https://example.org/new"
 
 
 @pytest.mark.parametrize("content", ["30", "0;url=page.html", "", "0;url=javascript:x()"])
@@ -322,48 +297,6 @@ def test_the_language_of_a_long_text_is_detected() -> None:
 def test_a_byte_order_mark_beats_the_header() -> None:
     page = parsed("naïve".encode("utf-8-sig"), {"content-type": "text/html; charset=latin-1"})
     assert (page.text, page.charset) == ("naïve", "utf-8")
-
-
-def test_the_header_beats_the_document() -> None:
-    html = "<meta charset=utf-8>naïve".encode("cp1252")
-    assert parsed(html, {"content-type": "text/html; charset=ISO-8859-1"}).text == "naïve"
-
-
-def test_the_document_declares_its_charset() -> None:
-    assert parsed("<meta charset='windows-1251'>Привет".encode("cp1251")).text == "Привет"
-    old = '<meta http-equiv="content-type" content="text/html; charset=Shift_JIS">こんにちは'
-    assert parsed(old.encode("shift_jis")).text == "こんにちは"
-
-
-@pytest.mark.parametrize(
-    ("label", "codec", "text"),
-    [
-        ("Shift_JIS", "cp932", "①～髙"),
-        ("EUC-KR", "cp949", "똠방각하"),
-        ("windows-874", "cp874", "“ก”…€"),
-        ("TIS-620", "cp874", "“ก”"),
-        ("Big5", "big5hkscs", "㗎喺"),
-        ("gb2312", "gb18030", "镕"),
-    ],
-)
-def test_a_charset_is_as_wide_as_browsers_take_it(label: str, codec: str, text: str) -> None:
-    html = f"<meta charset='{label}'>{text}".encode(codec)
-    assert parsed(html).text == text
-
-
-def test_an_undeclared_charset_is_detected() -> None:
-    russian = "Все люди рождаются свободными и равными в своем достоинстве и правах. " * 3
-    assert parsed(russian.encode("cp1251")).text == russian.strip()
-
-
-@pytest.mark.parametrize("label", ["utf-7", "base64", "no-such", "unicode_escape", "\\"])
-def test_an_unknown_charset_is_as_good_as_none(label: str) -> None:
-    assert parsed("naïve", {"content-type": f"text/html; charset={label}"}).text == "naïve"
-
-
-def test_bytes_that_the_charset_cannot_read_are_replaced() -> None:
-    page = parsed(b"caf\xe9 au lait", {"content-type": "text/html; charset=utf-8"})
-    assert page.text == "caf\N{REPLACEMENT CHARACTER} au lait"
 
 
 def test_letters_of_a_links_query_are_sent_in_the_pages_charset() -> None:

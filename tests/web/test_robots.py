@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309's examples and in practice; clause by clause: test_robots_rfc9309.py."""
+"""robots.txt in practice, and RFC 9309's example; its clauses: test_robots_rfc9309.py."""
 
 import json
 
@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import StateError
-from focused.web.page import Failed, FailureKind, Fetched, Redirected
+from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_file import decode_robots
 from focused.web.robots.robots_rules import (
     MAX_AGE_S,
-    MAX_ROBOTS_BYTES,
     MIN_AGE_S,
     RETRY_S,
     RobotsAccess,
@@ -38,124 +37,13 @@ def allows(text: str | bytes, path: str, agent: str = "ExampleBot") -> bool:
 # Section 2.2.1: whose group is it?
 
 
-@pytest.mark.parametrize("agent", ["ExampleBot", "EXAMPLEBOT", "examplebot/1.0 (+http://x.y/)"])
-def test_the_product_token_is_matched_without_case(agent: str) -> None:
-    assert not allows("User-Agent: examplebot\nDisallow: /foo", "/foo", agent)
-
-
-@pytest.mark.parametrize("agent", ["foobot", "barfoo", "foo-bot", "foo_x", "x-foo"])
-def test_the_product_token_is_matched_whole(agent: str) -> None:
-    text = "User-agent: foo\nDisallow: /\n\nUser-agent: *\nDisallow: /private"
-    assert allows(text, "/page", agent)
-    assert not allows(text, "/private", agent)
-
-
-def test_a_version_behind_the_token_is_ignored() -> None:
-    assert not allows("User-agent: ExampleBot/2.1\nDisallow: /", "/page")
-
-
-def test_groups_of_the_same_token_are_joined() -> None:
-    text = (
-        "User-Agent: ExampleBot\nDisallow: /foo\nDisallow: /bar\n\n"
-        "User-Agent: ExampleBot\nDisallow: /baz"
-    )
-    assert [allows(text, path) for path in ("/foo", "/bar", "/baz", "/x")] == [
-        False,
-        False,
-        False,
-        True,
-    ]
-
-
-def test_a_group_of_its_own_replaces_the_group_of_all() -> None:
-    text = "User-agent: *\nDisallow: /\nUser-agent: ExampleBot\nDisallow: /foo"
-    assert allows(text, "/page")
-    assert not allows(text, "/foo")
-    assert not allows(text, "/page", "OtherBot")
-
-
-def test_a_group_of_its_own_without_rules_allows_all() -> None:
-    assert allows("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot", "/page")
-
-
-def test_without_any_group_for_us_all_is_allowed() -> None:
-    assert allows("User-agent: OtherBot\nDisallow: /", "/page")
-    assert allows("Disallow: /", "/page")
-
-
-@pytest.mark.parametrize(
-    "between", ["Crawl-delay: 5", "Sitemap: http://x.y/s", "", "# note", "X: 1"]
-)
-def test_other_records_do_not_end_a_list_of_agents(between: str) -> None:
-    text = f"User-agent: ExampleBot\n{between}\nUser-agent: OtherBot\nDisallow: /x"
-    assert not allows(text, "/x", "ExampleBot")
-    assert not allows(text, "/x", "OtherBot")
-
-
 # Section 2.2.2: which rule counts?
-
-
-@pytest.mark.parametrize(
-    ("rule", "path"),
-    [
-        ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
-        ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
-        ("/foo/bar?baz=https%3a%2f%2ffoo.bar", "/foo/bar?baz=https://foo.bar"),
-        ("/foo/bar/U+E38384", "/foo/bar/U+E38384"),
-        ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84"),
-        ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
-        ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
-    ],
-)
-def test_octets_are_compared_after_decoding(rule: str, path: str) -> None:
-    assert not allows(f"User-agent: *\nDisallow: {rule}", path)
-
-
-def test_the_longest_match_counts() -> None:
-    text = (
-        "User-Agent: *\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif"
-        "\nDisallow: /example/\n"
-    )
-    assert allows(text, "/example/page/")
-    assert not allows(text, "/example/page/disallowed.gif")
-    assert not allows(text, "/example/")
-
-
-def test_equal_matches_allow() -> None:
-    assert allows("User-agent: *\nDisallow: /foo\nAllow: /foo", "/foo")
-
-
-def test_the_robots_file_itself_is_always_allowed() -> None:
-    assert allows("User-agent: *\nDisallow: /", "/robots.txt")
-
-
-def test_paths_are_case_sensitive_and_fields_are_not() -> None:
-    assert allows("USER-AGENT: *\nDISALLOW: /Foo", "/foo")
-    assert not allows("USER-AGENT: *\nDISALLOW: /Foo", "/Foo")
 
 
 # Section 2.2.3: special characters
 
 
-@pytest.mark.parametrize(
-    ("rule", "path", "allowed"),
-    [
-        ("/path # comment", "/path", False),
-        ("/this/*/exactly", "/this/path/exactly", False),
-        ("/this/path/exactly$", "/this/path/exactly", False),
-        ("/this/path/exactly$", "/this/path/exactly/not", True),
-        ("*.gif$", "/images/a.gif", False),
-        ("*.gif$", "/images/a.gif?x", True),
-        ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html", False),
-        ("/path/foo-%24", "/path/foo-$", False),
-        ("", "/", True),
-    ],
-)
-def test_special_characters_mean_what_the_rfc_says(rule: str, path: str, allowed: bool) -> None:
-    assert allows(f"User-agent: *\nDisallow: {rule}", path) is allowed
-
-
-# Section 5.1 and 5.2: the examples
+# RFC 9309, section 5.1
 
 SIMPLE = """User-Agent: *
 Disallow: *.gif$
@@ -195,12 +83,6 @@ def test_the_simple_example_of_the_rfc(agent: str, path: str, allowed: bool) -> 
     assert allows(SIMPLE, path, agent) is allowed
 
 
-def test_the_longest_match_example_of_the_rfc() -> None:
-    text = "User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif"
-    assert allows(text, "/example/page/x", "foobot")
-    assert not allows(text, "/example/page/disallowed.gif", "foobot")
-
-
 # How files really look
 
 
@@ -208,11 +90,6 @@ def test_the_longest_match_example_of_the_rfc() -> None:
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 def test_byte_order_marks_and_line_ends_do_not_matter(start: bytes, end: str) -> None:
     assert not allows(start + end.join(("User-agent: *", "Disallow: /x")).encode(), "/x")
-
-
-def test_utf_16_and_broken_bytes_are_read() -> None:
-    assert not allows("User-agent: *\nDisallow: /x".encode("utf-16"), "/x")
-    assert not allows(b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /x\n\x00\xfe", "/x")
 
 
 def test_ten_thousand_marks_in_a_row_are_skipped() -> None:
@@ -281,11 +158,6 @@ def test_an_allowed_index_page_does_not_allow_its_directory() -> None:
     assert allows(text, "/d/index.html") and not allows(text, "/d/")
 
 
-def test_unreserved_characters_are_unescaped_in_rules() -> None:
-    text = "User-agent: *\nDisallow: /\nAllow: /foo/bar/%62%61%7A"
-    assert allows(text, "/foo/bar/baz") and allows(text, "/foo/bar/%62%61%7A")
-
-
 def test_long_lines_are_read_to_their_end() -> None:
     long = "/x/" + "a" * 20_000
     assert allows(f"User-agent: *\nDisallow: {long}/qux", f"{long}/fux")
@@ -328,14 +200,6 @@ def test_directives_of_others_are_no_rules() -> None:
 
 def test_a_page_instead_of_rules_allows_all() -> None:
     assert allows("<!DOCTYPE html><html><body>Not found</body></html>", "/page")
-
-
-def test_a_file_is_read_up_to_500_kibibytes_and_no_half_line() -> None:
-    head = "User-agent: *\nDisallow: /early\n"
-    filler = "#" + "x" * (MAX_ROBOTS_BYTES - len(head) - 14) + "\n"
-    text = head + filler + "Disallow: /late\nDisallow: /later\n"
-    assert not allows(text, "/early")
-    assert allows(text, "/late")
 
 
 # Delay and sitemaps
@@ -415,10 +279,6 @@ def test_unavailable_rules_allow_all_for_a_day(kind: FailureKind) -> None:
     assert got.expires_at == NOW + MAX_AGE_S
 
 
-def test_redirects_without_end_allow_all() -> None:
-    assert rules_from_fetch(Redirected(ROBOTS, 301, HOST + "/r"), NOW).allows(HOST + "/x", "x")
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -492,15 +352,6 @@ def test_rules_last_as_expires_and_age_say_where_max_age_does_not(
     assert rules("", **headers).expires_at == NOW + age_s
 
 
-@pytest.mark.parametrize(
-    ("status", "allowed"),
-    [(200, False), (204, False), (301, True), (404, True), (401, True), (429, False), (503, False)],
-)
-def test_a_response_with_a_body_is_classified_by_its_status(status: int, allowed: bool) -> None:
-    fetched = Fetched(ROBOTS, status, {}, b"User-agent: *\nDisallow: /")
-    assert rules_from_fetch(fetched, NOW).allows(HOST + "/x", "x") is allowed
-
-
 # Product tokens and storage
 
 
@@ -509,6 +360,7 @@ def test_a_response_with_a_body_is_classified_by_its_status(status: int, allowed
     [
         ("FocusedBot/0.1 (+https://example.org/bot)", "FocusedBot"),
         ("Mozilla/5.0 (compatible; Foo-Bot/1.0; +http://x.y/)", "Foo-Bot"),
+        ("Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/b.html)", "ExampleBot"),
         ("simple", "simple"),
         ("Mozilla/5.0 (KHTML, like Gecko; compatible; Foo/2.1; +http://x.y/) Safari/537", "Foo"),
         ("Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 Foo_Bot/0.1 (+http://x.y/bot/1)", "Foo_Bot"),

@@ -14,7 +14,6 @@ from focused.web.robots.robots_rules import (
     UNREACHABLE_LONG_S,
     RobotsAccess,
     RobotsRules,
-    product_token,
     rules_from_fetch,
     rules_while_unreachable,
 )
@@ -90,10 +89,6 @@ class TestSection221UserAgents:
     )
     def test_another_token_is_another_robot(self, name: str) -> None:
         assert allows(f"User-agent: {name}\nDisallow: /", "/x")
-
-    def test_the_token_is_what_the_rfc_s_own_header_names(self) -> None:
-        header = "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"
-        assert product_token(header) == "ExampleBot"
 
     def test_groups_of_one_token_must_be_combined(self) -> None:
         text = (
@@ -180,7 +175,7 @@ class TestSection222AllowAndDisallow:
         [
             ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
             ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
-            ("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar"),
+            ("/foo/bar?baz=https%3a%2F%2ffoo.bar", "/foo/bar?baz=https://foo.bar"),
             ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
             ("/foo/bar/%e3%83%84", "/foo/bar/%E3%83%84"),
             ("/foo/bar/%E3%83%84", "/foo/bar/ツ"),
@@ -228,7 +223,7 @@ class TestSection222AllowAndDisallow:
         assert allows(text, "/x") and not allows(text, "/y/z")
 
     def test_encoding_mismatches_are_bridged_octet_by_octet(self) -> None:
-        text = b"# caf\xe9\nUser-agent: *\nDisallow: /caf\xe9\nDisallow: /\xe3\x83\x84"
+        text = b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /caf\xe9\nDisallow: /\xe3\x83\x84"
         assert not allows(text, "/caf%E9") and not allows(text, "/%E3%83%84")
         assert not allows("User-agent: *\nDisallow: /x".encode("utf-16"), "/x")
 
@@ -276,7 +271,7 @@ class TestSection223SpecialCharacters:
 
 class TestSection224OtherRecords:
     @pytest.mark.parametrize(
-        "record", ["Sitemap: https://example.com/s", "Crawl-delay: 1", "Host: x", "?"]
+        "record", ["Sitemap: https://example.com/s", "Crawl-delay: 1", "Host: x", "?", "# x", ""]
     )
     def test_other_records_must_not_interfere(self, record: str) -> None:
         between_agents = f"User-agent: a\n{record}\nUser-agent: b\n{record}\nDisallow: /x"
@@ -297,17 +292,19 @@ class TestSection23Access:
 
 
 class TestSection231AccessResults:
-    def test_2_3_1_1_what_was_downloaded_must_be_followed_whatever_its_type(self) -> None:
-        fetched = Fetched(
-            f"{HOST}/robots.txt", 200, {"content-type": "text/html"}, b"user-agent:*\ndisallow:/"
-        )
+    @pytest.mark.parametrize("status", [200, 204])
+    def test_2_3_1_1_what_was_downloaded_must_be_followed_whatever_its_type(
+        self, status: int
+    ) -> None:
+        named, body = {"content-type": "text/html"}, b"user-agent:*\ndisallow:/"
+        fetched = Fetched(f"{HOST}/robots.txt", status, named, body)
         assert not rules_from_fetch(fetched, NOW).allows(f"{HOST}/x", "x")
 
     def test_2_3_1_2_more_redirects_than_are_followed_mean_unavailable(self) -> None:
         last = Redirected(f"{HOST}/r5", 302, f"{HOST}/r6")
         assert rules_from_fetch(last, NOW).access is RobotsAccess.ALLOW_ALL
 
-    @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451, 499])
+    @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 410, 451, 499])
     def test_2_3_1_3_unavailable_may_access_any_resource(self, status: int) -> None:
         fetched = Fetched(f"{HOST}/robots.txt", status, {}, b"user-agent: *\ndisallow: /")
         assert rules_from_fetch(fetched, NOW).allows(f"{HOST}/x", "x")
@@ -375,7 +372,8 @@ class TestSection25Limits:
         head = f"User-agent: *{end}Disallow: /early{end}"
         filler = "#" * (MAX_ROBOTS_BYTES - len(head) - len(f"{end}Disallow: /"))
         text = f"{head}{filler}{end}Disallow: /late{end}"
-        assert allows(text, "/anything") and not allows(text, "/early")
+        assert not allows(text, "/early")
+        assert allows(text, "/anything") and allows(text, "/late")
 
 
 plain_patterns = st.text("ab/*", min_size=0, max_size=8).map(lambda rest: f"/{rest}")

@@ -59,6 +59,7 @@ def test_letters_of_a_query_are_escaped_in_the_pages_charset(
     ("host", "normal"),
     [
         ("EXAMPLE.com", "example.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
         ("ex%61mple.com", "example.com"),
         ("%E2%98%95.example", "xn--53h.example"),
         ("☕.example", "xn--53h.example"),
@@ -306,13 +307,17 @@ def test_dot_segments_are_resolved(raw: str, path: str) -> None:
     [
         ("", "/d/e/f?q"),
         ("#x", "/d/e/f?q"),
+        ("g#x", "/d/e/g"),
         ("?", "/d/e/f"),  # by rule 5 no empty query
         ("?#", "/d/e/f"),
         ("?x", "/d/e/f?x"),
         ("g", "/d/e/g"),
         ("g/", "/d/e/g/"),
         ("/g", "/g"),
+        ("/..", "/"),
         (".", "/d/e/"),
+        ("./", "/d/e/"),
+        ("../g", "/d/g"),
         ("./g", "/d/e/g"),
         ("..", "/d/"),
         ("../..", "/"),

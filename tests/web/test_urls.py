@@ -1,4 +1,4 @@
-"""Normalised URLs, and URLs that are refused."""
+"""Rules of our own for URLs, and short cuts; the standard: test_url_standard.py."""
 
 import pytest
 from hypothesis import example, given
@@ -20,31 +20,16 @@ BASE = "https://docs.example.org/3/library/index.html?v=1"
 @pytest.mark.parametrize(
     ("raw", "normal"),
     [
-        ("HTTP://Example.COM", "http://example.com/"),
-        ("http://example.com:80/a", "http://example.com/a"),
-        ("https://example.com:443/a", "https://example.com/a"),
-        ("http://example.com:8080/a", "http://example.com:8080/a"),
-        ("http://example.com/a#top", "http://example.com/a"),
-        ("http://user:secret@example.com/a", "http://example.com/a"),
         ("http://example.com./a", "http://example.com/a"),
         ("http://example.com.:8080/a", "http://example.com:8080/a"),
-        ("http://example.com/a/./b/../c", "http://example.com/a/c"),
-        ("http://example.com/a/%2e%2E/c", "http://example.com/c"),
         ("http://example.com/%7Euser/%c3%a9", "http://example.com/~user/%C3%A9"),
-        ("http://example.com/a%2fb", "http://example.com/a%2Fb"),
-        ("http://example.com/é?ü", "http://example.com/%C3%A9?%C3%BC"),
-        ("http://bücher.example/", "http://xn--bcher-kva.example/"),
         ("http://example.com/a?", "http://example.com/a"),
         ("http://example.com/a?&", "http://example.com/a"),
-        ("  http://example.com/a\n", "http://example.com/a"),
-        ("http:\\\\example.com\\a", "http://example.com/a"),
-        ("http://[::1]:8080/a", "http://[::1]:8080/a"),
-        ("http://0x7f.1/a", "http://127.0.0.1/a"),
         ("http://example.com/100%", "http://example.com/100%"),
         ("http://example.com/%%32e", "http://example.com/%%32e"),
     ],
 )
-def test_a_url_has_one_spelling(raw: str, normal: str) -> None:
+def test_spellings_that_the_standard_tells_apart_are_one(raw: str, normal: str) -> None:
     assert normalize_url(raw) == normal
 
 
@@ -84,24 +69,7 @@ def test_what_may_carry_meaning_is_kept(url: str) -> None:
     assert normalize_url(url) == url
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "relative/path",
-        "ftp://example.com/a",
-        "mailto:someone@example.com",
-        "javascript:void(0)",
-        "data:text/html,x",
-        "http://",
-        "http://exa mple.com/",
-        "http://a..b/",
-        "http://" + "a" * 64 + ".com/",
-        "http://" + "a." * 130 + "com/",
-        "http://example.com:99999/",
-        "http://example.com/" + "a" * MAX_URL_CHARS,
-    ],
-)
+@pytest.mark.parametrize("url", ["", "relative/path", "http://" + "a." * 130 + "com/"])
 def test_what_cannot_be_crawled_is_none(url: str) -> None:
     assert normalize_url(url) is None
 
@@ -115,28 +83,6 @@ def test_a_url_of_the_greatest_length_passes_and_one_more_does_not() -> None:
 
 def test_a_long_fragment_does_not_make_a_url_too_long() -> None:
     assert normalize_url("http://example.com/a#" + "x" * 50_000) == "http://example.com/a"
-
-
-@pytest.mark.parametrize(
-    ("link", "target"),
-    [
-        ("os.html", "https://docs.example.org/3/library/os.html"),
-        ("os.html#os.path", "https://docs.example.org/3/library/os.html"),
-        ("sub/", "https://docs.example.org/3/library/sub/"),
-        ("../tutorial", "https://docs.example.org/3/tutorial"),
-        ("/about", "https://docs.example.org/about"),
-        ("//other.example/x", "https://other.example/x"),
-        ("?v=2", "https://docs.example.org/3/library/index.html?v=2"),
-        ("", "https://docs.example.org/3/library/index.html?v=1"),
-        ("#here", "https://docs.example.org/3/library/index.html?v=1"),
-        ("http://a.com/x", "http://a.com/x"),
-        ("./", "https://docs.example.org/3/library/"),
-        ("/..", "https://docs.example.org/"),
-        ("/", "https://docs.example.org/"),
-    ],
-)
-def test_a_relative_link_is_resolved_against_its_base(link: str, target: str) -> None:
-    assert normalize_url(link, BASE) == target
 
 
 @pytest.mark.parametrize("base", ["about:blank", "", "mailto:a@b.c", "\ud800"])

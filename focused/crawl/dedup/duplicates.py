@@ -29,7 +29,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from focused.crawl.dedup.signatures import load_signature
+from focused.crawl.dedup.url_aliases import load_signature
 from focused.crawl.page_parser import ParsedPage
 from focused.frontier.queued_link import link_key
 from focused.storage.rows import pack

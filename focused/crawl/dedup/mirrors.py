@@ -21,7 +21,7 @@ import xxhash
 
 from focused.crawl.dedup.duplicates import SharedContents
 from focused.crawl.listeners import SettledEvent
-from focused.frontier.interface import Known
+from focused.frontier.disk_frontier import Known
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.rows import pack
 from focused.storage.tables import Tables

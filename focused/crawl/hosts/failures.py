@@ -94,7 +94,6 @@ FAILURE_RULES: Mapping[FailureKind, FailureRule] = {
     ),
     FailureKind.BAD_REDIRECT: _url_failure("leads nowhere, to itself, or more than ten on"),
     FailureKind.ROBOTS: _not_fetched("forbidden by robots.txt"),
-    FailureKind.DIRECTORY_BUDGET: _not_fetched("`scope.max_pages_per_directory` is reached"),
     FailureKind.MIRROR: _not_fetched(
         "a mirror has the page; see docs/explanation/duplicates.md#mirrors"
     ),

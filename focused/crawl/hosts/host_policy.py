@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-
-import xxhash
 
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.failures import FAILURE_RULES, DeadHosts, HostEffect
@@ -23,21 +20,18 @@ from focused.frontier.host import (
     suspend,
 )
 from focused.frontier.host_scheduler import HostLimits
-from focused.frontier.queued_link import QueuedLink
 from focused.storage.tables import Tables
 from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.robots.robots_file import RobotsFile
-from focused.web.urls import directory_of, host_of, normalize_url
+from focused.web.urls import host_of, normalize_url
 
 _FAILURES_BEFORE_SUSPENSION = 8
 # One hour, then twice as long each time: survives an outage of seven hours.
 _MAX_SUSPENSIONS = 3
 _NO_HOST_RETRY_S = 60.0
 _MAX_SITEMAPS = 20
-_WITHOUT_ROW = (
-    *(FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR, FailureKind.ALIAS, FailureKind.TRAP),
-)
+_WITHOUT_ROW = (FailureKind.MIRROR, FailureKind.ALIAS, FailureKind.TRAP)
 
 
 class HostPolicy:
@@ -58,7 +52,6 @@ class HostPolicy:
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsCache(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
         self.dead_hosts = DeadHosts(tables)
-        self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._unresolved_once: set[str] = set()
         self._parsing_s: dict[str, float] = {}
         self._suspended: dict[str, FailureKind] = {}
@@ -81,25 +74,16 @@ class HostPolicy:
         """Whether the known rules allow ``url``."""
         return self._robots.allows(host, url)
 
-    def refusal(self, host: Host, link: QueuedLink) -> FailureKind | None:
-        """Return why neither ``link`` nor its robots.txt is requested, or None."""
-        failure = self.dead_hosts.why(host.name)
-        if failure is not None:
-            return failure
-        return FailureKind.DIRECTORY_BUDGET if self._directories.spent(link.url) else None
-
-    def closed(self, url: str) -> str | None:
-        """Return why a link to ``url`` need not be queued, or None."""
-        if not (self.dead_hosts or self._has_limits or self._directories.limited):
+    def closed(self, name: str) -> str | None:
+        """Return why a link to a host need not be queued, or None."""
+        if not (self.dead_hosts or self._has_limits):
             return None
-        host = self._hosts.known(host_of(url))
+        host = self._hosts.known(name)
         if host is None:
             return None
-        if self.dead_hosts.why(host.name) is not None:
+        if self.dead_hosts.why(name) is not None:
             return "dead host"
-        if self._limits.reached(host):
-            return "host or address budget spent"
-        return "directory budget spent" if self._directories.spent(url) else None
+        return "host or address budget spent" if self._limits.reached(host) else None
 
     def take_newly_suspended(self) -> Mapping[str, FailureKind]:
         """Return the hosts suspended or declared dead since the last call, and why."""
@@ -116,17 +100,6 @@ class HostPolicy:
         else:
             del self._suspended[name]
 
-    def is_open(self, name: str) -> bool:
-        """Whether :meth:`closed` refuses no link to that host."""
-        if self._directories.limited:
-            return False
-        if not (self.dead_hosts or self._has_limits):
-            return True
-        host = self._hosts.known(name)
-        return host is None or not (
-            self.dead_hosts.why(name) is not None or self._limits.reached(host)
-        )
-
     def has_row(self, host: Host, refusal: FailureKind) -> bool:
         """Whether a link that was not requested gets an archive row, or is only counted."""
         if refusal is FailureKind.ROBOTS:
@@ -134,10 +107,9 @@ class HostPolicy:
         return refusal not in _WITHOUT_ROW and self.dead_hosts.take_row(host.name)
 
     def on_settled(self, event: SettledEvent) -> None:
-        """Count a fetched page for the budgets of its host, address and directory."""
+        """Count a fetched page for the budgets of its host and address."""
         if event.offer is not None and event.settled.outcome == "fetched":
             self._hosts.count_fetched(event.offer.host)
-            self._directories.fetched(event.settled.link.url)
 
     def answered(self, url: str, outcome: Outcome) -> None:
         """Assign the host of ``url`` to the address that the response came from."""
@@ -299,43 +271,3 @@ def seed_hosts(topic: Topic) -> frozenset[str]:
     return frozenset(
         host_of(url) for url in map(normalize_url, topic.seeds.urls) if url is not None
     )
-
-
-_PAGE_COUNT = struct.Struct(">Q")
-
-
-class DirectoryBudget:
-    """Counts fetched pages by directory where the scope limits them.
-
-    Persistent; the caller commits. Without a limit nothing is counted; a limit set later starts
-    from 0.
-    """
-
-    def __init__(self, most: int | None, tables: Tables) -> None:
-        """Allow ``most`` pages per directory; None: no limit."""
-        self._most = most
-        self._tables = tables
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is a limit."""
-        return self._most is not None
-
-    def spent(self, url: str) -> bool:
-        """Whether the directory of a normalised URL has reached its limit."""
-        return self._most is not None and self._count(_directory_key(url)) >= self._most
-
-    def fetched(self, url: str) -> None:
-        """Count a page."""
-        if self._most is not None:
-            key = _directory_key(url)
-            self._tables.put("directories", key, _PAGE_COUNT.pack(self._count(key) + 1))
-
-    def _count(self, key: bytes) -> int:
-        raw = self._tables.get("directories", key)
-        return 0 if raw is None else int(_PAGE_COUNT.unpack(raw)[0])
-
-
-def _directory_key(url: str) -> bytes:
-    # Paths may be longer than LMDB's keys.
-    return xxhash.xxh3_128_digest(directory_of(url).encode())

@@ -28,16 +28,14 @@ from focused.crawl.purposes import HostAccess
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import REVISIT, Collection, first_record, is_visited_again
-from focused.crawl.revisits.page_fate import PRESENT, decide_fate
+from focused.crawl.revisits.page_fate import PRESENT, decide_fate, redirects_to_missing_page
 from focused.crawl.revisits.page_records import KnownPage
-from focused.crawl.revisits.soft_404 import redirects_to_missing_page
 from focused.crawl.revisits.validators import modification_time
 from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
-from focused.frontier.interface import Offer
 from focused.frontier.queued_link import QueuedLink
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_rules import RobotsFile

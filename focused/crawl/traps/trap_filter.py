@@ -1,9 +1,8 @@
 """Skip links that lead into traps or to pages that were fetched under another URL.
 
 Besides the rules for single URLs (:mod:`focused.web.scope_filter`), it combines what the crawl
-learns: closed patterns (:mod:`focused.crawl.traps.trap_detector`), ignorable URL parts
-(:mod:`focused.crawl.dedup.ignorable_url_parts`) and canonical URLs
-(:mod:`focused.crawl.dedup.canonical_urls`). Links are checked before they are queued and again when
+learns: closed patterns (:mod:`focused.crawl.traps.trap_detector`) and other URLs of fetched pages
+(:mod:`focused.crawl.dedup.url_aliases`). Links are checked before they are queued and again when
 they are offered.
 """
 
@@ -17,9 +16,12 @@ from typing import Any
 import msgspec
 import xxhash
 
-from focused.crawl.dedup.canonical_urls import CanonicalUrls
-from focused.crawl.dedup.ignorable_url_parts import IgnorableUrlParts
-from focused.crawl.dedup.signatures import ContentSignature, load_signature
+from focused.crawl.dedup.url_aliases import (
+    CanonicalUrls,
+    ContentSignature,
+    IgnorableUrlParts,
+    load_signature,
+)
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.steps import SettledFetch
 from focused.crawl.traps.trap_detector import CLOSED_REASONS, PageVerdict, TrapDetector

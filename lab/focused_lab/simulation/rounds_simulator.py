@@ -27,7 +27,7 @@ from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import Start, decode_for_partition
 from focused.rounds.outbox import OUTBOX, NumberedRows
-from focused.rounds.partition_map import SiteUnit
+from focused.rounds.partition import SiteUnit
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,

@@ -12,7 +12,7 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
-from focused.crawl.revisits.soft_404 import (
+from focused.crawl.revisits.page_fate import (
     MissingPage,
     looks_like_soft_404,
     missing_page_url,

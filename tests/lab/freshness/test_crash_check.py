@@ -10,7 +10,7 @@ import pytest
 
 from focused.archive.archive import PageRow
 from focused.archive.page_history import HistoryWriter, PageHistory, VisitResult, VisitRow
-from focused.crawl.revisits.soft_404 import missing_page_url
+from focused.crawl.revisits.page_fate import missing_page_url
 from focused.revisit.disk_schedule import TableRecords
 from focused.storage.rows import pack
 from focused.storage.tables import Tables

@@ -12,7 +12,7 @@ import pytest
 from focused.crawl.policy import Policy
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
-from focused.rounds.partition_map import PartitionMap, SiteUnit
+from focused.rounds.partition import PartitionMap, SiteUnit
 from focused.rounds.process_supervision import Limits
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
