@@ -69,7 +69,7 @@ TASKS = (
         "word_hashing",
         lambda module, page: module.hash_texts([link.anchor for link in page.links]).hashes,
     ),
-    Task("signals of spam", "focused.spam.content_signals", "word_signals", signals_of),
+    Task("signals of spam", "focused.spam.spam_classifier", "word_signals", signals_of),
 )
 
 

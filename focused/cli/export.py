@@ -20,8 +20,7 @@ from focused.corpus.page_filter import ExportOptions, PageFilter
 from focused.corpus.writers import has_compression
 from focused.errors import ConfigurationError, SearchError
 from focused.parser_process import cores
-from focused.search.search_servers import connect
-from focused.search.server_address import parse_address
+from focused.search.search_servers import connect, parse_address
 from focused.search.server_update import update_server
 
 _chunk_option = click.option(

@@ -17,10 +17,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from focused.console.child_commands import ChildCommands
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
-from focused.console.crawl_views import CrawlSearchView, LinkGraphView
-from focused.console.report_pages import ReportPages
+from focused.console.crawl_views import ChildCommands, CrawlSearchView, LinkGraphView, ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.installed_features import ConsoleTab, installed_features

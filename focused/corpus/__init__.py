@@ -2,7 +2,7 @@
 
 :mod:`~focused.corpus.export` runs it: ``page_selection`` reads the crawl's tables, ``page_filter``
 has the conditions, ``stored_documents`` extracts the texts from the WARC in parser processes,
-``chunks`` cuts them, ``quality`` rates them, ``writers`` writes the records
+``chunks`` cuts them, ``page_records`` rates them and makes the records, ``writers`` writes them
 and ``data_card`` describes them. The extraction itself is :mod:`focused.web.html.document`.
 
 Invariants: memory does not grow with texts; an interrupted export ends with the same bytes as

@@ -16,7 +16,7 @@ class PageFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     or domains with all hosts below; empty keeps all. ``languages`` are ISO 639-1 codes.
     ``published_*`` and ``languages`` leave out pages of which they are unknown. ``robots`` are
     directives, of which a page may have none. ``good_quality`` keeps pages that fail no rule of
-    :mod:`focused.corpus.quality`.
+    :mod:`focused.corpus.page_records`.
     """
 
     min_relevance: float | None = None

@@ -1,20 +1,79 @@
-"""Make the records of a corpus from a page's row, its document and the links to it."""
+"""Make the records of a corpus from a page's row, its document and the links to it.
+
+The quality rules are those of Rae and others 2021 ("Scaling language models: methods, analysis &
+insights from training Gopher", table A1), without the one on English stop words and those on
+repeated n-grams.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_selection import SelectedPage
-from focused.corpus.quality import count_words, failed_rules
 from focused.corpus.records import TRAIN, VALIDATION, CorpusRecord, InLink
 from focused.corpus.stored_documents import StoredDocument
 from focused.text.hash_sampling import hash_fraction
 from focused.web.host_names import registered_domain
 from focused.web.html.text_structure import clean_line, render_markdown, render_text
+
+MIN_WORDS, MAX_WORDS = 50, 100_000
+
+RULES = (
+    "too-short",
+    "too-long",
+    "word-length",
+    "few-letters",
+    "symbols",
+    "bullets",
+    "ellipses",
+    "repeated-lines",
+)
+"""The names of the rules."""
+
+_UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "bo"})
+"""Languages that write no spaces between words."""
+_SYMBOL = re.compile(r"#|\.\.\.|…")
+_BULLET = re.compile(r"\s*[-*•‣▪]\s")
+
+
+def count_words(text: str) -> int:
+    """Return the number of words between white space."""
+    return len(text.split())
+
+
+def failed_rules(text: str, language: str = "") -> tuple[str, ...]:
+    """Return the names of the rules that a text fails, in the order of :data:`RULES`.
+
+    Rules on words are left out for languages that write no spaces between them.
+    """
+    failed = set()
+    words = text.split()
+    if language not in _UNSPACED:
+        n_words = max(len(words), 1)
+        failed |= {"too-short"} if len(words) < MIN_WORDS else set()
+        failed |= {"too-long"} if len(words) > MAX_WORDS else set()
+        if not 3 <= sum(map(len, words)) / n_words <= 10:
+            failed.add("word-length")
+        if sum(any(map(str.isalpha, word)) for word in words) < 0.8 * n_words:
+            failed.add("few-letters")
+        if len(_SYMBOL.findall(text)) > 0.1 * n_words:
+            failed.add("symbols")
+    lines = [line for line in text.split("\n") if line.strip()]
+    n_lines = max(len(lines), 1)
+    if sum(_BULLET.match(line) is not None for line in lines) > 0.9 * n_lines:
+        failed.add("bullets")
+    if sum(line.rstrip().endswith(("...", "…")) for line in lines) > 0.3 * n_lines:
+        failed.add("ellipses")
+    if sum(count - 1 for count in Counter(lines).values()) > 0.3 * n_lines:
+        failed.add("repeated-lines")
+    return tuple(rule for rule in RULES if rule in failed)
+
 
 _MAX_TITLE_CHARS = 300
 

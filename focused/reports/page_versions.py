@@ -29,10 +29,10 @@ from focused.archive.page_history import (
 )
 from focused.archive.warc_files import warc_path
 from focused.crawl.revisits.page_records import PageRecords
-from focused.documents.bounded_converter import BoundedConverter
+from focused.documents.convert import BoundedConverter
 from focused.durations import DAY_S
 from focused.errors import ConfigurationError, StateError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     PageChanges,

@@ -28,7 +28,7 @@ from focused.scrapy_addon.driver_features import (
 from focused.topic import Topic
 
 if TYPE_CHECKING:
-    from focused.search.server_address import ServerAddress
+    from focused.search.search_servers import ServerAddress
 
 _LOG_FORMATS = ("text", "json")
 _MAX_PORT = 65_535
@@ -210,7 +210,7 @@ def _check_search_index(settings: BaseSettings) -> None:
 
 def _connect_search_index(topic: Topic, settings: BaseSettings) -> DriverParts:
     """Install the pipeline; items get the fields that it indexes unless others are named."""
-    from focused.search.server_address import CLIENT_LIBRARIES
+    from focused.search.search_servers import CLIENT_LIBRARIES
 
     address = index_address(settings)
     require_library(CLIENT_LIBRARIES[address.kind], "FOCUSED_INDEX_URL")
@@ -227,7 +227,7 @@ def _connect_search_index(topic: Topic, settings: BaseSettings) -> DriverParts:
 
 def index_address(settings: BaseSettings) -> ServerAddress:
     """Return the address in FOCUSED_INDEX_URL. Raises ConfigurationError."""
-    from focused.search.server_address import parse_address
+    from focused.search.search_servers import parse_address
 
     text, ca_certs = settings["FOCUSED_INDEX_URL"], settings["FOCUSED_INDEX_CA_CERTS"]
     try:

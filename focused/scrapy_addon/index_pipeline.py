@@ -20,9 +20,13 @@ from focused.errors import ConfigurationError, SearchError
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.run_status import RunStatus
 from focused.scrapy_addon.statistics import StatisticsPublisher
-from focused.search.search_servers import SearchServer, connect
-from focused.search.server_address import ServerAddress
-from focused.search.server_documents import Document, document_of_item
+from focused.search.search_servers import (
+    Document,
+    SearchServer,
+    ServerAddress,
+    connect,
+    document_of_item,
+)
 
 logger = logging.getLogger(__name__)
 

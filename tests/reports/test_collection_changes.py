@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from focused.recorded_web.change_history import ChangeKind
+from focused.recorded_web.changing_web import ChangeKind
 from focused.reports.collection_changes import (
     CollectionEvent,
     PageChange,

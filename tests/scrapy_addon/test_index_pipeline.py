@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from focused.corpus.page_selection import url_hash
-from focused.search.server_documents import document_id
+from focused.search.search_servers import document_id
 from tests.support.bulk_server import REFUSED, indexing_server
 from tests.support.corpus_crawl import ARTICLE, corpus_web
 from tests.support.crawling import crawl, write_topic
