@@ -11,13 +11,13 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 
 from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
 from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_selection import SelectedPage
 from focused.corpus.records import TRAIN, VALIDATION, CorpusRecord, InLink
 from focused.corpus.stored_documents import StoredDocument
+from focused.durations import iso_time
 from focused.text.hash_sampling import hash_fraction
 from focused.web.host_names import registered_domain
 from focused.web.html.text_structure import clean_line, render_markdown, render_text
@@ -122,7 +122,7 @@ def page_records(
             authors=declared.authors,
             published=declared.published or None,
             modified=declared.modified or None,
-            fetched_at=format_time(page.fetched_at),
+            fetched_at=iso_time(int(page.fetched_at)),
             language=page.language,
             relevance=page.relevance,
             on_topic=page.on_topic,
@@ -150,8 +150,3 @@ def page_records(
             warc_file=page.warc_file,
             warc_offset=page.warc_offset,
         )
-
-
-def format_time(at: float) -> str:
-    """Return seconds since the epoch in ISO 8601, UTC, to the second."""
-    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

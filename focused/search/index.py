@@ -20,7 +20,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,6 +43,7 @@ from focused.corpus.stored_documents import (
     StoredDocument,
     extract_documents,
 )
+from focused.durations import iso_time
 from focused.errors import ConfigurationError, ExtractionError, SearchError
 from focused.search.indexed_versions import IndexedVersions, page_version
 from focused.web.html.text_structure import HEADING, render_text
@@ -353,14 +353,13 @@ def _hit(document: Any, score: float, snippets: Any) -> SearchHit:
         (len(raw[: each.start].decode()), len(raw[: each.end].decode()))
         for each in snippet.highlighted()
     )
-    at = datetime.fromtimestamp(first("fetched_at") or 0, UTC)
     return SearchHit(
         url=first("url"),
         title=first("title") or "",
         host=first("host"),
         language=first("language") or "",
         published=first("published") or "",
-        fetched_at=at.isoformat().replace("+00:00", "Z"),
+        fetched_at=iso_time(first("fetched_at") or 0),
         relevance=first("relevance"),
         on_topic=first("on_topic"),
         score=score,

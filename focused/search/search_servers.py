@@ -20,9 +20,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
-from focused.corpus.page_records import format_time
 from focused.corpus.page_selection import url_hash
 from focused.corpus.records import CorpusRecord
+from focused.durations import iso_time
 from focused.errors import ConfigurationError, SearchError
 from focused.web.host_names import registered_domain
 from focused.web.urls import host_of
@@ -85,7 +85,7 @@ def document_of_item(item: Mapping[str, Any], now: float) -> Document | None:
         return None
     host = host_of(url)
     domain = registered_domain(host)
-    known = {"host": host, "domain": domain, "fetched_at": format_time(now)}
+    known = {"host": host, "domain": domain, "fetched_at": iso_time(int(now))}
     values = msgspec.json.decode(msgspec.json.encode(dict(item), enc_hook=str))
     return {**known, **_without_empty(values), "id": document_id(url_hash(url))}
 
