@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from focused.corpus.chunks import Chunk, chunk_ids, cut_into_chunks
-from focused.corpus.page_filter import PageFilter
-from focused.corpus.page_selection import SelectedPage
+from focused.corpus.page_selection import PageFilter, SelectedPage
 from focused.corpus.records import TRAIN, VALIDATION, CorpusRecord, InLink
 from focused.corpus.stored_documents import StoredDocument
 from focused.durations import iso_time

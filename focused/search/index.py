@@ -27,8 +27,8 @@ from typing import Any
 import tantivy
 from tantivy import FieldType, Occur, Query
 
-from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_selection import (
+    PageFilter,
     SelectedPage,
     Selection,
     open_selection,

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 import xxhash
 
-from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import (
+    PageFilter,
     SelectedPage,
     Selection,
     open_selection,

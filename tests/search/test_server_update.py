@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused.corpus.page_filter import PageFilter
-from focused.corpus.page_selection import url_hash
+from focused.corpus.page_selection import PageFilter, url_hash
 from focused.errors import SearchError
 from focused.search import server_update
 from focused.search.search_servers import (
