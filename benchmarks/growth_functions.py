@@ -22,7 +22,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from focused.corpus import chunks, page_records
+from focused.corpus import page_records
 from focused.crawl.dedup import duplicates
 from focused.crawl.revisits import change_detection, soft_404, validators
 from focused.documents import (
@@ -232,7 +232,7 @@ def _structure(text: str) -> None:
     text_structure.clean_text(text)
     text_structure.clean_line(text, 100_000)
     text_structure.escape_markdown(text)
-    for chunk in chunks.cut_into_chunks(blocks, 500):
+    for chunk in page_records.cut_into_chunks(blocks, 500):
         text_structure.render_text(chunk.blocks)
     main_text.plain_text_blocks(text)
 
@@ -594,7 +594,7 @@ READERS: tuple[Reader, ...] = (
             text_structure.clean_text,
             text_structure.clean_line,
             text_structure.escape_markdown,
-            chunks.cut_into_chunks,
+            page_records.cut_into_chunks,
             main_text.plain_text_blocks,
         ),
         (*SIGNS, *PLAIN),
