@@ -22,7 +22,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from focused.corpus import chunks, quality
+from focused.corpus import page_records
 from focused.crawl.dedup import duplicates
 from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
@@ -43,7 +43,7 @@ from focused.labelling import page_renderer
 from focused.rendering import decision, subrequests
 from focused.scrapy_addon import login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
-from focused.spam import content_signals
+from focused.spam import spam_classifier
 from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
 from focused.topic import Scope
 from focused.topic.login import Login
@@ -232,7 +232,7 @@ def _structure(text: str) -> None:
     text_structure.clean_text(text)
     text_structure.clean_line(text, 100_000)
     text_structure.escape_markdown(text)
-    for chunk in chunks.cut_into_chunks(blocks, 500):
+    for chunk in page_records.cut_into_chunks(blocks, 500):
         text_structure.render_text(chunk.blocks)
     main_text.plain_text_blocks(text)
 
@@ -406,11 +406,11 @@ def _read_words(text: str) -> None:
 
 
 def _signals(text: str) -> None:
-    popular = content_signals.PopularWords.count([text, text])
-    content_signals.content_signals(_page(text), popular)
-    content_signals.body_text(_page(text))
-    quality.count_words(text)
-    quality.failed_rules(text, "en")
+    popular = spam_classifier.PopularWords.count([text, text])
+    spam_classifier.content_signals(_page(text), popular)
+    spam_classifier.body_text(_page(text))
+    page_records.count_words(text)
+    page_records.failed_rules(text, "en")
 
 
 def _versions(text: str) -> None:
@@ -594,7 +594,7 @@ READERS: tuple[Reader, ...] = (
             text_structure.clean_text,
             text_structure.clean_line,
             text_structure.escape_markdown,
-            chunks.cut_into_chunks,
+            page_records.cut_into_chunks,
             main_text.plain_text_blocks,
         ),
         (*SIGNS, *PLAIN),
@@ -798,11 +798,11 @@ READERS: tuple[Reader, ...] = (
         "signals of spam",
         _signals,
         (
-            content_signals.content_signals,
-            content_signals.body_text,
-            quality.failed_rules,
-            quality.count_words,
-            content_signals.PopularWords.count,
+            spam_classifier.content_signals,
+            spam_classifier.body_text,
+            page_records.failed_rules,
+            page_records.count_words,
+            spam_classifier.PopularWords.count,
         ),
         (*SIGNS, "the ", "whale ", "# ", "- a\n", "a…\n"),
         _LINES,
@@ -983,7 +983,7 @@ READERS: tuple[Reader, ...] = (
 _BY_CALLER = "called by a function that is measured"
 _OWN_TEXT = "takes a text of the crawl's own"
 EXCEPTIONS: Mapping[str, str] = {
-    "focused.documents.bounded_converter:BoundedConverter.to_html": "calls to_html in a process",
+    "focused.documents.convert:BoundedConverter.to_html": "calls to_html in a process",
     "focused.documents.convert:DocumentConverter.format_of": "calls document_format",
     "focused.documents.convert:DocumentConverter.needs_process": "calls document_format",
     "focused.documents.convert:DocumentConverter.takes_type": "calls declared_format",

@@ -75,7 +75,7 @@ TASKS = (
         "shingle_hashing",
         lambda module, page: module.shingles(page.text),
     ),
-    Task("signals of spam", "focused.spam.content_signals", "word_signals", signals_of),
+    Task("signals of spam", "focused.spam.spam_classifier", "word_signals", signals_of),
 )
 
 

@@ -40,8 +40,7 @@ from focused.corpus.stored_documents import StoredDocument
 from focused.files import write_json_atomically
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.recorded_web.web_import import read_html
-from focused.search.index import open_index, open_writer, page_document
-from focused.search.query import CrawlSearch, SearchQuery
+from focused.search.index import CrawlSearch, SearchQuery, open_index, open_writer, page_document
 from focused.web.decoding import decode
 from focused.web.html.document import Document
 from focused.web.html.text_structure import PARAGRAPH, TextBlock

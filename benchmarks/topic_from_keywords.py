@@ -43,8 +43,8 @@ from focused.cli.training import retrain_from
 from focused.errors import FocusedError
 from focused.files import write_atomically
 from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task
+from focused.labelling.page_selection import build_training_pool
 from focused.labelling.session import LabellingSession
-from focused.labelling.training_pool import build_training_pool
 from focused.labels.label_file import LabelFile, Verdict, evaluation_labels, load_topic_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior

@@ -1,8 +1,9 @@
-"""Durations in seconds, and a clock to measure them."""
+"""Durations in seconds, a clock to measure them, and times as texts."""
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 HOUR_S = 3_600.0
 DAY_S = 24 * HOUR_S
@@ -16,3 +17,8 @@ def uptime_s() -> float:
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
+
+
+def iso_time(at: float, timespec: str = "seconds") -> str:
+    """Return seconds since the epoch in ISO 8601, UTC; cut to ``timespec``."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec=timespec).replace("+00:00", "Z")

@@ -23,7 +23,7 @@ from focused.child_processes import (
     python_environment,
     spawn_context,
 )
-from focused.console.child_commands import ChildCommands
+from focused.console.crawl_views import ChildCommands
 from focused.errors import FocusedError
 from focused.parser_process import ParserProcess, ParsingLimits
 from focused.recorded_web.replay_process import ReplayProcess

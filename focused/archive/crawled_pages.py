@@ -6,7 +6,7 @@ from pathlib import Path
 
 from focused.archive.archive import page_rows
 from focused.archive.warc_files import warc_files
-from focused.documents.bounded_converter import BoundedConverter
+from focused.documents.convert import BoundedConverter
 from focused.storage.tables import Tables
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched, Page

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any
 
@@ -44,6 +44,12 @@ class VisitResult(StrEnum):
     FAILED = "failed"
     UNKNOWN = "unknown"
     """The page came, but no earlier version is stored to compare it with."""
+
+
+ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
+"""The results of visits to pages that are no longer there."""
+
+_NEWS = ENDS | {VisitResult.CHANGED, VisitResult.REAPPEARED}
 
 
 class FirstVersion(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -181,3 +187,17 @@ def visit_rows(tables: Tables) -> Iterator[VisitRow]:
     """Yield all visits in order of time."""
     for _, raw in tables.scan("visits"):
         yield decode_visit(raw)
+
+
+def visits_with_news(visits: Iterable[VisitRow]) -> Iterator[VisitRow]:
+    """Yield the visits that brought a version, or found that a page left or came back.
+
+    A page that is gone is visited again from time to time, and found gone again.
+    """
+    gone: set[int] = set()
+    for visit in visits:
+        is_end = visit.result in ENDS
+        if visit.is_new_version or (visit.result in _NEWS and not (is_end and visit.page in gone)):
+            yield visit
+        if visit.result in _NEWS:
+            (gone.add if is_end else gone.discard)(visit.page)

@@ -273,8 +273,7 @@ def _build_lead_scorer(
 def _build_spam_classifier(
     fields: dict[str, Any], arrays: dict[str, NDArray[np.float32]]
 ) -> SpamClassifier:
-    from focused.spam.content_signals import POPULAR_WORDS, SIGNALS, PopularWords
-    from focused.spam.spam_classifier import SpamClassifier
+    from focused.spam.spam_classifier import POPULAR_WORDS, SIGNALS, PopularWords, SpamClassifier
 
     words, sites = tuple(fields["words"]), tuple(fields["sites"])
     knots, values = arrays["spam_knots"], arrays["spam_values"]

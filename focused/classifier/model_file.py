@@ -77,20 +77,12 @@ def load_model(path: Path) -> TrainedModel:
     Raises :class:`ModelError` for a file that is missing, damaged, foreign, unsafe, or newer
     than this program.
     """
-    return load_named_model(path)[0]
-
-
-def load_named_model(path: Path) -> tuple[TrainedModel, str]:
-    """Load a model and return it with the :func:`model_name` of the same bytes.
-
-    Raises :class:`ModelError`.
-    """
     content = read_model_file(path)
     with raising_model_errors(path):
         classifier = build_classifier(content.meta, content.arrays)
         model = TrainedModel(classifier, _build_report(content.meta["report"]))
     _ = classifier.spam  # which is built at its first use, and may raise
-    return model, content.name
+    return model
 
 
 def _model_arrays(model: TrainedModel) -> dict[str, NDArray[np.float32]]:

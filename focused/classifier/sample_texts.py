@@ -31,7 +31,7 @@ from focused.directory.sample_set import (
     is_background,
 )
 from focused.labels.label_file import Label, spam_labels, training_labels
-from focused.spam.content_signals import READ_CHARS as SPAM_READ_CHARS
+from focused.spam.spam_classifier import READ_CHARS as SPAM_READ_CHARS
 from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_SAMPLES
 from focused.text.documents import HEAD_WEIGHT, MAX_VOCABULARY_WORDS, Vocabulary, page_words
 from focused.text.hash_sampling import hash_fraction

@@ -15,20 +15,8 @@ from focused.cli.common import FILE, FOLDER, echo, serving_options
 
 @click.command()
 @click.argument("folders", type=FOLDER, nargs=-1)
-@click.option(
-    "--network-mbit",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Speed of the network, to show a crawl's share. Default: that of the interface, where "
-    "Linux knows it.",
-)
 @serving_options("console")
-def ui(
-    folders: tuple[Path, ...],
-    network_mbit: float | None,
-    no_browser: bool,
-    port: int,
-    host: str,
-) -> None:
+def ui(folders: tuple[Path, ...], no_browser: bool, port: int, host: str) -> None:
     """Watch and steer crawls in the browser.
 
     FOLDERS are crawls' folders, or folders that hold some; by default crawls/. See
@@ -42,7 +30,6 @@ def ui(
         ready=_shows("The console is at", "steer these crawls", no_browser=no_browser),
         host=host,
         port=port,
-        network_mbit=network_mbit,
     )
 
 

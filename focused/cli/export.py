@@ -16,12 +16,11 @@ import click
 from focused.cli.common import ANY_PATH, FILE, FOLDER, crawl_folder, echo, parse_time, writing
 from focused.cli.progress_bars import page_progress, progress_bar
 from focused.corpus.export import CARD_FILE, ExportResult, ProgressCallback, export_corpus
-from focused.corpus.page_filter import ExportOptions, PageFilter
+from focused.corpus.page_selection import ExportOptions, PageFilter
 from focused.corpus.writers import has_compression
 from focused.errors import ConfigurationError, SearchError
 from focused.parser_process import cores
-from focused.search.search_servers import connect
-from focused.search.server_address import parse_address
+from focused.search.search_servers import connect, parse_address
 from focused.search.server_update import update_server
 
 _chunk_option = click.option(

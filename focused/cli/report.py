@@ -6,7 +6,6 @@ import importlib
 import math
 import re
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -16,14 +15,21 @@ from rich.text import Text
 
 from focused.archive.crawl_tables import read_settings
 from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
-from focused.durations import DAY_S, HOUR_S, WEEK_S
+from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
-from focused.reports.collection_changes import read_changes, to_atom, to_json_line
+from focused.reports.collection_changes import (
+    PageTimeline,
+    diff_versions,
+    export_changes,
+    read_changes,
+    read_timeline,
+    to_atom,
+    to_json_line,
+)
 from focused.reports.crawl_report import CategoryLabels
 from focused.reports.formatting import format_bytes, single_line
-from focused.reports.page_versions import PageTimeline, diff_versions, export_changes, read_timeline
 from focused.reports.report_output import print_comparison, print_report
 from focused.reports.why import explain_url, print_explanation
 from focused.topic import DEFAULT_CRAWLS_FOLDER
@@ -273,19 +279,18 @@ def _print_timeline(timeline: PageTimeline, console: Console, now: float) -> Non
         table.add_column(name)
     for name in ("version", "change", "relevance", "size"):
         table.add_column(name, justify="right")
+    number = 0
     for event in timeline.events:
-        version = event.version
-        if version is None:
-            table.add_row(_format_time(event.at), event.result, "", "", "", "")
-            continue
-        table.add_row(
-            _format_time(event.at),
-            event.result,
-            str(version.number),
-            "" if version.change is None else f"{version.change:.0%}",
-            "" if version.relevance is None else f"{version.relevance:.2f}",
-            format_bytes(version.bytes),
-        )
+        cells = [_format_time(event.at), event.result]
+        if event.is_new_version:
+            number += 1
+            cells += [
+                str(number),
+                "" if event.change is None else f"{event.change:.0%}",
+                "" if event.relevance is None else f"{event.relevance:.2f}",
+                format_bytes(event.bytes),
+            ]
+        table.add_row(*cells)
     console.print(table)
 
 
@@ -351,4 +356,4 @@ def parse_when(text: str, now: float) -> float:
 
 
 def _format_time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return iso_time(at).replace("T", " ")

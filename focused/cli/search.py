@@ -75,7 +75,7 @@ def _search(
     from rich.text import Text
 
     from focused.reports.formatting import single_line
-    from focused.search.query import CrawlSearch, SearchQuery
+    from focused.search.index import CrawlSearch, SearchQuery
 
     since_s = None if since is None else since.replace(tzinfo=UTC).timestamp()
     result = CrawlSearch(crawl).search(SearchQuery(text, since=since_s, **options))

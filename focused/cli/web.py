@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -11,15 +14,14 @@ from rich.text import Text
 
 from focused.cli.common import FILE, FOLDER, changing_web_options, echo
 from focused.cli.installed_commands import ExtensibleGroup
-from focused.cli.progress_bars import page_progress
 from focused.errors import ConfigurationError
 from focused.recorded_web.changing_web import ReplayClock, changing_web_type
-from focused.recorded_web.recorded_web import read_web_label_lines
+from focused.recorded_web.recorded_web import RecordedWeb, read_web_label_lines
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
 from focused.recorded_web.web_import import ImportedWeb, import_html, import_warc
-from focused.recorded_web.web_info import WebInfo, web_info
 from focused.reports.formatting import single_line
+from focused.web.urls import host_of
 
 _SHARE = click.FloatRange(0, 1)
 _MAX_ROWS = 20
@@ -61,25 +63,28 @@ def web_import(
 @web.command("info")
 @click.argument("folder", type=FOLDER)
 def show_info(folder: Path) -> None:
-    """Print pages, redirects, hosts, links, categories and damage of a recorded web."""
-    info = _info(folder)
-    table = Table(title=Text(single_line(info.name)), title_justify="left", show_header=False)
-    rows = {
-        "pages": info.pages,
-        "redirects": info.redirects,
-        "other responses": info.other,
-        "hosts": len(info.hosts),
-        "links between pages": info.links,
-        "labelled pages": info.labelled_pages,
-        "damaged records": info.damaged,
-        "bytes": info.size_bytes,
-    }
-    for name, count in rows.items():
-        table.add_row(name, f"{count:,}")
+    """Print pages, redirects, hosts, categories and damage of a recorded web."""
+    with RecordedWeb.open(folder) as opened:
+        redirects = sum(300 <= (opened.status(url) or 0) < 400 for url in opened.urls)
+        hosts = Counter(host_of(url) for url in opened.page_urls)
+        categories = Counter(chain.from_iterable(opened.labels.values()))
+        rows = {
+            "pages": len(opened.page_urls),
+            "redirects": redirects,
+            "other responses": len(opened) - len(opened.page_urls) - redirects,
+            "hosts": len(hosts),
+            "labelled pages": len(opened.labels),
+            "damaged records": opened.damaged,
+            "bytes": sum(file.stat().st_size for file in folder.glob("*.warc.gz")),
+        }
+        name = str(opened.details.get("name", folder.name))
+    table = Table(title=Text(single_line(name)), title_justify="left", show_header=False)
+    for row, count in rows.items():
+        table.add_row(row, f"{count:,}")
     console = Console()
     console.print(table)
-    for title, counts in (("Hosts", info.hosts), ("Categories", info.categories)):
-        console.print(_counts(title, counts))
+    for title, counts in (("Hosts", hosts), ("Categories", categories)):
+        console.print(_counts(title, counts.most_common()))
 
 
 @web.command("serve")
@@ -192,17 +197,7 @@ def web_serve(
     )
 
 
-def store_link_count(folder: Path) -> None:
-    """Store the number of links of a new web, so that ``web info`` is fast."""
-    _info(folder)
-
-
-def _info(folder: Path) -> WebInfo:
-    with page_progress(folder.name) as progress:
-        return web_info(folder, progress)
-
-
-def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
+def _counts(title: str, counts: Sequence[tuple[str, int]]) -> Table:
     table = Table(title=title, title_justify="left", show_header=False)
     for name, count in counts[:_MAX_ROWS]:
         table.add_row(Text(single_line(name)), f"{count:,}")
@@ -213,7 +208,6 @@ def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
 
 
 def _print_import(imported: ImportedWeb) -> None:
-    store_link_count(imported.folder)
     echo(
         f"{imported.folder}: {imported.responses:,} responses; skipped: "
         f"{imported.skipped:,} without a page, {imported.damaged:,} damaged, "

@@ -21,7 +21,6 @@ import numpy as np
 
 from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, decode_page_row
 from focused.archive.crawl_tables import open_tables, read_json
-from focused.console.model_words import ModelWords
 from focused.corpus.page_selection import url_hash
 from focused.crawl.frontier_editor import load_frontier
 from focused.crawl.hosts.failures import DeadHosts
@@ -81,7 +80,6 @@ class CrawlData:
         self._rows: list[PageRow] = []
         self._by_url: dict[str, int] = {}
         self._links = LinkIndex()
-        self._model_words = ModelWords()
         self._frontier: dict[str, Any] = {}
         self._frontier_at = float("-inf")
 
@@ -273,13 +271,15 @@ class CrawlData:
         return {"total": len(links), "links": links[:_MAX_IN_LINKS]}
 
     def models(self) -> list[dict[str, Any]]:
-        """Return the models that classified the crawl's pages, with their words."""
-        training = self._read_json("settings.json").get("topic", {}).get("training", {})
-        model = training.get("model")
-        used = self._model_words.used_models(
-            self._rows[: len(self._rows)], Path(model) if model else None
-        )
-        return [asdict(each) for each in used]
+        """Return the models that classified the crawl's pages, each with its first page, from 1."""
+        first: dict[str, PageRow] = {}
+        for row in self._rows[: len(self._rows)]:
+            if row.model and row.outcome == "fetched":
+                first.setdefault(row.model, row)
+        return [
+            {"name": name, "page": row.seq + 1, "since": row.fetched_at}
+            for name, row in first.items()
+        ]
 
     def _link_json(self, url: str, anchor: str, score: float | None) -> dict[str, Any]:
         index = self._by_url.get(url)

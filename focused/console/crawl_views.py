@@ -1,13 +1,28 @@
-"""Views of a crawl in the console that other commands prepare: its search index and link graph."""
+"""What the console shows of a crawl that others prepare: index, link graph, label page, reports.
+
+Label pages, retraining and link graphs are ``focused`` in child processes, so that they don't block
+the console, and their failure stays their own. A running crawl swaps in a retrained model itself.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import re
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
+from typing import IO, Any
 
-from focused.errors import FocusedError, SearchError, missing_extra
+from aiohttp import web
+
+from focused.child_processes import python_command, python_environment
+from focused.errors import ConfigurationError, FocusedError, SearchError, missing_extra
 from focused.link_graph.measures import LinkReport, build_link_report
 from focused.link_graph.page_graph import read_graph_info
 
@@ -41,7 +56,7 @@ class CrawlSearchView:
             "error": self._error,
         }
         try:
-            from focused.search.query import CrawlSearch, SearchQuery
+            from focused.search.index import CrawlSearch, SearchQuery
 
             searching = CrawlSearch(self._crawl)
         except ModuleNotFoundError as error:
@@ -103,3 +118,142 @@ class LinkGraphView:
                 self._generation = info.generation
             until = max((source.until for source in info.sources), default=None)
             return {"until": until, **asdict(self._report)}
+
+
+REPORT_FILE = "report.html"
+_POLICY = (
+    "sandbox allow-popups; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class ReportPages:
+    """Serves reports at addresses that cannot be guessed: a tab sends no token."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = roots
+        self._key = secrets.token_bytes(32)
+
+    def find_all(self) -> list[dict[str, str]]:
+        """Return the folder and the path of each report."""
+        return [
+            {"folder": str(file.parent), "path": f"/report/{self._name(file)}"}
+            for file in self._files()
+        ]
+
+    async def send(self, request: web.Request) -> web.Response:
+        """Send the report of an address; it may run no script and load nothing."""
+        wanted = request.match_info["name"]
+        for file in self._files():
+            if hmac.compare_digest(self._name(file).encode(), wanted.encode("utf-8", "replace")):
+                return web.Response(
+                    body=file.read_bytes(),
+                    content_type="text/html",
+                    charset="utf-8",
+                    headers={"Content-Security-Policy": _POLICY},
+                )
+        raise web.HTTPNotFound(text="There is no such report.")
+
+    def _files(self) -> list[Path]:
+        found = []
+        for root in self._roots:
+            found += [root / REPORT_FILE, *sorted(root.glob(f"*/{REPORT_FILE}"))]
+        return [file for file in dict.fromkeys(found) if file.is_file()]
+
+    def _name(self, file: Path) -> str:
+        return hmac.new(self._key, str(file).encode(), hashlib.sha256).hexdigest()
+
+
+_ADDRESS = re.compile(r"http://[^\s#]++#\S++")
+_MAX_OUTPUT_CHARS = 20_000
+_STOP_S = 5.0
+
+
+class ChildCommands:
+    """The child processes of one console; :meth:`close` ends them."""
+
+    def __init__(self) -> None:
+        self._label_pages: dict[Path, tuple[subprocess.Popen[str], str]] = {}
+        self._files = ExitStack()
+        self._runs: dict[tuple[str, Path], tuple[subprocess.Popen[str], IO[str]]] = {}
+
+    def open_label_page(self, crawl: Path) -> str:
+        """Return the address of the crawl's label page, which is started unless it runs.
+
+        Blocks until the pages of the crawl are read. Raises ConfigurationError if it cannot start.
+        """
+        known = self._label_pages.get(crawl)
+        if known is not None and known[0].poll() is None:
+            return known[1]
+        process = _start(["label", str(crawl), "--no-browser"], subprocess.PIPE)
+        assert process.stdout is not None
+        line = ""
+        for line in process.stdout:
+            if found := _ADDRESS.search(line):
+                self._label_pages[crawl] = process, found[0]
+                return found[0]
+        process.wait()
+        process.stdout.close()
+        message = line.strip().removeprefix("focused: ")
+        raise ConfigurationError(message or "the label page ended at once")
+
+    def retrain(self, crawl: Path, topic_file: str, web: str | None) -> None:
+        """Start ``focused retrain`` unless it runs for this crawl."""
+        self._run("retrain", crawl, [topic_file, *([] if web is None else ["--web", web])])
+
+    def retraining(self, crawl: Path) -> dict[str, Any] | None:
+        """Return whether retraining runs, its exit status and its output; None before any."""
+        return self._state("retrain", crawl)
+
+    def build_graph(self, crawl: Path) -> None:
+        """Start ``focused graph build`` unless it runs for this crawl."""
+        self._run("graph", crawl, ["build", str(crawl)])
+
+    def graph_build(self, crawl: Path) -> dict[str, Any] | None:
+        """Return the state of the build, as :meth:`retraining` does."""
+        return self._state("graph", crawl)
+
+    def _run(self, command: str, crawl: Path, arguments: Sequence[str]) -> None:
+        known = self._runs.get((command, crawl))
+        if known is not None and known[0].poll() is None:
+            return
+        output = self._files.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # it does
+        self._runs[command, crawl] = _start([command, *arguments], output), output
+
+    def _state(self, command: str, crawl: Path) -> dict[str, Any] | None:
+        known = self._runs.get((command, crawl))
+        if known is None:
+            return None
+        process, output = known
+        status = process.poll()  # before the output, which is then whole
+        output.seek(0)
+        text = output.read()[-_MAX_OUTPUT_CHARS:]
+        return {"is_running": status is None, "status": status, "output": text}
+
+    def close(self) -> None:
+        """End all children."""
+        children = [*self._label_pages.values(), *self._runs.values()]
+        for process, _ in children:
+            process.terminate()
+        for process, _ in children:
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        self._files.close()
+
+
+def _start(arguments: Sequence[str], output: int | IO[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        python_command("focused.cli", *arguments),
+        # Retraining may fetch samples, by the logins and proxies of the topic.
+        env=python_environment(has_secrets=arguments[0] == "retrain"),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # Ctrl-C ends the console, which ends them
+    )

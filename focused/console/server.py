@@ -17,10 +17,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from focused.console.child_commands import ChildCommands
 from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
-from focused.console.crawl_views import CrawlSearchView, LinkGraphView
-from focused.console.report_pages import ReportPages
+from focused.console.crawl_views import ChildCommands, CrawlSearchView, LinkGraphView, ReportPages
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.installed_features import ConsoleTab, installed_features
@@ -51,26 +49,15 @@ _FILES = {
     "/uplot.js": ("uPlot.iife.min.js", "text/javascript"),
     "/uplot.css": ("uPlot.min.css", "text/css"),
 }
-_DEFAULT_ROUTE = "00000000"
 
 
 class ConsoleServer:
-    """The application for the crawls in ``folders``, or in folders right below them.
+    """The application for the crawls in ``folders``, or in folders right below them."""
 
-    ``network_mbit`` is the speed of the network in Mbit/s, of which a crawl's share is shown.
-    """
-
-    def __init__(
-        self,
-        folders: Sequence[Path],
-        clock: Clock,
-        host: str = "127.0.0.1",
-        network_mbit: float | None = None,
-    ) -> None:
+    def __init__(self, folders: Sequence[Path], clock: Clock, host: str = "127.0.0.1") -> None:
         self._app = LocalApp(clock, host, "focused.console", _FILES)
         self._roots = folders
         self._clock = clock
-        self._network_mbit = network_mbit
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
         self._reports = ReportPages(folders)
@@ -119,7 +106,7 @@ class ConsoleServer:
 
     async def _list(self, request: web.Request) -> web.Response:
         crawls = await asyncio.to_thread(lambda: [each.summary() for each in self.find_crawls()])
-        return web.json_response({"crawls": crawls, "network_mbit": self._network_mbit})
+        return web.json_response({"crawls": crawls})
 
     def _crawl(self, request: web.Request) -> CrawlData:
         crawls = self._crawls or self.find_crawls()
@@ -314,15 +301,13 @@ def serve_console(
     ready: Callable[[str], None],
     host: str = "127.0.0.1",
     port: int = 0,
-    network_mbit: float | None = None,
 ) -> None:
     """Serve the console of ``folders`` until SIGINT or SIGTERM.
 
     ``ready`` receives the address with the token once it is served; port 0 takes a free one.
-    ``network_mbit`` None takes the speed of the machine's interface. Raises ConfigurationError
-    without a crawl, or when the port is taken.
+    Raises ConfigurationError without a crawl, or when the port is taken.
     """
-    server = ConsoleServer(folders, clock, host, network_mbit or interface_mbit())
+    server = ConsoleServer(folders, clock, host)
     if not server.find_crawls():
         names = ", ".join(map(str, folders))
         raise ConfigurationError(f"{names}: there is no crawl here; name the folder of a crawl")
@@ -337,22 +322,3 @@ def serve_console(
         )
     except OSError as error:
         raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
-
-
-def interface_mbit(root: Path = Path("/")) -> float | None:
-    """Return the speed of the interface with the default route in Mbit/s; None if unknown.
-
-    Linux tells it of wired interfaces only, and of some virtual ones. ``root`` is the folder with
-    ``proc`` and ``sys``.
-    """
-    try:
-        routes = (root / "proc/net/route").read_text().splitlines()[1:]
-        name = next(
-            fields[0]
-            for fields in map(str.split, routes)
-            if len(fields) > 1 and fields[1] == _DEFAULT_ROUTE
-        )
-        speed = int((root / f"sys/class/net/{name}/speed").read_text())
-    except (OSError, ValueError, StopIteration):
-        return None
-    return float(speed) if speed > 0 else None

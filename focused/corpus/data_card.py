@@ -16,8 +16,7 @@ from typing import Any
 
 import msgspec
 
-from focused.corpus.page_filter import ExportOptions
-from focused.corpus.page_selection import SelectedPage, SelectionTotals
+from focused.corpus.page_selection import ExportOptions, SelectedPage, SelectionTotals
 from focused.corpus.records import CorpusRecord
 from focused.corpus.writers import COMPRESSIONS, INDEX_FILE
 from focused.web.html.text_structure import clean_line, escape_markdown

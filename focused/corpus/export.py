@@ -22,9 +22,9 @@ import msgspec
 
 from focused.archive.crawl_tables import read_json
 from focused.corpus.data_card import CardCounts, data_card
-from focused.corpus.page_filter import ExportOptions
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import (
+    ExportOptions,
     SelectedPage,
     Selection,
     open_selection,

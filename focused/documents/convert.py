@@ -10,8 +10,16 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
 
+import msgspec
+
 from focused.documents import formats
-from focused.documents.formats import DocumentError, document_format
+from focused.documents.formats import DocumentError, document_format, needs_process
+from focused.parser_process import (
+    HandlerError,
+    ParserProcess,
+    ParsingLimits,
+    ParsingStoppedError,
+)
 from focused.topic import DOCUMENT_FORMATS, missing_document_library
 from focused.web.page import Failed, FailureKind, Fetched
 
@@ -57,7 +65,7 @@ def to_html(fetched: Fetched, accepted: Collection[str] = DOCUMENT_FORMATS) -> F
         detail = f"{library} is not installed: pip install 'focused-crawler[documents]'"
         return Failed(fetched.url, FailureKind.MISSING_LIBRARY, fetched.status, detail)
     try:
-        body = _convert(name, fetched)
+        body = _convert_format(name, fetched)
     except DocumentError as error:
         return Failed(fetched.url, error.kind, fetched.status, error.detail)
     except RecursionError:
@@ -82,9 +90,52 @@ _CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Module and function by format; a function takes a body, those of texts the headers, too."""
 
 
-def _convert(name: str, fetched: Fetched) -> bytes:
+def _convert_format(name: str, fetched: Fetched) -> bytes:
     module, function = _CONVERTERS[name]
     convert = getattr(import_module(f"focused.documents.{module}"), function)
     headers = (fetched.headers,) if name in (formats.TEXT, formats.MARKDOWN) else ()
     html: bytes = convert(fetched.body, *headers)
     return html
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_fetched = msgspec.msgpack.Decoder(Fetched).decode
+_decode_answer: msgspec.msgpack.Decoder[tuple[Fetched | None, Failed | None]] = (
+    msgspec.msgpack.Decoder(tuple[Fetched | None, Failed | None])
+)
+
+
+class BoundedConverter:
+    """Converts documents within limits, in a process that starts with the first of them.
+
+    Thread-safe; callers wait for each other. Usable as a context manager.
+    """
+
+    def __init__(self, limits: ParsingLimits | None = None) -> None:
+        self._process = ParserProcess(_convert, limits or ParsingLimits())
+
+    def to_html(self, fetched: Fetched) -> Fetched | Failed:
+        """Return what :func:`focused.documents.convert.to_html` returns, or why it was stopped."""
+        if not needs_process(document_format(fetched)):
+            return to_html(fetched)
+        try:
+            html, failed = _decode_answer.decode(self._process.ask(_encode(fetched)))
+        except ParsingStoppedError as stopped:
+            return Failed(fetched.url, stopped.kind, fetched.status, stopped.detail)
+        except HandlerError as error:
+            detail = str(error)[:200]
+            return Failed(fetched.url, FailureKind.INTERNAL_ERROR, fetched.status, detail)
+        return html or failed or fetched
+
+    def __enter__(self) -> BoundedConverter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.close()
+
+
+def _convert(message: bytes) -> bytes:
+    """Convert a document; runs in the parser process."""
+    converted = to_html(_decode_fetched(message))
+    is_failed = isinstance(converted, Failed)
+    return _encode((None, converted) if is_failed else (converted, None))

@@ -29,6 +29,7 @@ from focused.labelling.page_renderer import (
     RenderedPage,
     original_document,
 )
+from focused.labelling.page_selection import TrainingPool, build_training_pool
 from focused.labelling.session import (
     LabellingSession,
     ShownPage,
@@ -37,7 +38,6 @@ from focused.labelling.session import (
     search_view,
     session_view,
 )
-from focused.labelling.training_pool import TrainingPool, build_training_pool
 from focused.labels.label_file import Verdict
 from focused.local_server import Clock, LocalApp, read_json_body, serve_until_stopped
 

@@ -21,9 +21,9 @@ from focused.labelling.labelling_task import (
     read_fetched_pages,
 )
 from focused.labelling.page_renderer import RenderedPage
-from focused.labelling.page_selection import PageSelector
-from focused.labelling.training_pool import (
+from focused.labelling.page_selection import (
     BoundedParser,
+    PageSelector,
     PoolProgress,
     TrainingPool,
     build_training_pool,

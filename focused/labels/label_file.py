@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from focused.documents.bounded_converter import BoundedConverter
+from focused.documents.convert import BoundedConverter
 from focused.errors import LabelError, os_errors_as
 from focused.files import append_durably, fsync_folder
 from focused.text.hash_sampling import hash_fraction

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from focused.errors import RecordedWebError
 from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.recorded_web.web_index import INDEX_PAGE, url_key
+from focused.web.http_response import http_date
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
 
 BUILDER = "focused import 1"
@@ -207,7 +208,7 @@ def page_headers(body: bytes, modified: datetime) -> dict[str, str]:
         content_type = "text/html"
     return {
         "content-type": content_type,
-        "last-modified": modified.strftime("%a, %d %b %Y %H:%M:%S GMT"),
+        "last-modified": http_date(modified.timestamp()),
     }
 
 

@@ -1,28 +1,294 @@
-"""What changed in a crawl's collection since a time: as JSON Lines, or as an Atom feed."""
+"""What happened to the pages of a continuous crawl, from its state.
+
+:func:`read_timeline` tells the history of one page, :func:`diff_versions` compares its versions,
+whose texts are in the WARC. :func:`read_changes` lists the changes of the whole collection since a
+time, for JSON Lines or an Atom feed. :func:`export_changes` writes the changes of all pages as
+change histories, to compare revisit policies.
+"""
 
 from __future__ import annotations
 
+import difflib
 import json
+import math
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urljoin
 
 from lxml import etree
 
-from focused.archive.archive import Archive, PageRow, page_values
-from focused.archive.page_history import VisitResult, VisitRow, visit_rows
+from focused.archive.archive import Archive, PageRow, page_rows, page_values
+from focused.archive.crawl_tables import url_spellings
+from focused.archive.page_history import (
+    FirstVersion,
+    PageHistory,
+    VisitResult,
+    VisitRow,
+    page_histories,
+    page_history,
+    visit_rows,
+    visits_with_news,
+)
 from focused.archive.warc_files import warc_path
 from focused.crawl.deep_web import FormProber
 from focused.crawl.revisits.collection import is_visited_again
-from focused.reports.page_versions import open_state
+from focused.crawl.revisits.page_records import PageRecords
+from focused.documents.convert import BoundedConverter
+from focused.durations import DAY_S, iso_time
+from focused.errors import ConfigurationError, StateError
+from focused.recorded_web.changing_web import (
+    Change,
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    page_changes,
+    site_name,
+    write_change_history,
+)
+from focused.reports.why import unknown_url_message
+from focused.revisit.disk_schedule import stored_due_at
 from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 from focused.topic import DeepWeb
+from focused.web.decoding import decode
+from focused.web.html.parse import parse_page
+from focused.web.html.text_blocks import text_blocks
+from focused.web.page import Failed, Fetched, Page
 from focused.web.warc_reader import read_response
+
+FIRST = "first"
+"""The result of the first version: the page's first fetch."""
+
+_CHANGE_KINDS = {
+    VisitResult.CHANGED: ChangeKind.CHANGED,
+    VisitResult.GONE: ChangeKind.DELETED,
+    VisitResult.SOFT_404: ChangeKind.DELETED,
+    VisitResult.MOVED: ChangeKind.DELETED,
+    VisitResult.REAPPEARED: ChangeKind.CREATED,
+}
+_FILE_SUFFIXES = (".tsv", ".tsv.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class PageTimeline:
+    """The history of a page; times are in seconds since the epoch.
+
+    ``events`` are the first fetch, with the result :data:`FIRST`, and the visits that brought a
+    version, or found that the page left or came back, in order of time. ``visits`` counts all
+    revisits by result. ``change_rate`` is in changes a day, None before the first revisit.
+    ``next_visit_at`` is when the next visit is due, minus infinity while the page is queued or in
+    flight, None if it is not scheduled.
+    """
+
+    url: str
+    title: str
+    first_seen: float
+    last_seen: float
+    gone_at: float | None
+    events: tuple[VisitRow, ...]
+    visits: Mapping[str, int]
+    change_rate: float | None
+    next_visit_at: float | None
+
+    @property
+    def versions(self) -> tuple[VisitRow, ...]:
+        """The events that brought a version, the first one first."""
+        return tuple(event for event in self.events if event.is_new_version)
+
+    @property
+    def next_change_at(self) -> float | None:
+        """When the next change is expected; None if the rate is unknown, or the page is gone."""
+        if not self.change_rate or self.gone_at is not None:
+            return None
+        return self.last_seen + DAY_S / self.change_rate
+
+    def change_probability(self, now: float) -> float | None:
+        """Return the probability that the page changed since it was last seen.
+
+        For a Poisson process of the page's change rate; None if that is unknown.
+        """
+        if self.change_rate is None or self.gone_at is not None:
+            return None
+        return -math.expm1(-self.change_rate * max(0.0, now - self.last_seen) / DAY_S)
+
+
+@contextmanager
+def open_state(folder: Path) -> Iterator[StateStore]:
+    """Open a crawl's state to read. Raises StateError when there is none."""
+    if not (folder / "state" / "data.mdb").is_file():
+        raise StateError(f"{folder}: has no state/, which holds the histories of pages")
+    with StateStore.open_for_reading(folder / "state") as (store, _):
+        yield store
+
+
+def read_timeline(folder: Path, url: str) -> PageTimeline:
+    """Read the history of one page of the crawl in ``folder``.
+
+    ``url`` is normalised, and a missing scheme is added. Raises :class:`StateError` when the folder
+    cannot be read, :class:`ConfigurationError` with similar URLs for a page that the crawl does not
+    visit again.
+    """
+    with open_state(folder) as store:
+        archive, tables = Archive(store), store.tables
+        records = PageRecords(tables, archive)
+        for spelling in url_spellings(url):
+            number = records.number_of(spelling)
+            row = None if number is None else archive.row(number)
+            history = None if number is None else page_history(tables, number)
+            if row is not None and history is not None:
+                return _timeline(tables, row, history)
+        known = [str(values[1]) for values in page_values(tables)]
+    raise ConfigurationError(
+        unknown_url_message(
+            url, "this crawl does not visit it again and has no history of it", known
+        )
+    )
+
+
+def _timeline(tables: Tables, row: PageRow, history: PageHistory) -> PageTimeline:
+    visits = [visit for visit in visit_rows(tables) if visit.page == row.seq]
+    return PageTimeline(
+        url=row.url,
+        title=row.title,
+        first_seen=row.fetched_at,
+        last_seen=history.seen_at,
+        gone_at=history.gone_at,
+        events=(_first_event(row, history.first_version), *visits_with_news(visits)),
+        visits=Counter(visit.result for visit in visits),
+        change_rate=history.change_rate(row.fetched_at),
+        next_visit_at=stored_due_at(tables, row.seq),
+    )
+
+
+def _first_event(row: PageRow, first: FirstVersion | None) -> VisitRow:
+    kept = first or row
+    return VisitRow(
+        page=row.seq,
+        url=row.url,
+        at=row.fetched_at,
+        previous_at=row.fetched_at,
+        result=FIRST,
+        status=200 if first else row.status,
+        relevance=kept.relevance,
+        on_topic=kept.on_topic,
+        bytes=kept.bytes,
+        warc_file=kept.warc_file,
+        warc_offset=kept.warc_offset,
+    )
+
+
+def diff_versions(
+    folder: Path, timeline: PageTimeline, older: int | None = None, newer: int | None = None
+) -> list[str]:
+    """Return the unified diff of two versions by number; by default of the last two.
+
+    Lines are the texts of the page's blocks; navigation and advertising are left out. Raises
+    :class:`ConfigurationError` for a version that does not exist or has no WARC record.
+    """
+    versions = timeline.versions
+    if len(versions) < 2:
+        raise ConfigurationError(f"{timeline.url}: has one version; there is nothing to compare")
+    newer = len(versions) if newer is None else newer
+    older = newer - 1 if older is None else older
+    for number in (older, newer):
+        if not 1 <= number <= len(versions):
+            raise ConfigurationError(
+                f"{timeline.url}: has the versions 1 to {len(versions)}, but no version {number}"
+            )
+    before, after = versions[older - 1], versions[newer - 1]
+    return list(
+        difflib.unified_diff(
+            _version_text(folder, older, before),
+            _version_text(folder, newer, after),
+            f"version {older}",
+            f"version {newer}",
+            iso_time(before.at),
+            iso_time(after.at),
+            lineterm="",
+        )
+    )
+
+
+def _version_text(folder: Path, number: int, version: VisitRow) -> list[str]:
+    """Return title and text blocks of a version, from its WARC record.
+
+    Raises :class:`ConfigurationError` without a readable record.
+    """
+    url = version.url
+    if version.warc_file is None or version.warc_offset is None:
+        raise ConfigurationError(
+            f'{url}: version {number} has no WARC record; output.warc was "off", or the '
+            "page asked not to be indexed"
+        )
+    path = warc_path(folder, version.warc_file)
+    found = read_response(path, version.warc_offset)
+    if found is None:
+        raise ConfigurationError(
+            f"{path}: the record of version {number} of {url} at offset "
+            f"{version.warc_offset:,} cannot be read"
+        )
+    with BoundedConverter() as converter:
+        fetched = converter.to_html(Fetched(url, found.status, found.headers, found.body))
+    if isinstance(fetched, Failed):
+        raise ConfigurationError(
+            f"{url}: version {number} cannot be converted: {fetched.kind}, {fetched.detail}"
+        )
+    page = parse_page(fetched)
+    if not isinstance(page, Page):  # a feed
+        return [line.strip() for line in decode(found.body, found.headers)[0].splitlines()]
+    return [*filter(None, [page.title]), *text_blocks(fetched)]
+
+
+def export_changes(folder: Path, out: Path) -> list[Path]:
+    """Write the observed changes of the crawl in ``folder``; return the files.
+
+    ``out`` is a file whose name ends with ``.tsv`` or ``.tsv.gz``, for all pages together, or a
+    folder, which gets a file for each host. Each page is created at its first fetch. A change lies
+    between two visits; the midpoint stands for its time. So policies that visit more often than the
+    crawl did cannot be told apart by its history. Raises :class:`StateError` when the crawl cannot
+    be read, OSError when a file cannot be written.
+    """
+    histories = observed_changes(folder)
+    if out.name.endswith(_FILE_SUFFIXES):
+        pages = tuple(page for history in histories for page in history.pages)
+        write_change_history(out, SiteChanges(site_name(out), pages))
+        return [out]
+    out.mkdir(parents=True, exist_ok=True)
+    files = [out / f"{history.site.replace(':', '_')}.tsv.gz" for history in histories]
+    for path, history in zip(files, histories, strict=True):
+        write_change_history(path, history)
+    return files
+
+
+def observed_changes(folder: Path) -> list[SiteChanges]:
+    """Return the observed changes of all pages that the crawl visits again, by host."""
+    with open_state(folder) as store:
+        visited = {page for page, _ in page_histories(store.tables)}
+        rows = {
+            row["seq"]: (row["host"], row["url"], row["fetched_at"])
+            for row in page_rows(store.tables)
+            if row["seq"] in visited
+        }
+        changes = {
+            seq: [Change(ChangeKind.CREATED, fetched_at)]
+            for seq, (_, _, fetched_at) in rows.items()
+        }
+        for visit in visits_with_news(visit_rows(store.tables)):
+            kind = _CHANGE_KINDS.get(VisitResult(visit.result))
+            if kind is not None and visit.page in changes:
+                middle = (visit.previous_at + visit.at) / 2
+                changes[visit.page].append(Change(kind, middle))
+    hosts: dict[str, list[PageChanges]] = {}
+    for seq, (host, url, _) in rows.items():
+        hosts.setdefault(host, []).append(page_changes(url, changes[seq]))
+    return [SiteChanges(host, tuple(pages)) for host, pages in sorted(hosts.items())]
+
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://focused-crawler.invalid/changes")
@@ -47,7 +313,6 @@ _KINDS = {
     VisitResult.MOVED: CollectionEvent.MOVED,
     VisitResult.REAPPEARED: CollectionEvent.REAPPEARED,
 }
-_ENDS = frozenset({CollectionEvent.GONE, CollectionEvent.MOVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +376,10 @@ def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
 
 def _changed_pages(store: StateStore, folder: Path, since: float) -> Iterator[PageChange]:
     archive = Archive(store)
-    gone: set[int] = set()
-    for visit in visit_rows(store.tables):
+    for visit in visits_with_news(visit_rows(store.tables)):
         kind = _KINDS.get(VisitResult(visit.result))
-        if kind is None:
-            continue
-        # A page that is gone is visited again from time to time, and found gone again.
-        is_news = kind not in _ENDS or visit.page not in gone
-        (gone.add if kind in _ENDS else gone.discard)(visit.page)
-        row = archive.row(visit.page) if is_news and visit.at >= since else None
-        if row is not None and _is_listed(row):
+        row = None if kind is None or visit.at < since else archive.row(visit.page)
+        if kind is not None and row is not None and _is_listed(row):
             yield _changed_page(kind, visit, row, folder)
 
 
@@ -158,7 +417,7 @@ def to_json_line(change: PageChange) -> str:
     """Return a change as one line of JSON; times are in ISO 8601, UTC."""
     plain = asdict(change)
     for name in ("at", "previous_at"):
-        plain[name] = None if plain[name] is None else _iso_time(plain[name])
+        plain[name] = None if plain[name] is None else iso_time(plain[name], "milliseconds")
     return json.dumps(plain, ensure_ascii=False)
 
 
@@ -171,14 +430,18 @@ def to_atom(changes: Sequence[PageChange], topic: str, now: float) -> bytes:
     feed = etree.Element(f"{{{_ATOM}}}feed", nsmap={None: _ATOM})
     _add(feed, "id", _urn("feed", topic))
     _add(feed, "title", f"Changes: {topic}")
-    _add(feed, "updated", _iso_time(max((change.at for change in changes), default=now)))
+    _add(
+        feed,
+        "updated",
+        iso_time(max((change.at for change in changes), default=now), "milliseconds"),
+    )
     _add(feed, "generator", "Focused")
     _add(_add(feed, "author"), "name", topic)
     for change in reversed(changes):
         entry = _add(feed, "entry")
         _add(entry, "id", _urn(topic, change.url, change.kind, repr(change.at)))
         _add(entry, "title", f"{change.kind.capitalize()}: {change.title or change.url}")
-        _add(entry, "updated", _iso_time(change.at))
+        _add(entry, "updated", iso_time(change.at, "milliseconds"))
         _add(entry, "link", rel="alternate", href=change.url)
         if change.target is not None:
             _add(entry, "link", rel="related", href=change.target)
@@ -217,7 +480,3 @@ def _clean(text: str) -> str:
 
 def _urn(*parts: str) -> str:
     return uuid.uuid5(_NAMESPACE, "\n".join(parts)).urn
-
-
-def _iso_time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

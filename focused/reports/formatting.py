@@ -2,38 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from focused.errors import escape_control_characters
-
-_NUMBER_WORDS = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-)
-
-
-def odds_in_words(probability: float) -> str:
-    """Put a probability in [0, 1] into words: 0.83 is ``"five in six"``."""
-    if probability < 0.001:
-        return "next to none"
-    if probability > 0.999:
-        return "all but certain"
-    if probability < 0.1:
-        return f"one in {_number_word(_round_to_two_digits(1 / probability))}"
-    if probability > 0.9:
-        parts = _round_to_two_digits(1 / (1 - probability))
-        return f"{_number_word(parts - 1)} in {_number_word(parts)}"
-    simplest = Fraction(probability).limit_denominator(10)
-    return f"{_number_word(simplest.numerator)} in {_number_word(simplest.denominator)}"
 
 
 def format_percent(part: int, whole: int) -> str:
@@ -70,13 +39,3 @@ def single_line(text: str, width: int = 0) -> str:
     """
     line = escape_control_characters(" ".join(text.split()))
     return line if not width or len(line) <= width else line[: width - 1] + "…"
-
-
-def _number_word(number: int) -> str:
-    return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
-
-
-def _round_to_two_digits(number: float) -> int:
-    """Round to two leading digits: 247 becomes 250."""
-    whole = round(number)
-    return whole if whole < 100 else round(whole, 2 - len(str(whole)))

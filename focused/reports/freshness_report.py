@@ -20,14 +20,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from focused.archive.page_history import VisitResult
+from focused.archive.page_history import ENDS, VisitResult
 from focused.durations import DAY_S, WEEK_S
 from focused.reports.crawl_folder import CrawlFolder
 
 FloatArray = NDArray[np.float64]
 
-_ENDS = (VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404)
-_CHANGED = (VisitResult.CHANGED, *_ENDS)
+_CHANGED = (VisitResult.CHANGED, *ENDS)
 _UNCHANGED = (VisitResult.IDENTICAL, VisitResult.COSMETIC, VisitResult.NOT_MODIFIED)
 
 _PRIOR_INTERVAL_DAYS = 30.0
@@ -149,7 +148,7 @@ def _informative_visits(visits: pd.DataFrame, pages: pd.DataFrame) -> pd.DataFra
     told = visits[visits["result"].isin([*_CHANGED, *_UNCHANGED, VisitResult.REAPPEARED])]
     told = told.sort_values("at", kind="stable")
     before = told.groupby("page")["result"].shift()
-    told = told[~before.isin(_ENDS) & (told["result"] != VisitResult.REAPPEARED)]
+    told = told[~before.isin(list(ENDS)) & (told["result"] != VisitResult.REAPPEARED)]
     hosts = pages.set_index("seq")["host"]
     return told.assign(
         host=told["page"].map(hosts),

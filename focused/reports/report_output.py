@@ -34,7 +34,6 @@ from focused.reports.formatting import (
     format_bytes,
     format_duration,
     format_percent,
-    odds_in_words,
     single_line,
 )
 from focused.reports.freshness_report import Estimate, FreshnessReport
@@ -430,7 +429,7 @@ def _reliability_table(scores: ReliabilityTable) -> Table:
         table.add_row(
             f"{row.low:.1f}–{row.high:.1f}",
             f"{row.pages:,}",
-            f"{row.score:.2f} ({odds_in_words(row.score)})",
+            f"{row.score:.2f}",
             f"{row.relevance:.2f}",
             f"{row.on_topic:.0%}",
             *([] if scores.by_labels is None else [_label_share(row)]),

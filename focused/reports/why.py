@@ -29,7 +29,7 @@ from focused.reports.crawl_folder import (
     read_links_to,
 )
 from focused.reports.crawl_report import policy_name
-from focused.reports.formatting import odds_in_words, single_line
+from focused.reports.formatting import single_line
 from focused.reports.reliability import (
     MIN_BIN_PAGES,
     ReliabilityTable,
@@ -368,10 +368,10 @@ def _why_not_fetched(explanation: Explanation) -> str:
     best = _best_score(explanation.in_links)
     if best is None:
         return "no link to it was scored."
-    score = f"its best score was {best:.2f}"
-    if not explanation.scores_only_rank:
-        score += f" ({odds_in_words(best)})"
-    return f"{score}; better ones came first, or its host's page limit was reached."
+    return (
+        f"its best score was {best:.2f}; better ones came first, or its host's page limit was "
+        "reached."
+    )
 
 
 def _best_score(in_links: tuple[ScoredInLink, ...]) -> float | None:
@@ -406,7 +406,7 @@ def _format_score(score: float | None, explanation: Explanation) -> str:
         return "not scored"
     if explanation.scores_only_rank:
         return f"score {score:.2f}, a rank, not a probability"
-    return f"score {score:.2f}: {odds_in_words(score)}"
+    return f"score {score:.2f}"
 
 
 def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
@@ -423,8 +423,7 @@ def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
     text += " was on topic" if good == 1 else " were on topic"
     if known.pages < MIN_BIN_PAGES:
         return [f"{text}: too few to tell what the score means"]
-    words = {0: "none", known.pages: "all"}  # of thirty pages "all but certain" would be too much
-    return [f"{text}: {words.get(good) or f'about {odds_in_words(known.on_topic)}'}"]
+    return [f"{text}: {known.on_topic:.0%}"]
 
 
 def _format_outcome(step: PathStep) -> str:

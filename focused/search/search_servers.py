@@ -3,6 +3,9 @@
 :func:`connect` returns a :class:`SearchServer`. Documents are replaced by their ids, so sending
 twice changes nothing. Requests that a busy server refuses (429, 502, 503, 504) are repeated with
 growing pauses.
+
+The id of a page's document is the hash of its URL, so a newer version of the page replaces it; a
+chunk's id ends in its number. ``docs/how-to/search-servers.md`` lists the fields.
 """
 
 from __future__ import annotations
@@ -10,13 +13,140 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from focused.corpus.page_selection import url_hash
+from focused.corpus.records import CorpusRecord
 from focused.errors import ConfigurationError, SearchError
-from focused.search.server_address import API_KEY, PASSWORD, ServerAddress
-from focused.search.server_documents import MAPPINGS, Document
+
+_COPIED = (
+    *("url", "host", "domain", "title", "text", "language", "published", "modified", "fetched_at"),
+    *("relevance", "on_topic", "score", "depth", "parent", "anchor", "chunk", "chunks", "words"),
+    *("headings", "authors", "licences", "robots", "cluster", "training"),
+)
+
+_TYPES: Mapping[str, Sequence[str]] = {
+    "keyword": (
+        *("url", "host", "domain", "language", "parent", "authors", "licences", "robots"),
+        "cluster",
+    ),
+    "text": ("title", "text", "headings", "anchor", "anchors"),
+    "date": ("published", "modified", "fetched_at"),
+    "float": ("relevance", "score"),
+    "integer": ("depth", "chunk", "chunks", "words"),
+    "boolean": ("on_topic", "training"),
+}
+
+MAPPINGS: Mapping[str, Any] = {
+    "properties": {
+        name: {"type": kind, **({"ignore_malformed": True} if kind == "date" else {})}
+        for kind, names in _TYPES.items()
+        for name in names
+    }
+}
+"""The mappings of a new index in OpenSearch or Elasticsearch."""
+
+Document = dict[str, Any]
+"""A document; ``id`` is its id, and no value is None or empty."""
+
+
+def document_id(url_key: int, chunk: int | None = None) -> str:
+    """Return the id of the page with the hash ``url_key``, or of one of its chunks."""
+    return f"{url_key:016x}" if chunk is None else f"{url_key:016x}-{chunk}"
+
+
+def document_of_record(record: CorpusRecord, *, is_chunk: bool) -> Document:
+    """Return the document of a page, or of a chunk of it."""
+    chunk = record.chunk if is_chunk else None
+    anchors = tuple(dict.fromkeys(link.anchor for link in record.in_links if link.anchor))
+    return {
+        "id": document_id(url_hash(record.url), chunk),
+        **_without_empty({name: getattr(record, name) for name in _COPIED}),
+        **_without_empty({"anchors": anchors}),
+    }
+
+
+def _without_empty(values: Mapping[str, Any]) -> Document:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None and value not in ("", (), [], {})
+    }
+
+
+CLIENT_LIBRARIES = {
+    "opensearch": "opensearchpy",
+    "elasticsearch": "elasticsearch",
+    "solr": "pysolr",
+}
+"""The kinds of servers, and the library of each."""
+
+PASSWORD, API_KEY = "FOCUSED_INDEX_PASSWORD", "FOCUSED_INDEX_API_KEY"
+"""Environment variables with secrets."""
+
+_EXAMPLE = "opensearch+https://user@host:9200/INDEX or solr+http://host:8983/solr/CORE"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where documents go; ``str()`` has no secrets.
+
+    ``url`` is that of the server, for Solr with the core; ``index`` is empty for Solr.
+    """
+
+    kind: str
+    url: str
+    index: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
+    ca_certs: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.url}/{self.index}".rstrip("/")
+
+
+def parse_address(
+    text: str, environment: Mapping[str, str], ca_certs: str | None = None
+) -> ServerAddress:
+    """Return the address in ``KIND+SCHEME://[USER[:PASSWORD]@]HOST[:PORT]/PATH``.
+
+    The last part of the path is the index, or Solr's core. ``environment`` may have secrets.
+    ``ca_certs`` is a file of certificates to trust. Raises ConfigurationError.
+    """
+    try:
+        parts = urlsplit(text)
+        kind, _, scheme = parts.scheme.partition("+")
+        netloc = _netloc(parts)
+    except ValueError as error:
+        raise ConfigurationError(f"the server's address cannot be read: {error}") from None
+    path, _, index = parts.path.strip("/").rpartition("/")
+    if kind not in CLIENT_LIBRARIES or scheme not in ("http", "https") or not netloc or not index:
+        # The text is not repeated: it may have a password.
+        raise ConfigurationError(f"the server's address must be like {_EXAMPLE}")
+    if parts.query or parts.fragment:
+        raise ConfigurationError("the server's address must end with the name of the index")
+    if kind == "solr":
+        path, index = f"{path}/{index}".strip("/"), ""
+    return ServerAddress(
+        kind,
+        f"{scheme}://{netloc}/{path}".rstrip("/"),
+        index,
+        unquote(parts.username or ""),
+        unquote(parts.password or "") or environment.get(PASSWORD, ""),
+        environment.get(API_KEY, ""),
+        ca_certs,
+    )
+
+
+def _netloc(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return host if parts.port is None else f"{host}:{parts.port}"
+
 
 _MAX_REQUEST_BYTES = 10_000_000
 _MAX_RETRIES = 6

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 import xxhash
 
-from focused.corpus.page_filter import PageFilter
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import (
+    PageFilter,
     SelectedPage,
     Selection,
     open_selection,
@@ -34,9 +34,14 @@ from focused.corpus.stored_documents import (
 )
 from focused.errors import ExtractionError
 from focused.search.indexed_versions import IndexedVersions, page_version
-from focused.search.search_servers import RejectedDocument, SearchServer
-from focused.search.server_address import ServerAddress
-from focused.search.server_documents import Document, document_id, document_of_record
+from focused.search.search_servers import (
+    Document,
+    RejectedDocument,
+    SearchServer,
+    ServerAddress,
+    document_id,
+    document_of_record,
+)
 
 _PAGES_PER_BATCH = 200
 _DELETIONS_PER_BATCH = 1_000

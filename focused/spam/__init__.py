@@ -1,6 +1,6 @@
 """Web spam: which fetched pages only look relevant, and which sites they come from.
 
-``content_signals`` measures a page's text, ``spam_classifier`` turns the signals into evidence,
+``spam_classifier`` measures signals of a page's text and turns them into evidence,
 ``spam_training`` fits that classifier on a topic's own samples beside spam made of them, and
 ``site_trust`` combines the evidence of a site's pages with that of the sites that link to it. The
 result is the probability that a page is spam. ``site_novelty`` finds sites whose pages bring

@@ -19,14 +19,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.spam.content_signals import (
+from focused.spam.spam_classifier import (
     MIN_WORDS,
     SIGNALS,
     PopularWords,
+    SpamClassifier,
     body_text,
     content_signals,
 )
-from focused.spam.spam_classifier import SpamClassifier
 from focused.web.page import Page
 
 MIN_SAMPLES = 40

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import fields, replace
 from pathlib import Path
@@ -83,8 +84,6 @@ def load_topic(path: Path) -> Topic:
 
 def _messages(path: Path, errors: ErrorList) -> Iterator[str]:
     """Yield a line for each error, with the number of the line where its key stands."""
-    from focused.topic.toml_lines import line_of  # only for errors
-
     text = path.read_text(encoding="utf-8-sig")
     for key, message in errors.found:
         number = line_of(text, key)
@@ -295,3 +294,33 @@ def _resolve_path(folder: Path, named: str) -> Path:
     path = folder / named
     normalised = Path(os.path.normpath(path))
     return normalised if normalised.resolve() == path.resolve() else path
+
+
+_HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]?\]")
+_KEY = re.compile(r"\s*[\"']?([\w-]+)[\"']?\s*[.=]")
+_NUMBERED = re.compile(r"([\w-]+)\[(\d+)\]")
+
+
+def line_of(text: str, key: str) -> int | None:
+    """Return the number of the line of a dotted key, of its section if it has none, or None.
+
+    ``login[2].hosts`` is a key of the second ``[[login]]``. What looks like a key in a text of
+    several lines is taken for one.
+    """
+    section, _, name = key.partition(".")
+    name = name.partition(".")[0]
+    numbered = _NUMBERED.fullmatch(section)
+    section, place = (numbered[1], int(numbered[2])) if numbered else (section, 1)
+    headers = Counter[str]()
+    found, current = None, ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            current = header[1]
+            headers[current] += 1
+            if current == section and headers[current] == place:
+                found = number
+        elif assigned := _KEY.match(line):
+            is_there = current == section and headers[current] == place
+            if (is_there and assigned[1] == name) or (not current and assigned[1] == section):
+                return number
+    return found

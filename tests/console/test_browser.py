@@ -55,8 +55,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
                 "ui",
                 str(home),
                 "--no-browser",
-                "--network-mbit",
-                "20",
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from focused.archive.archive import PageRow
 from focused.console.crawl_data import CrawlData, PageQuery
 from focused.topic import topic_to_json
 from focused.web.page import FailureKind
@@ -165,3 +166,17 @@ def test_in_links_are_the_same_from_the_parquet_files(data: CrawlData) -> None:
     after = again.page("http://a.test/1")
     assert before is not None and after is not None
     assert after["in_links"] == before["in_links"]
+
+
+def test_each_model_is_listed_with_the_first_page_that_it_classified(tmp_path: Path) -> None:
+    data = CrawlData(tmp_path)
+    for seq, (model, outcome) in enumerate(
+        [("old", "fetched"), ("new", "failed"), ("old", "fetched"), ("new", "fetched")]
+    ):
+        url = f"http://a.test/{seq}"
+        values = (seq, url, "a.test", outcome, 0.0, {}, 0, None, "", 0.0, float(seq), "focused")
+        data._add(PageRow(*values, model=model))
+    assert data.models() == [
+        {"name": "old", "page": 1, "since": 0.0},
+        {"name": "new", "page": 4, "since": 3.0},
+    ]

@@ -47,7 +47,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
     crawl = Simulation(topic(tmp_path, SEED), site(page(SEED, "http://a.test/1")))
     settings = {"topic": topic_to_json(crawl.topic), "policy": "focused"}
     (crawl.topic.output.folder / "settings.json").write_text(json.dumps(settings))
-    server = ConsoleServer([tmp_path], Clock(), network_mbit=50.0)
+    server = ConsoleServer([tmp_path], Clock())
     with served_app(server.application()) as origin:
         yield Console(origin, server.token, crawl)
     crawl.close()
@@ -58,7 +58,6 @@ def test_crawls_are_listed(console: Console) -> None:
     (crawl,) = found["crawls"]
     assert crawl["topic"] == "whales"
     assert crawl["is_running"]
-    assert found["network_mbit"] == 50.0
 
 
 @pytest.mark.parametrize(

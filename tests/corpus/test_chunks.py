@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.corpus.chunks import chunk_ids, cut_into_chunks, record_id
+from focused.corpus.page_records import chunk_ids, cut_into_chunks, record_id
 from focused.web.html.text_structure import (
     CODE,
     HEADING,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from focused.corpus.page_filter import PageFilter
+from focused.corpus.page_selection import PageFilter
 
 ROW: dict[str, Any] = {
     "host": "www.a.test:8080",

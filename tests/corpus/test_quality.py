@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.corpus.quality import RULES, failed_rules
+from focused.corpus.page_records import RULES, failed_rules
 
 GOOD = "\n".join(f"The whale number {n} swims far out in the sea." for n in range(20))
 

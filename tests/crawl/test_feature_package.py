@@ -149,7 +149,7 @@ def test_its_line_stands_in_the_report(crawl: Simulation) -> None:
 
 
 def test_the_console_has_its_tab(crawl: Simulation) -> None:
-    server = ConsoleServer([crawl.topic.output.folder], Clock(), network_mbit=50.0)
+    server = ConsoleServer([crawl.topic.output.folder], Clock())
     with served_app(server.application()) as origin:
 
         def ask(path: str) -> object:

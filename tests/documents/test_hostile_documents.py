@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.documents.bounded_converter import BoundedConverter
+from focused.documents.convert import BoundedConverter
 from focused.documents.pdf import MAX_PAGES
 from focused.parser_process import ParsingLimits
 from focused.web.html.parse import parse_page

@@ -11,17 +11,17 @@ import pytest
 from focused.archive.warc_files import WarcPosition
 from focused.errors import LabelError, StateError
 from focused.labelling.labelling_task import read_fetched_pages
+from focused.labelling.page_selection import (
+    MAX_RESULTS,
+    build_training_pool,
+    evaluation_queue,
+    select_candidates,
+)
 from focused.labelling.session import (
     EVALUATION_EVERY,
     LabellingSession,
     format_counts,
     format_reason,
-)
-from focused.labelling.training_pool import (
-    MAX_RESULTS,
-    build_training_pool,
-    evaluation_queue,
-    select_candidates,
 )
 from focused.labels.label_file import (
     LabelFile,

@@ -14,8 +14,7 @@ from focused.archive.archive import page_rows
 from focused.archive.page_history import VisitResult, VisitRow, page_histories, visit_rows
 from focused.archive.warc_files import warc_files
 from focused.durations import DAY_S
-from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.changing_web import ReplayClock
+from focused.recorded_web.changing_web import Change, ChangeKind, ReplayClock
 from focused.storage.state_store import StateStore
 from focused.web.warc_reader import WarcResponse, read_responses
 from focused_lab.living_web.living_options import LivingOptions

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from focused.corpus.export import export_corpus
-from focused.corpus.page_filter import ExportOptions
+from focused.corpus.page_selection import ExportOptions
 from focused.web.warc_reader import read_response
 from tests.support.crawling import Finished, crawl, write_topic
 from tests.support.made_documents import docx, odt, paragraph, pdf, run

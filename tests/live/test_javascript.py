@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from focused.corpus.export import export_corpus
-from focused.corpus.page_filter import ExportOptions
+from focused.corpus.page_selection import ExportOptions
 from focused.rendering.chromium import process_tree
 from focused.reports.crawl_folder import read_crawl
 from focused.reports.crawl_report import build_report

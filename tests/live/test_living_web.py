@@ -8,8 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from focused.durations import DAY_S
-from focused.recorded_web.change_history import Change, ChangeKind
-from focused.recorded_web.changing_web import ReplayClock
+from focused.recorded_web.changing_web import Change, ChangeKind, ReplayClock
 from focused_lab.freshness.living_evaluation import (
     evaluate_crawl,
     read_crawl_visits,

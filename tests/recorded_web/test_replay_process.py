@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     PageChanges,
+    ReplayClock,
     SiteChanges,
     write_change_history,
 )
-from focused.recorded_web.changing_web import ReplayClock
 from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_process import ReplayProcess

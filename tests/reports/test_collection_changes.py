@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from focused.recorded_web.change_history import ChangeKind
+from focused.recorded_web.changing_web import ChangeKind
 from focused.reports.collection_changes import (
     CollectionEvent,
     PageChange,
+    export_changes,
     read_changes,
     to_atom,
     to_json_line,
 )
-from focused.reports.page_versions import export_changes
 from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched

@@ -3,50 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.reports.formatting import (
     format_bytes,
     format_duration,
     format_percent,
-    odds_in_words,
     single_line,
 )
-
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
-    )
-}
-
-
-@pytest.mark.parametrize(
-    ("probability", "words"),
-    [
-        (0.0, "next to none"),
-        (0.004, "one in 250"),
-        (0.1, "one in ten"),
-        (0.125, "one in eight"),
-        (0.35, "one in three"),
-        (0.5, "one in two"),
-        (0.83, "five in six"),
-        (0.9, "nine in ten"),
-        (0.99, "99 in 100"),
-        (1.0, "all but certain"),
-    ],
-)
-def test_a_probability_is_formatted_as_odds(probability: float, words: str) -> None:
-    assert odds_in_words(probability) == words
-
-
-@given(st.floats(0, 1))
-def test_odds_in_words_are_close_to_the_probability(probability: float) -> None:
-    words = odds_in_words(probability)
-    assume(" in " in words)
-    part, whole = (_NUMBERS.get(word) or int(word) for word in words.split(" in "))
-    assert part / whole == pytest.approx(probability, abs=0.05)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, StateError
-from focused.reports.page_versions import diff_versions, read_timeline
+from focused.reports.collection_changes import diff_versions, read_timeline
 from focused.topic import Output, Revisit
 from tests.support.continuous_crawl import BACK, DAY_S, HOME, LEFT, MOVED, NEWS, after, whales
 from tests.support.simulated import START, Simulation, topic
@@ -22,7 +22,7 @@ def results(folder: Path, url: str) -> list[str]:
 def test_a_history_begins_with_the_first_version_and_has_each_later_one(living_crawl: Path) -> None:
     timeline = read_timeline(living_crawl, NEWS)
     assert [event.result for event in timeline.events] == ["first", "changed", "changed"]
-    assert [version.number for version in timeline.versions] == [1, 2, 3]
+    assert len(timeline.versions) == 3
     first, second, _ = timeline.versions
     assert first.at == timeline.first_seen
     assert first.change is None

@@ -16,9 +16,8 @@ from click.testing import CliRunner
 from focused.cli import main
 from focused.errors import ConfigurationError, ExtractionError, SearchError
 from focused.parser_process import HandlerError
-from focused.search.index import UpdateResult, update_index
+from focused.search.index import CrawlSearch, SearchQuery, UpdateResult, update_index
 from focused.search.indexed_versions import IndexedVersions
-from focused.search.query import CrawlSearch, SearchQuery
 from focused.web.html import main_text
 from tests.support.in_this_process import InThisProcess
 from tests.support.recorded_web import html

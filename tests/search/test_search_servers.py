@@ -8,9 +8,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from focused.errors import ConfigurationError, SearchError
-from focused.search.search_servers import SearchServer, connect
-from focused.search.server_address import API_KEY, CLIENT_LIBRARIES, PASSWORD, parse_address
-from focused.search.server_documents import MAPPINGS
+from focused.search.search_servers import (
+    API_KEY,
+    CLIENT_LIBRARIES,
+    MAPPINGS,
+    PASSWORD,
+    SearchServer,
+    connect,
+    parse_address,
+)
 from tests.support.bulk_server import REFUSED, IndexingServer, indexing_server
 
 Connecting = Callable[..., SearchServer]

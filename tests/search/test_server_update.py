@@ -10,13 +10,18 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused.corpus.page_filter import PageFilter
-from focused.corpus.page_selection import url_hash
+from focused.corpus.page_selection import PageFilter, url_hash
 from focused.errors import SearchError
 from focused.search import server_update
-from focused.search.search_servers import RejectedDocument, SearchServer, connect
-from focused.search.server_address import ServerAddress, parse_address
-from focused.search.server_documents import Document, document_id
+from focused.search.search_servers import (
+    Document,
+    RejectedDocument,
+    SearchServer,
+    ServerAddress,
+    connect,
+    document_id,
+    parse_address,
+)
 from focused.search.server_update import ServerUpdateResult, update_server
 from tests.support.bulk_server import indexing_server
 from tests.support.corpus_crawl import (

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.spam.content_signals import SIGNALS, PopularWords, body_text, content_signals
-from focused.spam.spam_classifier import MAX_EVIDENCE, SpamClassifier
+from focused.spam.spam_classifier import (
+    MAX_EVIDENCE,
+    SIGNALS,
+    PopularWords,
+    SpamClassifier,
+    body_text,
+    content_signals,
+)
 from focused.spam.spam_training import (
     MIN_SAMPLES,
     TRAINING_FAMILIES,

@@ -11,9 +11,8 @@ import numpy as np
 from focused.archive.archive import Archive, PageRow
 from focused.archive.warc_files import WarcFiles
 from focused.labelling.labelling_task import LabellingTask, TopicCategory, read_fetched_pages
-from focused.labelling.page_selection import PagePool, PageSelector
+from focused.labelling.page_selection import PagePool, PageSelector, build_training_pool
 from focused.labelling.session import LabellingSession
-from focused.labelling.training_pool import build_training_pool
 from focused.labels.label_file import LabelFile, evaluation_hash
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched

@@ -18,7 +18,6 @@
   let harvestChart = null;
   let speedChart = null;
   let curve = null;
-  let networkMbit = null;
 
   const number = (value, digits = 0) => value === null || value === undefined ? "–"
     : Number(value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -128,7 +127,6 @@
     const found = await attempt(() => ask("/api/crawls"));
     if (!found) return;
     crawls = found.crawls;
-    networkMbit = found.network_mbit;
     element("crawl").replaceChildren(...crawls.map((crawl, index) => {
       const state = crawl.is_running ? "running" : "ended";
       return node("option", `${crawl.topic} (${crawl.policy || "?"}), ${state}: ${crawl.folder}`, { value: index });
@@ -250,8 +248,7 @@
   }
 
   function bandwidth(mbit) {
-    const share = networkMbit ? `, ${percent(mbit, networkMbit)} of ${number(networkMbit)}` : "";
-    return `${number(mbit, 1)} Mbit/s${share}`;
+    return `${number(mbit, 1)} Mbit/s`;
   }
 
   function timeLeft(live, stats) {
@@ -471,22 +468,11 @@
   async function showModels() {
     const found = await attempt(() => ask(`/api/crawls/${chosen}/models`));
     if (!found) return;
-    element("models").replaceChildren(...found.models.map((model, index) => {
-      const group = node("section", "", { class: "model" });
+    element("models").replaceChildren(...found.models.map((model) => {
       const since = new Date(model.since * 1000).toLocaleString();
-      group.append(node("h3", `Model ${model.name}, from page ${number(model.page)} on (${since})`));
-      const lists = index === 0 ? [["Words", model.words]] : [["Gained", model.gained], ["Lost", model.lost]];
-      if (!model.is_kept) group.append(node("p", "Its file is no longer kept."));
-      else for (const [name, words] of lists) group.append(wordList(name, words));
-      return group;
+      return node("h3", `Model ${model.name}, from page ${number(model.page)} on (${since})`);
     }));
     if (!found.models.length) element("models").textContent = "No page was classified by a trained model yet.";
-  }
-
-  function wordList(name, words) {
-    const line = node("p", `${name}: `, { class: name.toLowerCase() });
-    line.append(words.length ? words.join(", ") : "none");
-    return line;
   }
 
   async function startLabelPage() {

@@ -15,19 +15,20 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from focused.orderings.policy_names import BASELINE, FOCUSED
-from focused.reports.crawl_plots import ReliabilityPoint, plot_reliability
-from focused.reports.formatting import single_line
-from focused.reports.plot_style import (
+from focused.reports.crawl_plots import (
     FAINT,
     INK,
     MUTED,
     PALETTE,
     REST,
     CurveStyle,
+    ReliabilityPoint,
     label_curve_ends,
     new_figure,
+    plot_reliability,
     style_axes,
 )
+from focused.reports.formatting import single_line
 from focused_lab.analysis.comparison_analysis import ComparisonAnalysis
 from focused_lab.analysis.comparison_runs import ORACLE_NAMES, Run, RunGrid, format_start_group
 from focused_lab.analysis.inference import FloatArray, bootstrap_weights, interval_bands

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from focused.reports.plot_style import FAINT, INK, MUTED, PAPER, REST, without_glyph_warnings
+from focused.reports.crawl_plots import FAINT, INK, MUTED, PAPER, REST, without_glyph_warnings
 
 _CSS_VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", REST: "rest"}
 

@@ -36,7 +36,6 @@ def build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
     Needs apt-get, apt-cache and dpkg-deb, but not root. A web that is up to date is left unchanged.
     See docs/how-to/recorded-webs.md.
     """
-    from focused.cli.web import store_link_count
     from focused_lab.builders.debian_site import build_debian_site
     from focused_lab.builders.docweb import build_docweb
     from focused_lab.builders.foldoc import build_foldoc
@@ -47,7 +46,6 @@ def build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
         built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, echo)
     else:
         built = others[kind](folder or Path("webs") / kind, cache, echo)
-    store_link_count(built.folder)
     echo(
         f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
         f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"

@@ -1,4 +1,4 @@
-"""Read change histories (:mod:`focused.recorded_web.change_history`)."""
+"""Read change histories (:mod:`focused.recorded_web.changing_web`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bisect import bisect_right
 from pathlib import Path
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     PageChanges,

@@ -16,7 +16,7 @@ from statistics import fmean, median
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     SiteChanges,

@@ -19,7 +19,7 @@ import msgspec
 from focused.child_processes import drop_secrets, spawn_context
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import SiteChanges
+from focused.recorded_web.changing_web import SiteChanges
 from focused.revisit.policy import find_revisit_policy, revisit_policy_names
 from focused_lab.freshness import bounds
 from focused_lab.freshness.change_files import read_change_history

@@ -21,7 +21,7 @@ from rich.table import Table
 from focused.durations import DAY_S
 from focused.errors import ComparisonError
 from focused.files import write_atomically, write_json_atomically
-from focused.reports.plot_style import (
+from focused.reports.crawl_plots import (
     INK,
     PALETTE,
     REST,

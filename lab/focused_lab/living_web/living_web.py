@@ -18,7 +18,7 @@ from pathlib import Path
 
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     PageChanges,

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from focused.errors import FocusedError
-from focused.reports.plot_style import spread_labels
+from focused.reports.crawl_plots import spread_labels
 from focused_lab.analysis import report_files
 from focused_lab.analysis.comparison_analysis import analyse_runs
 from focused_lab.analysis.comparison_runs import runs_of

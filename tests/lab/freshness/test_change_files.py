@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     PageChanges,

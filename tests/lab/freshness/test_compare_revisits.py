@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from focused.cli import main
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import write_change_history
+from focused.recorded_web.changing_web import write_change_history
 from focused.revisit.policy import revisit_policy_names
 from focused_lab.freshness.revisit_comparison import (
     RevisitRun,

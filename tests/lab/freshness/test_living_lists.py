@@ -9,7 +9,7 @@ import pytest
 
 from focused.crawl.revisits.announcements import read_change_signals
 from focused.durations import DAY_S
-from focused.recorded_web.change_history import Change, ChangeKind, PageChanges, SiteChanges
+from focused.recorded_web.changing_web import Change, ChangeKind, PageChanges, SiteChanges
 from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused.web.page import Fetched
 from focused_lab.freshness.living_evaluation import restrict_window, true_window

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from focused.durations import DAY_S, YEAR_S
-from focused.recorded_web.change_history import Change, ChangeKind, SiteChanges, page_changes
+from focused.recorded_web.changing_web import Change, ChangeKind, SiteChanges, page_changes
 from focused.revisit.policy import find_revisit_policy
 from focused_lab.freshness.bounds import optimal, upper_bound
 from focused_lab.freshness.simulator import simulate

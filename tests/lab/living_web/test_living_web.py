@@ -9,7 +9,7 @@ import pytest
 
 from focused.durations import DAY_S, WEEK_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.change_history import (
+from focused.recorded_web.changing_web import (
     Change,
     ChangeKind,
     PageChanges,

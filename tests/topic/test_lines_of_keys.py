@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.topic.toml_lines import line_of
+from focused.topic.topic_file import line_of
 
 TEXT = """name = "whales"
 scope.max_depth = 3
