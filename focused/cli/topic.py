@@ -51,6 +51,7 @@ from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.storage.state_store import StateStore
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
+from focused.topic.json_schema import topic_schema
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
@@ -84,6 +85,15 @@ def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
         "Change them: seeds, samples"
         f"{'' if user_agent else ', user_agent'}. Then: focused crawl {topic_file}"
     )
+
+
+@topic.command("schema")
+def topic_schema_command() -> None:
+    """Print the JSON Schema of topic files, for editors.
+
+    See docs/reference/topic-files.md#in-an-editor.
+    """
+    click.echo(json.dumps(topic_schema(), indent=1))
 
 
 @topic.command("new")

@@ -80,8 +80,14 @@ def _read_fields(section: TomlTable, key: str) -> dict[str, str]:
 
 
 _SECRET_NAME = "`env:NAME` or `keyring:SERVICE/USER`"  # noqa: S105  # a type in the reference
-_SECRET_KIND = ValueKind(_SECRET_NAME, _read_secret)
-_FIELDS_KIND = ValueKind("texts by field name", _read_fields)
+_SECRET_KIND = ValueKind(
+    _SECRET_NAME, {"type": "string", "pattern": "^(env|keyring):"}, _read_secret
+)
+_FIELDS_KIND = ValueKind(
+    "texts by field name",
+    {"type": "object", "additionalProperties": {"type": "string"}},
+    _read_fields,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Every key of a topic file with its meaning; kind and default are those of its dataclass.
 
-The reference page shows this table.
+The reference page shows this table, and editors show it by way of the JSON Schema.
 :mod:`focused.topic.topic_file` reads the keys.
 """
 
@@ -388,12 +388,16 @@ _DEFAULTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TopicKey:
-    """A key of a topic file; ``default`` is a TOML value, or words where there is none."""
+    """A key of a topic file.
+
+    ``default`` is a TOML value, or words where there is none; then ``value`` is None.
+    """
 
     name: str
     kind: ValueKind
     meaning: str
     default: str
+    value: object = None
 
 
 def _keys_of(section: str, meanings: Mapping[str, str]) -> Iterator[TopicKey]:
@@ -407,7 +411,7 @@ def _keys_of(section: str, meanings: Mapping[str, str]) -> Iterator[TopicKey]:
         words = _DEFAULTS.get(f"{section}.{name}")
         if words is None:
             words = NO_LIMIT if value is None else REQUIRED if value is MISSING else _as_toml(value)
-        yield TopicKey(name, kinds[name], meaning, words)
+        yield TopicKey(name, kinds[name], meaning, words, value=None if value is MISSING else value)
 
 
 def _default_of(declared: Field[Any]) -> Any:
@@ -426,7 +430,7 @@ _HEAD = _MEANINGS[""]
 TOPIC_KEYS: Mapping[str, tuple[TopicKey, ...]] = {
     "": (
         TopicKey("name", text(), _HEAD["name"], REQUIRED),
-        TopicKey("description", text(), _HEAD["description"], '""'),
+        TopicKey("description", text(), _HEAD["description"], '""', ""),
     ),
     **{name: tuple(_keys_of(name, _MEANINGS[name])) for name in _SECTIONS},
 }

@@ -1,4 +1,4 @@
-"""The kinds of values in topic files: their names, and how they are read.
+"""The kinds of values in topic files: their names, their JSON Schemas, and how they are read.
 
 The dataclasses of :mod:`focused.topic` are annotated with them, so a key is declared once.
 """
@@ -15,45 +15,56 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 from focused.topic.toml_table import TomlTable
 
 _Section = TypeVar("_Section")
+_Schema = Mapping[str, Any]
 
 _CONTENT_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+")
 _PARAMETER_NAME = re.compile(r"[^\s&=#*?]+\*?")
 _LANGUAGE = re.compile(r"[a-z]{2}")
+_TEXT: _Schema = {"type": "string"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueKind:
-    """What values of a key are called.
+    """What values of a key are called and look like.
 
     ``read`` returns the value of a key of a table. If it is wrong ``read`` reports it, and returns
     None or what is right in it.
     """
 
     name: str
+    schema: _Schema
     read: Callable[[TomlTable, str], Any]
 
 
 def choice(*values: str) -> ValueKind:
     """One of some texts."""
-    return ValueKind("text", lambda table, key: table.choice(key, values))
+    return ValueKind("text", {"enum": list(values)}, lambda table, key: table.choice(key, values))
 
 
 def whole(at_least: int) -> ValueKind:
     """A whole number."""
-    return ValueKind(f"integer from {at_least}", partial(TomlTable.whole, at_least=at_least))
+    schema = {"type": "integer", "minimum": at_least}
+    read = partial(TomlTable.whole, at_least=at_least)
+    return ValueKind(f"integer from {at_least}", schema, read)
 
 
-def text(name: str = "text") -> ValueKind:
+def text(name: str = "text", schema: _Schema = _TEXT) -> ValueKind:
     """A text; empty is as if it were missing."""
-    return ValueKind(name, lambda table, key: table.text(key) or None)
+    return ValueKind(name, schema, lambda table, key: table.text(key) or None)
 
 
 def texts(
     name: str = "list of texts",
     read: Callable[[TomlTable, str], tuple[str, ...]] = TomlTable.texts,
+    items: _Schema = _TEXT,
 ) -> ValueKind:
     """A list of texts."""
-    return ValueKind(name, read)
+    return ValueKind(name, {"type": "array", "items": items}, read)
+
+
+def _numbers(name: str, read: Callable[[TomlTable, str], Mapping[str, float]]) -> ValueKind:
+    number = {"type": "number", "minimum": 0}
+    return ValueKind(name, {"type": "object", "additionalProperties": number}, read)
 
 
 def _read_patterns(table: TomlTable, key: str) -> tuple[str, ...]:
@@ -99,17 +110,37 @@ def documents(formats: Sequence[str]) -> ValueKind:
                 )
         return named
 
-    return ValueKind(f"list of {', '.join(f'`{each}`' for each in formats)}", read)
+    name = f"list of {', '.join(f'`{each}`' for each in formats)}"
+    return texts(name, read, {"enum": list(formats)})
 
 
-Flag = Annotated[bool, ValueKind("boolean", TomlTable.boolean)]
+Flag = Annotated[bool, ValueKind("boolean", {"type": "boolean"}, TomlTable.boolean)]
 Text = Annotated[str, text()]
 PathName = Annotated[Path, text("path")]
 Count = Annotated[int, whole(1)]
 CountOrZero = Annotated[int, whole(0)]
-Number = Annotated[float, ValueKind("number from 0", partial(TomlTable.number, zero=True))]
-Positive = Annotated[float, ValueKind("number above 0", partial(TomlTable.number, zero=False))]
-Share = Annotated[float, ValueKind("number above 0, at most 1", TomlTable.share)]
+Number = Annotated[
+    float,
+    ValueKind(
+        "number from 0", {"type": "number", "minimum": 0}, partial(TomlTable.number, zero=True)
+    ),
+]
+Positive = Annotated[
+    float,
+    ValueKind(
+        "number above 0",
+        {"type": "number", "exclusiveMinimum": 0},
+        partial(TomlTable.number, zero=False),
+    ),
+]
+Share = Annotated[
+    float,
+    ValueKind(
+        "number above 0, at most 1",
+        {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        TomlTable.share,
+    ),
+]
 Texts = Annotated[tuple[str, ...], texts()]
 Hosts = Annotated[tuple[str, ...], texts("list of host names", TomlTable.hosts)]
 Patterns = Annotated[tuple[str, ...], texts("list of regular expressions", _read_patterns)]
@@ -122,10 +153,10 @@ Languages = Annotated[
     texts("list of ISO 639-1 codes", _matching(_LANGUAGE, "an ISO 639-1 code like en")),
 ]
 NumbersByHost = Annotated[
-    Mapping[str, float], ValueKind("numbers by host name", TomlTable.numbers_by_host)
+    Mapping[str, float], _numbers("numbers by host name", TomlTable.numbers_by_host)
 ]
 NumbersByPattern = Annotated[
-    Mapping[str, float], ValueKind("numbers by regular expression", TomlTable.numbers_by_pattern)
+    Mapping[str, float], _numbers("numbers by regular expression", TomlTable.numbers_by_pattern)
 ]
 
 
