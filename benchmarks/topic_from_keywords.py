@@ -38,7 +38,8 @@ from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.classifier.model_comparison import MIN_COMPARED_PAGES
 from focused.classifier.model_file import load_model
 from focused.classifier.topic_classifier import LinearTopicClassifier, TopicClassifier
-from focused.cli.topic import NewTopicOptions, train_first_classifier, write_topic_files
+from focused.cli.new_topic import train_first_classifier
+from focused.cli.topic import NewTopicOptions, write_topic_files
 from focused.cli.training import retrain_from
 from focused.errors import FocusedError
 from focused.files import write_atomically

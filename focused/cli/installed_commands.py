@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from focused.errors import ConfigurationError, MissingExtraError, missing_extra
 from focused.installed_features import INSTALL_LAB, LAB, describe, installed_parts, load_entry_point
@@ -54,6 +55,16 @@ class ExtensibleGroup(click.Group):
             rows.append((name, help_line))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, without importing the lazy ones, and options."""
+        found = []
+        for name in self.list_commands(ctx):
+            if name.startswith(incomplete):
+                command = None if name in self._lazy else self.get_command(ctx, name)
+                help_line = self._lazy[name][1] if command is None else command.get_short_help_str()
+                found.append(CompletionItem(name, help=help_line))
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command or None. Raises MissingExtraError for one of the lab."""

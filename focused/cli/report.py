@@ -7,6 +7,7 @@ import math
 import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -19,21 +20,14 @@ from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
-from focused.reports.collection_changes import (
-    PageTimeline,
-    diff_versions,
-    export_changes,
-    read_changes,
-    read_timeline,
-    to_atom,
-    to_json_line,
-)
-from focused.reports.crawl_report import CategoryLabels
 from focused.reports.formatting import format_bytes, single_line
-from focused.reports.report_output import print_comparison, print_report
-from focused.reports.why import explain_url, print_explanation
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
+
+# The modules of reports need pandas, which the help of the commands does not.
+if TYPE_CHECKING:
+    from focused.reports.collection_changes import PageTimeline
+    from focused.reports.crawl_report import CategoryLabels
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _folder_option = click.option(
@@ -95,6 +89,8 @@ def why(url: str, folder: Path | None) -> None:
     such a score that were on topic, and each page's classification. For a page that was found but
     not fetched: the links to it. URL may lack its scheme.
     """
+    from focused.reports.why import explain_url, print_explanation
+
     folder = folder or _only_crawl(f"focused why {url} --folder {{}}")
     print_explanation(explain_url(folder, url), Console())
 
@@ -128,6 +124,8 @@ def history(
     Prints when the page was first and last seen, each visit that brought a change, the change rate,
     and when the next visit and change are due. URL may lack its scheme. The crawl may run.
     """
+    from focused.reports.collection_changes import diff_versions, export_changes, read_timeline
+
     if export is not None:
         if url is not None or diff:
             raise click.UsageError("--export writes the changes of all pages: leave out URL.")
@@ -174,6 +172,8 @@ def changes(where: Path, since: str, form: str, relevant_only: bool, out: Path |
 
     WHERE is a crawl's folder or a topic file; the crawl may run.
     """
+    from focused.reports.collection_changes import read_changes, to_atom, to_json_line
+
     now = time.time()
     begin = parse_when(since, now)
     (folder,) = _crawl_folders((where,), None)
@@ -217,6 +217,8 @@ def _show_report(
     folder: Path, web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
 ) -> None:
     """Print one crawl's report; write its JSON and pictures to ``out``, if given."""
+    from focused.reports.report_output import print_report
+
     if plot is not None:
         raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
     if out is not None:  # a missing library is named before anything is printed
@@ -228,6 +230,8 @@ def _show_comparison(
     folders: list[Path], web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
 ) -> None:
     """Compare crawls; draw their curves to ``plot``, else beside the first crawl's folder."""
+    from focused.reports.report_output import print_comparison
+
     if out is not None:
         raise ConfigurationError("--out is for one crawl: give --plot FILE for several")
     if graph is not None:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -127,9 +126,9 @@ class PageGraph:
             )
         self.info = info
         self._files = info.folder(folder)
-        self.urls = UrlTable(self._files / URLS_FILE)
-        self.out = open_lists(self._files / LINKS)
-        self.into = open_lists(self._files / TRANSPOSE)
+        self.urls = UrlTable(self._files / URLS_FILE, info.nodes)
+        self.out = open_lists(self._files / LINKS, info.nodes)
+        self.into = open_lists(self._files / TRANSPOSE, info.nodes)
 
     def __len__(self) -> int:
         """The number of nodes."""
@@ -143,17 +142,25 @@ class PageGraph:
     @cached_property
     def pages(self) -> RatedPages:
         """The fetched pages with their relevance."""
-        table = self._table(PAGES_FILE)
-        return RatedPages(table["node"].to_numpy(), table["relevance"].to_numpy())
+        with readable_graph(self._files / PAGES_FILE):
+            table = pq.read_table(self._files / PAGES_FILE)
+            nodes = table["node"].to_numpy()
+            if len(nodes) and not 0 <= nodes.min() <= nodes.max() < len(self):
+                raise ValueError("it names nodes that are none")
+            return RatedPages(nodes, table["relevance"].to_numpy())
 
     @cached_property
     def hosts(self) -> HostGraph:
         """The host graph."""
-        hosts, links = self._table(HOSTS_FILE), self._table(HOST_LINKS_FILE)
-        names = tuple(hosts["host"].to_pylist())
-        places = links["source"].to_numpy(), links["target"].to_numpy()
-        counts = csr_array((links["links"].to_numpy(), places), shape=(len(names), len(names)))
-        return HostGraph(names, hosts["pages"].to_numpy(), counts)
+        with readable_graph(self._files / HOSTS_FILE):
+            hosts = pq.read_table(self._files / HOSTS_FILE)
+            names = tuple(hosts["host"].to_pylist())
+            pages = hosts["pages"].to_numpy()
+        with readable_graph(self._files / HOST_LINKS_FILE):
+            links = pq.read_table(self._files / HOST_LINKS_FILE)
+            places = links["source"].to_numpy(), links["target"].to_numpy()
+            counts = csr_array((links["links"].to_numpy(), places), shape=(len(names), len(names)))
+        return HostGraph(names, pages, counts)
 
     def anchors(self, *, source: str | None = None, target: str | None = None) -> list[AnchorText]:
         """Read the links from a page, to a page, or both, with their anchors from the archive.
@@ -187,8 +194,5 @@ class PageGraph:
     @property
     def stored_bytes(self) -> int:
         """Size of all files."""
-        return sum(path.stat().st_size for path in self._files.iterdir())
-
-    def _table(self, name: str) -> pa.Table:
-        with readable_graph(self._files / name):
-            return pq.read_table(self._files / name)
+        with readable_graph(self._files):
+            return sum(path.stat().st_size for path in self._files.iterdir())

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from focused.archive.crawl_tables import first_line
 from focused.errors import ConfigurationError, StateError
 
+URLS_SCHEMA = pa.schema([("url", pa.string())])
 _LINKS_A_PART = 1_000_000
 
 Nodes = NDArray[np.int64]
@@ -82,13 +84,29 @@ def write_lists(path: Path, nodes: int, links: int, keys: Iterable[NDArray[np.in
     np.save(_part(path, "bounds"), np.cumsum(bounds))
 
 
-def open_lists(path: Path) -> SuccessorLists:
+def open_lists(path: Path, nodes: int) -> SuccessorLists:
     """Open what :func:`write_lists` wrote. Raises StateError if it is missing or damaged."""
+    bounds, targets = (_open_array(_part(path, name)) for name in ("bounds", "targets"))
+    with readable_graph(_part(path, "bounds")):
+        _require(len(bounds) == nodes + 1 and int(bounds[0]) == 0, "it is of another graph")
+        _require(bool((np.diff(bounds) >= 0).all()), "its numbers do not ascend")
+        _require(int(bounds[-1]) == len(targets), "the number of its links differs")
+    with readable_graph(_part(path, "targets")):
+        in_range = not len(targets) or (targets.min() >= 0 and targets.max() < nodes)
+        _require(bool(in_range), "it names nodes that are none")
+    return SuccessorLists(bounds.astype(np.int64, copy=False), targets)
+
+
+def _open_array(path: Path) -> NDArray[np.integer]:
     with readable_graph(path):
-        bounds, targets = (np.load(_part(path, name), "r") for name in ("bounds", "targets"))
-        if int(bounds[-1]) != len(targets):
-            raise ValueError("the number of its links differs")
-        return SuccessorLists(np.asarray(bounds), np.asarray(targets))
+        array = np.asarray(open_memmap(path, "r"))
+        _require(array.ndim == 1 and array.dtype.kind == "i", "it is no list of numbers")
+        return array
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
 
 
 def _part(path: Path, name: str) -> Path:
@@ -98,10 +116,14 @@ def _part(path: Path, name: str) -> Path:
 class UrlTable(Sequence[str]):
     """The URLs of a graph by node, sorted, and the nodes by URL."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises StateError if the file is missing or damaged."""
+    def __init__(self, path: Path, nodes: int) -> None:
+        """Raises StateError if the file is missing or damaged, or has another number of URLs."""
         with readable_graph(path):
-            self._urls = pa.ipc.open_file(pa.memory_map(str(path))).read_all()["url"]
+            table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+            _require(table.schema == URLS_SCHEMA and len(table) == nodes, "it is of another graph")
+            self._urls = table["url"]
+            # Arrow follows offsets of a damaged file into other memory.
+            self._urls.validate(full=True)
 
     def __len__(self) -> int:
         return len(self._urls)
@@ -137,6 +159,10 @@ def write_urls(path: Path, batches: pa.RecordBatchReader) -> None:
             writer.write_batch(batch)
 
 
+# What NumPy and Arrow raise for headers and tables of other shapes.
+_READ_ERRORS = (OSError, ValueError, EOFError, LookupError, TypeError, SyntaxError, TokenError)
+
+
 @contextmanager
 def readable_graph(path: Path) -> Iterator[None]:
     """Turn what prevents reading a graph's file into a StateError that says what to do."""
@@ -147,7 +173,6 @@ def readable_graph(path: Path) -> Iterator[None]:
             f"{path}: is missing; this is no link graph, or its build was interrupted: "
             "'focused graph build' makes it"
         ) from None
-    except (OSError, ValueError, EOFError) as error:
-        raise StateError(
-            f"{path}: is damaged ({first_line(error)}); build the link graph again"
-        ) from None
+    except (*_READ_ERRORS, MemoryError) as error:
+        detail = "it holds objects" if "allow_pickle" in str(error) else first_line(error)
+        raise StateError(f"{path}: is damaged ({detail}); build the link graph again") from None

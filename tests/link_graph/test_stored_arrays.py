@@ -31,13 +31,17 @@ def stored_lists(folder: Path, nodes: int, links: list[tuple[int, int]]) -> Succ
     keys = np.array([source * nodes + target for source, target in links], np.int64)
     batches = [keys[begin : begin + 7] for begin in range(0, len(keys), 7)]
     write_lists(folder / "links", nodes, len(links), batches)
-    return open_lists(folder / "links")
+    return open_lists(folder / "links", nodes)
 
 
 def stored_urls(folder: Path, urls: list[str]) -> UrlTable:
     batches = pa.table({"url": pa.array(urls, pa.string())}).to_reader(max_chunksize=3)
     write_urls(folder / "urls.arrow", batches)
-    return UrlTable(folder / "urls.arrow")
+    return UrlTable(folder / "urls.arrow", len(urls))
+
+
+def offsets_and_bytes(offsets: list[int]) -> tuple[pa.Buffer, pa.Buffer]:
+    return pa.py_buffer(np.array(offsets, np.int32).tobytes()), pa.py_buffer(b"a\xffb")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
@@ -87,19 +91,71 @@ def test_an_unknown_url_is_named(tmp_path: Path) -> None:
         table[1]
 
 
-def test_damage_is_an_error(tmp_path: Path) -> None:
-    stored_urls(tmp_path, ["https://a.example/"])
-    stored_lists(tmp_path, 3, [(0, 1)])
-    for name in ("urls.arrow", "links.bounds.npy", "links.targets.npy"):
-        path = tmp_path / name
-        opened = UrlTable if name == "urls.arrow" else open_lists
-        stem = path if name == "urls.arrow" else tmp_path / "links"
-        whole = path.read_bytes()
-        for damaged in (whole[:-4], b""):
-            path.write_bytes(damaged)
-            with pytest.raises(StateError, match="is damaged"):
-                opened(stem)
-        path.unlink()
-        with pytest.raises(StateError, match="is missing"):
-            opened(stem)
-        path.write_bytes(whole)
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    """The files of a graph of three nodes."""
+    stored_urls(tmp_path, [f"https://a.example/{n}" for n in range(3)])
+    stored_lists(tmp_path, 3, [(0, 1), (1, 2)])
+    return tmp_path
+
+
+def open_all(graph: Path) -> None:
+    UrlTable(graph / "urls.arrow", 3)
+    open_lists(graph / "links", 3)
+
+
+@pytest.mark.parametrize("name", ["urls.arrow", "links.bounds.npy", "links.targets.npy"])
+def test_a_truncated_or_missing_file_is_an_error(graph: Path, name: str) -> None:
+    whole = (graph / name).read_bytes()
+    for damaged in (whole[:-4], b""):
+        (graph / name).write_bytes(damaged)
+        with pytest.raises(StateError, match=rf"{name}: is damaged"):
+            open_all(graph)
+    (graph / name).unlink()
+    with pytest.raises(StateError, match=rf"{name}: is missing"):
+        open_all(graph)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("bounds", [0, 1, 2]),
+        ("bounds", [0, 2, 1, 2]),
+        ("bounds", [1, 1, 2, 2]),
+        ("bounds", [0, 1, 2, 3]),
+        ("bounds", [0.0, 1.0, 2.0, 2.0]),
+        ("bounds", []),
+        ("targets", [1, 3]),
+        ("targets", [-1, 2]),
+        ("targets", [[1, 2]]),
+    ],
+)
+def test_arrays_that_are_no_lists_of_the_graph_are_an_error(
+    graph: Path, name: str, array: list[object]
+) -> None:
+    np.save(graph / f"links.{name}.npy", np.array(array))
+    with pytest.raises(StateError, match=r"links\.\w+\.npy: is damaged"):
+        open_all(graph)
+
+
+def test_objects_are_not_loaded(graph: Path) -> None:
+    np.save(graph / "links.targets.npy", np.array([{}, {}]), allow_pickle=True)
+    with pytest.raises(StateError, match=r"targets\.npy: is damaged"):
+        open_all(graph)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"url": ["https://a.example/"]}),
+        pa.table({"name": ["a", "b", "c"]}),
+        pa.table({"url": pa.array([1, 2, 3])}),
+        pa.table({"url": pa.StringArray.from_buffers(3, *offsets_and_bytes([0, 1, 9**9, 2]))}),
+        pa.table({"url": pa.StringArray.from_buffers(3, *offsets_and_bytes([0, 1, 2, 3]))}),
+    ],
+    ids=["fewer", "another column", "another type", "offsets", "no UTF-8"],
+)
+def test_urls_that_are_not_those_of_the_graph_are_an_error(graph: Path, table: pa.Table) -> None:
+    write_urls(graph / "urls.arrow", table.to_reader())
+    with pytest.raises(StateError, match=r"urls\.arrow: is damaged"):
+        open_all(graph)
