@@ -204,7 +204,7 @@ class CrawlDownloader(Downloader):
         errback. Raises IgnoreRequest for the errback of a spider's own request.
         """
         lease, is_own = state_of(request).lease, not state_of(request).is_plain
-        if lease is None or not self._slot.is_leased(lease):
+        if lease is None or not self._slot.has_leased(request):
             return response
         outcome = outcome_from_scrapy_response(request, response, self._clock(), self._clock.real_s)
         settled = await self._pages.parse_and_settle(lease, outcome)
@@ -228,7 +228,7 @@ class CrawlDownloader(Downloader):
     async def _settle_exception(self, request: Request, exception: Exception) -> Request:
         """Settle a request without a response; raise what its errback should receive."""
         lease = state_of(request).lease
-        if lease is None or not self._slot.is_leased(lease):
+        if lease is None or not self._slot.has_leased(request):
             raise exception
         if isinstance(exception, FetchPostponed):
             # Not sent: the frontier queues it again.
@@ -248,7 +248,7 @@ class CrawlDownloader(Downloader):
     def _settle_replaced(self, request: Request) -> None:
         """Settle a request that a middleware replaced with another one."""
         lease = state_of(request).lease
-        if lease is not None and self._slot.is_leased(lease):
+        if lease is not None and self._slot.has_leased(request):
             dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
             self._pages.settle(lease, dropped)
 
