@@ -142,7 +142,6 @@ _EXTRA_OF_MODULE = {
     "pysolr": "solr",
     "ray": "cluster",
     "pythonjsonlogger": "operations",
-    "sknetwork": "graph",
     "tantivy": "search",
     "trafilatura": "corpus",
 }

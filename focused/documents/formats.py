@@ -45,6 +45,8 @@ _FORMAT_OF_TYPE = MappingProxyType(
 )
 _XML_TYPES = frozenset({"application/xml", "text/xml", "application/jats+xml"})
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
+_SOURCE_SUFFIXES = frozenset({".tex", ".ltx"})
+"""Of LaTeX, whose markup is no text to read."""
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _OFFICE_FORMATS = frozenset({DOCX, PPTX})
 _ZIP_FORMATS = frozenset({DOCX, ODT, PPTX, EPUB})
@@ -74,7 +76,10 @@ def document_format(fetched: Fetched) -> str | None:
     if declared == PDF or not media_type or media_type == "application/octet-stream":
         return PDF if _PDF_START in body[:_MAX_BYTES_BEFORE_PDF] else None
     if declared == TEXT:
-        return MARKDOWN if _suffix(fetched.url) in _MARKDOWN_SUFFIXES else TEXT
+        suffix = _suffix(fetched.url)
+        if suffix in _SOURCE_SUFFIXES:
+            return None
+        return MARKDOWN if suffix in _MARKDOWN_SUFFIXES else TEXT
     if media_type in _XML_TYPES or media_type.endswith("+xml"):
         head = body[:_XML_HEAD_BYTES]
         return JATS if _ARTICLE.search(head) and _JATS_SIGNS.search(head) else None

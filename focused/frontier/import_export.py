@@ -146,7 +146,7 @@ def _cells(link: QueuedLink) -> dict[str, Any]:
 def _read_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
 
 

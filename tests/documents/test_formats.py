@@ -45,6 +45,7 @@ def test_the_first_bytes_tell_the_format_whatever_the_server_says(
         (b"<rss/>", "application/rss+xml", "", None),
         (b"words", "text/plain", "http://a.test/x.txt", "text"),
         (b"words", "text/plain", "http://a.test/README.md?raw=1", "markdown"),
+        (b"words", "text/plain", "http://a.test/paper.tex", None),
         (b"words", "text/markdown; charset=utf-8", "http://a.test/", "markdown"),
         (b"words", "text/html", "http://a.test/x.md", None),
         (b"words", "", "http://a.test/x.md", None),

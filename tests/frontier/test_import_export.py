@@ -150,6 +150,14 @@ def test_a_file_that_is_no_parquet_is_reported(tmp_path):
         read(tmp_path / "a.parquet")
 
 
+def test_a_file_with_urls_that_are_no_utf8_is_reported(tmp_path):
+    offsets = pa.py_buffer((0).to_bytes(4, "little") + (15).to_bytes(4, "little"))
+    url = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(b"http://a.test/\xe9"))
+    pq.write_table(pa.table({"url": url}), tmp_path / "a.parquet")
+    with pytest.raises(ConfigurationError, match=r"a\.parquet cannot be read"):
+        read(tmp_path / "a.parquet")
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path):
     for attempt in (lambda path: export_links([], path), read):
         with pytest.raises(ConfigurationError, match=r"name a \.parquet file"):

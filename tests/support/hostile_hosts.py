@@ -18,7 +18,7 @@ from typing import Any
 from tests.support.access_rules import Access
 from tests.support.crawling import Finished, crawl, write_topic
 from tests.support.name_server import Zone, at, serve_names
-from tests.support.serving import loop_in_thread
+from tests.support.serving import close_servers, loop_in_thread
 
 _HEAD_BYTES = 1 << 20
 
@@ -146,7 +146,7 @@ def serve_hosts(make: Callable[[int], Mapping[str, Behaviour]]) -> Iterator[Host
         try:
             yield served
         finally:
-            server.close()
+            run(close_servers(server))
 
 
 Answer = tuple[int, bytes | str, Mapping[str, str]]

@@ -72,8 +72,10 @@ def served_app(app: web.Application) -> Iterator[str]:
         return int(runner.addresses[0][1])
 
     with loop_in_thread() as run:
-        yield f"http://127.0.0.1:{run(start())}"
-        run(runner.cleanup())
+        try:
+            yield f"http://127.0.0.1:{run(start())}"
+        finally:
+            run(runner.cleanup())
 
 
 @dataclass

@@ -27,10 +27,18 @@ def loop_in_thread() -> Iterator[Run]:
     try:
         yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result(_END_S)
     finally:
-        asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result(_END_S)
-        loop.call_soon_threadsafe(loop.stop)
+        try:
+            asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result(_END_S)
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+async def close_servers(*servers: asyncio.Server) -> None:
+    """Close servers, in the loop that serves them."""
+    for each in servers:
+        each.close()
 
 
 async def _cancel_others() -> None:
@@ -43,7 +51,9 @@ async def _cancel_others() -> None:
 @contextmanager
 def serving(*servers: BaseServer) -> Iterator[None]:
     """Serve by a thread each, and close the servers."""
-    threads = [threading.Thread(target=each.serve_forever, args=(0.01,)) for each in servers]
+    threads = [
+        threading.Thread(target=each.serve_forever, args=(0.01,), daemon=True) for each in servers
+    ]
     for thread in threads:
         thread.start()
     try:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support.serving import loop_in_thread
+from tests.support.serving import close_servers, loop_in_thread
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -147,5 +147,4 @@ def serve_tls(servers: Mapping[str, Server], folder: Path) -> Iterator[Mapping[s
         try:
             yield {name: run(begin(server)) for name, server in servers.items()}
         finally:
-            for each in listening:
-                each.close()
+            run(close_servers(*listening))

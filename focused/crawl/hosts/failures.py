@@ -2,7 +2,7 @@
 
 :mod:`focused.frontier.host` computes when a host is tried again, and ``host_policy.py`` counts.
 
-A test compares :data:`FAILURE_RULES` with the table in docs/reference/crawl-folder.md.
+The kinds of failure in docs/reference/crawl-folder.md are generated from :data:`FAILURE_RULES`.
 """
 
 from __future__ import annotations

@@ -119,6 +119,8 @@ CHECK_INTERVAL_S = 90 * DAY_S
 """How often a host is asked for a page that cannot exist."""
 
 _RETRY_S = DAY_S
+_REFUSALS = frozenset({FailureKind.GONE, FailureKind.CLIENT_ERROR})
+"""What hosts answer for a page that does not exist; others may answer better another day."""
 """The same after an answer that tells nothing, such as 503."""
 
 
@@ -241,7 +243,7 @@ class MissingPages:
             # http to https, another host, a login page that leads back: no page of its own.
             name = urlsplit(outcome.url).path.rpartition("/")[2]
             missing = MissingPage(target="" if name in outcome.target else outcome.target)
-        elif isinstance(outcome, Failed) and outcome.kind is not FailureKind.GONE:
+        elif isinstance(outcome, Failed) and outcome.kind not in _REFUSALS:
             missing, interval_s = self.get(outcome.url) or missing, _RETRY_S
         row = _HostRow(now + interval_s, missing)
         self._tables.put("missing_pages", host_of(outcome.url).encode(), pack(row))

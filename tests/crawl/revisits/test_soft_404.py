@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -14,11 +15,14 @@ from focused.crawl.revisits.change_detection import (
 )
 from focused.crawl.revisits.page_fate import (
     MissingPage,
+    MissingPages,
     looks_like_soft_404,
     missing_page_url,
     redirects_to_missing_page,
 )
-from focused.web.page import Redirected
+from focused.durations import DAY_S
+from focused.storage.state_store import StateStore
+from focused.web.page import Failed, FailureKind, Redirected
 from tests.support.page_versions import add_page
 
 URL = "https://example.org/a/page.html"
@@ -95,3 +99,19 @@ def test_a_redirect_to_where_missing_paths_lead_is_a_soft_404() -> None:
     missing = MissingPage(target="https://example.org/error")
     assert redirects_to_missing_page(Redirected(URL, 302, "https://example.org/error"), missing)
     assert not redirects_to_missing_page(Redirected(URL, 302, "https://example.org/"), missing)
+
+
+@pytest.mark.parametrize(
+    ("kind", "days"),
+    [(FailureKind.GONE, 90), (FailureKind.CLIENT_ERROR, 90), (FailureKind.TIMEOUT, 1)],
+)
+def test_a_host_is_asked_again_for_a_missing_page_after_its_answer_is_old(
+    tmp_path: Path, kind: FailureKind, days: int
+) -> None:
+    url = missing_page_url(URL, 0.5)
+    store = StateStore.open(tmp_path / "state", {})
+    pages = MissingPages(store.tables)
+    pages.record(Failed(url, kind), 0.0, "", None)
+    assert pages.url_to_request(URL, days * DAY_S - 1.0) is None
+    assert pages.url_to_request(URL, days * DAY_S + 1.0) is not None
+    store.close()
