@@ -148,15 +148,15 @@ class SpamFilter:
         page, model = classified.page, self._current_model()
         url = page.url
         if model is not None:
-            evidence = classified.findings[EVIDENCE]
+            evidence = classified.parsed.findings[EVIDENCE]
             self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
         if classified.looks_relevant and (
-            page.hides_text or _is_doorway(page, classified.findings[SCRIPT_TARGET])
+            page.hides_text or _is_doorway(page, classified.parsed.findings[SCRIPT_TARGET])
         ):
             self._site_trust.learn_hiding(url)
         self._close_if_spam(url)
         if self._avoids and classified.looks_relevant and not self._may_repeat(url):
-            hashed = hash_page(page) if classified.words is None else classified.words
+            hashed = classified.parsed.words or hash_page(page)
             if self._site_novelty.learn(url, hashed.text) == 0.0:
                 self._close_site(host_of(url), NO_NEW_CONTENT)
 

@@ -144,7 +144,7 @@ class CommandExecutor:
             status["bytes_per_s"] = (counters.bytes - self._last[2]) / elapsed_s
         self._last = now_s, downloads, counters.bytes
         status["in_flight"] = crawl.in_flight
-        status["waiting"] = self._status.waiting.line
+        status["waiting"] = self._status.waiting
         status["active_s"] = crawl.active_s(now)
         budget = crawl.stop_conditions.budget
         status["budget"] = {"pages": budget.pages, "hours": budget.hours, "bytes": budget.bytes}
