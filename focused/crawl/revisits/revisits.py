@@ -155,12 +155,12 @@ class RevisitProcessor:
         first = self._hosts.robots_first(offer, now)
         if first is not None:
             return first
-        if not policy.robots_allows(host, url):
+        if not policy.robots_cache.allows(host, url):
             self._settle_page(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
             self._end(offer, host.pace, now)
             return None
         missing = self._versions.missing_pages.url_to_request(url, now)
-        if missing is not None and policy.robots_allows(host, missing):
+        if missing is not None and policy.robots_cache.allows(host, missing):
             return Lease(offer, REVISIT, missing)
         known = self._collection.records.load_url(url)
         original = known.row.duplicate_of
