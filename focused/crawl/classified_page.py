@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from focused.crawl.dedup.duplicates import DuplicateMatch
 from focused.crawl.page_parser import ParsedPage
@@ -34,6 +34,11 @@ class ClassifiedPage:
     def page(self) -> Page:
         """The page."""
         return self.parsed.page
+
+    @property
+    def findings(self) -> Mapping[str, Any]:
+        """What features found in the page, by name."""
+        return self.parsed.findings
 
     @property
     def looks_relevant(self) -> bool:

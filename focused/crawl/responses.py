@@ -109,7 +109,7 @@ class ResponseProcessor:
             is_noindex=classified.is_noindex,
             scored=classified.scored,
             words=classified.parsed.words,
-            findings=classified.parsed.findings,
+            findings=classified.findings,
             rendered=outcome.rendered,
         )
 

@@ -148,10 +148,10 @@ class SpamFilter:
         page, model = classified.page, self._current_model()
         url = page.url
         if model is not None:
-            evidence = classified.parsed.findings[EVIDENCE]
+            evidence = classified.findings[EVIDENCE]
             self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
         if classified.looks_relevant and (
-            page.hides_text or _is_doorway(page, classified.parsed.findings[SCRIPT_TARGET])
+            page.hides_text or _is_doorway(page, classified.findings[SCRIPT_TARGET])
         ):
             self._site_trust.learn_hiding(url)
         self._close_if_spam(url)

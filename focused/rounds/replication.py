@@ -13,6 +13,7 @@ manifest named before: whoever comes after it restores that state or a newer one
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
 import struct
@@ -21,7 +22,7 @@ from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import xxhash
@@ -467,11 +468,9 @@ def _decompress(packed: Path, target: Path) -> None:
 
 
 def _file_checksum(path: Path) -> int:
-    digest = xxhash.xxh3_64()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.intdigest()
+        digest: Any = hashlib.file_digest(file, xxhash.xxh3_64)
+    return int(digest.intdigest())
 
 
 def _damaged(storage: SharedStorage, name: str, reason: str) -> StorageError:
