@@ -21,6 +21,7 @@ import random
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -244,7 +245,7 @@ def measure_restore(options: argparse.Namespace) -> str:
     for _ in range(options.rows):
         store.tables.put("content", numbers.randbytes(16), numbers.randbytes(150))
     store.commit()
-    replica = Replica(storage, 0, 1, store, source)
+    replica = Replica(storage, 0, 1, store, source, background=ThreadPoolExecutor(1))
     replica.begin()
     state = replica.upload(replica.prepare())
     store.abandon()

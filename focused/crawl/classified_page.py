@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from focused.crawl.dedup.duplicates import DuplicateMatch
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.steps import ScoredLink
-from focused.text.documents import HashedPage
 from focused.web.page import Classification, Fetched, Page
 from focused.web.warc_writer import WarcCapture
 
@@ -18,24 +17,33 @@ from focused.web.warc_writer import WarcCapture
 class ClassifiedPage:
     """A page after parsing, classification and deduplication.
 
-    ``content`` is None for a ``feed``. ``depth`` is that of the page's links. ``is_noindex``: the
-    page asks not to be indexed. ``record`` holds the WARC records, if there is a WARC. ``findings``
-    are what features found in the page, by name. ``looks_relevant``: the classifier called the page
-    on topic, whatever reviewers say.
+    ``classification`` is that of ``parsed``, or a reviewer's. ``content`` is None for a ``feed``.
+    ``depth`` is that of the page's links. ``is_noindex``: the page asks not to be indexed.
     """
 
     response: Fetched
-    page: Page
+    parsed: ParsedPage
     classification: Classification
     feed: bool
     content: DuplicateMatch | None
     depth: int
     is_noindex: bool
     scored: Mapping[str, ScoredLink]
-    words: HashedPage | None
-    record: WarcCapture | None
-    findings: Mapping[str, Any]
-    looks_relevant: bool
+
+    @property
+    def page(self) -> Page:
+        """The page."""
+        return self.parsed.page
+
+    @property
+    def findings(self) -> Mapping[str, Any]:
+        """What features found in the page, by name."""
+        return self.parsed.findings
+
+    @property
+    def looks_relevant(self) -> bool:
+        """Whether the classifier called the page on topic, whatever reviewers say."""
+        return self.parsed.classification.on_topic
 
     @property
     def duplicate_of(self) -> str | None:
@@ -56,7 +64,7 @@ class ClassifiedPage:
     @property
     def kept_record(self) -> WarcCapture | None:
         """The record to write into the WARC, or None."""
-        return None if self.is_noindex else self.record
+        return None if self.is_noindex else self.parsed.record
 
     @property
     def outcome(self) -> str:

@@ -99,7 +99,6 @@ class DirectRequest:
     host: Host
     page_lease: int | None = None
     sent: bool = False
-    over: bool = False
 
 
 class DirectRequests:
@@ -170,7 +169,6 @@ class DirectRequests:
         """
         host, queue = request.host, self._queues[request.host]
         queue.remove(request)
-        request.over = True
         if outcome is not None:
             self._host_policy.answered(request.url, outcome)
         if request.sent and (outcome is None or isinstance(outcome, Redirected)):

@@ -64,7 +64,7 @@ class HostAccess:
     def robots_first(self, offer: Offer, now: float) -> Lease | None:
         """Return the lease of the robots.txt that the offered link waits for, None if known."""
         url = offer.link.url
-        if self.policy.needs_robots(offer.host, url, now):
+        if self.policy.robots_cache.needs_fetch(offer.host, url, now):
             return Lease(offer, ROBOTS, robots_url(url))
         return None
 
@@ -136,7 +136,7 @@ class PageRequests:
             if first is not None:
                 return first
             # The driver checks its own requests against robots.txt: it has to tell their senders.
-            if link.payload or policy.robots_allows(host, link.url):
+            if link.payload or policy.robots_cache.allows(host, link.url):
                 return Lease(offer, PAGE, link.url, is_page=True)
             refusal = FailureKind.ROBOTS
         has_row = refusal is FailureKind.INTERNAL_ERROR or policy.has_row(host, refusal)

@@ -108,7 +108,7 @@ class ResponseProcessor:
             exact_duplicate_of=classified.exact_duplicate_of,
             is_noindex=classified.is_noindex,
             scored=classified.scored,
-            words=classified.words,
+            words=classified.parsed.words,
             findings=classified.findings,
             rendered=outcome.rendered,
         )
@@ -213,18 +213,7 @@ class ResponseProcessor:
         with self._stages(Stage.SCORING):
             scored = self._enqueuer.score(visit, depth) if new and self._leads_on(visit) else {}
         return ClassifiedPage(
-            fetched,
-            page,
-            classification,
-            feed,
-            content,
-            depth,
-            is_noindex,
-            scored,
-            found.words,
-            found.record,
-            found.findings,
-            looks_relevant=found.classification.on_topic,
+            fetched, found, classification, feed, content, depth, is_noindex, scored
         )
 
     def _review(self, parsed: ParsedPage) -> Classification:

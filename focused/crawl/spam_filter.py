@@ -156,7 +156,7 @@ class SpamFilter:
             self._site_trust.learn_hiding(url)
         self._close_if_spam(url)
         if self._avoids and classified.looks_relevant and not self._may_repeat(url):
-            hashed = hash_page(page) if classified.words is None else classified.words
+            hashed = classified.parsed.words or hash_page(page)
             if self._site_novelty.learn(url, hashed.text) == 0.0:
                 self._close_site(host_of(url), NO_NEW_CONTENT)
 

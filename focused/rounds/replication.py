@@ -13,15 +13,16 @@ manifest named before: whoever comes after it restores that state or a newer one
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ParamSpec, TypeVar, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import xxhash
@@ -44,8 +45,6 @@ from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 MIN_SNAPSHOT_BYTES = 4_000_000
 _MAX_SEGMENTS = 5_000
@@ -59,18 +58,6 @@ _HEAD = struct.Struct(">18sQQQQ")
 """Magic, number, bytes of the commits, of them compressed, checksum of those."""
 _LENGTH = struct.Struct(">I")
 _CHECKSUM = struct.Struct(">Q")
-
-
-class _Inline(Executor):
-    """Runs what is submitted at once."""
-
-    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        future: Future[_T] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +97,21 @@ class Replica:
         folder: Path,
         *,
         restored: StoredState | None = None,
-        background: Executor | None = None,
+        background: Executor,
         min_snapshot_bytes: int = MIN_SNAPSHOT_BYTES,
         has_tables: bool = True,
     ) -> None:
         """``restored`` is what :func:`restore` restored into ``store``.
 
-        ``background`` uploads what is large: snapshots and whole WARC files; None: at once. Without
-        ``has_tables`` the partition's tables are not written at its end.
+        ``background`` uploads what is large: snapshots and whole WARC files. Without ``has_tables``
+        the partition's tables are not written at its end.
         """
         self._storage = storage
         self._partition = partition
         self._attempt = attempt
         self._store = store
         self._folder = folder
-        self._background = background or _Inline()
+        self._background = background
         self._min_snapshot_bytes = min_snapshot_bytes
         self._has_tables = has_tables
         self._home = _home(partition, attempt)
@@ -481,11 +468,9 @@ def _decompress(packed: Path, target: Path) -> None:
 
 
 def _file_checksum(path: Path) -> int:
-    digest = xxhash.xxh3_64()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.intdigest()
+        digest: Any = hashlib.file_digest(file, xxhash.xxh3_64)
+    return int(digest.intdigest())
 
 
 def _damaged(storage: SharedStorage, name: str, reason: str) -> StorageError:

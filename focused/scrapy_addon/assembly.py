@@ -29,7 +29,7 @@ from focused.scrapy_addon.request_state import state_of
 from focused.scrapy_addon.robots_request import limit_robots_downloads
 from focused.scrapy_addon.run_status import EngineControl, RunStatus
 from focused.scrapy_addon.scheduler import FocusedScheduler
-from focused.scrapy_addon.statistics import CrawlProfile, StatisticsPublisher
+from focused.scrapy_addon.statistics import CrawlStatistics
 from focused.topic import Topic
 from focused.web.decoding import media_type_of
 
@@ -62,13 +62,10 @@ def assemble(
     slot, engine = CrawlSlot(), EngineControl(crawler)
     clock = replay_clock(settings) or CrawlClock()
     status = RunStatus(topic.output.folder, engine.close)
-    profile = CrawlProfile()
     parsers = PageParsers(
         slot, processes=parser_processes(settings), limits=lambda: parsing_limits(settings)
     )
-    statistics = StatisticsPublisher(
-        lambda: crawler.stats, slot, profile, parsers, replayed=replayed
-    )
+    statistics = CrawlStatistics(crawler, slot, parsers, replayed=replayed)
     driver = Driver(
         crawler, topic, settings["FOCUSED_POLICY"], slot, clock, status, engine, statistics
     )
@@ -81,7 +78,7 @@ def assemble(
         [make(driver) for make in parts.page_stages],
     )
     session = CrawlSession(
-        driver, models, pages, parsers, profile, follow_links=follow_links, open_crawl=open_crawl
+        driver, models, pages, parsers, follow_links=follow_links, open_crawl=open_crawl
     )
     access = Access(
         RobotsCheck(slot, clock, engine.download, pages.parse_robots, engine.wake),
@@ -161,7 +158,7 @@ def _replay_handler() -> type[FocusedDownloadHandler]:
     return ReplayDownloadHandler
 
 
-def _resolver(settings: BaseSettings, statistics: StatisticsPublisher) -> NameResolver:
+def _resolver(settings: BaseSettings, statistics: CrawlStatistics) -> NameResolver:
     cached = settings.getint("DNSCACHE_SIZE") if settings.getbool("DNSCACHE_ENABLED") else 0
     return NameResolver(
         make_lookup(settings),

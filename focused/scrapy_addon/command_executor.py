@@ -1,38 +1,37 @@
 """Execute an operator's commands on the running crawl, and write its status for who watches it.
 
-Both go through the crawl's control folder (:mod:`focused.crawl.steering`).
+Both go through the crawl's control folder. What executes commands (:mod:`focused.crawl.steering`)
+is imported when somebody watches or steers.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.asyncio import call_later
+from scrapy import signals
+from scrapy.utils.asyncio import call_later, create_looping_call
 
-from focused.crawl.steering import (
-    Action,
-    ControlFolder,
-    Pause,
-    Resume,
-    SentCommand,
-    SteeringResult,
-    Steps,
-    Stop,
-    execute,
-)
 from focused.errors import FocusedError
 from focused.scrapy_addon.driver_features import Driver
+
+if TYPE_CHECKING:
+    from focused.crawl.steering import ControlFolder, SentCommand, SteeringResult, Steps
 
 logger = logging.getLogger(__name__)
 
 STOP_REASON = "stopped by its operator"
+_INTERVAL_S = 1.0
 
 
 class CommandExecutor:
-    """Executes commands one after the other, each in slices between which the crawl goes on."""
+    """The extension that looks into the control folder once a second.
+
+    It executes commands one after the other, each in slices between which the crawl goes on.
+    """
 
     def __init__(self, driver: Driver) -> None:
         self._slot = driver.slot
@@ -40,28 +39,65 @@ class CommandExecutor:
         self._status = driver.status
         self._engine = driver.engine
         self._statistics = driver.statistics
-        self._control = ControlFolder(driver.topic.output.folder)
+        self._folder = driver.topic.output.folder
+        self._control: ControlFolder | None = None
         self._waiting: deque[SentCommand] = deque()
         self._current: SentCommand | None = None
         self._last: tuple[float, int, int] | None = None
+        self._loop = create_looping_call(self._tick)
 
-    def discard(self) -> None:
-        """Log the commands that an earlier session left; they are not executed."""
-        for sent in self._control.take():
-            self._log(sent, error="discarded: the crawl ended before it was executed")
+    @classmethod
+    def of_driver(cls, driver: Driver) -> CommandExecutor:
+        """Create and connect."""
+        executor = cls(driver)
+        driver.crawler.signals.connect(executor.opened, signals.spider_opened)
+        driver.crawler.signals.connect(executor.closing, signals.spider_closed)
+        return executor
 
-    def tick(self) -> None:
-        """Execute what came, and write the status; called about once a second."""
+    def opened(self) -> None:
+        """Start; commands that an earlier session left are logged and not executed."""
+        if self._slot.is_open and self._has_commands():
+            for sent in self._open_control().take():
+                self._log(sent, error="discarded: the crawl ended before it was executed")
+        self._loop.start(_INTERVAL_S, now=False)
+
+    def closing(self) -> None:
+        """Stop, and write the last status."""
+        if self._loop.running:
+            self._loop.stop()
+        self._write_status()
+
+    def _tick(self) -> None:
+        """Execute what came, and write the status."""
+        is_watched = (self._folder / "control" / "watched").exists()
+        if self._control is None and not is_watched and not self._has_commands():
+            return
+        control = self._open_control()
         if self._slot.is_open:
-            self._waiting.extend(self._control.take())
+            self._waiting.extend(control.take())
             if self._current is None:
                 self._execute_next()
-        self.write_status()
+        self._write_status()
 
-    def write_status(self) -> None:
+    def _has_commands(self) -> bool:
+        try:
+            with os.scandir(self._folder / "control" / "commands") as entries:
+                return next(entries, None) is not None
+        except OSError:
+            return False
+
+    def _open_control(self) -> ControlFolder:
+        if self._control is None:
+            from focused.crawl.steering import ControlFolder  # when it is needed
+
+            self._control = ControlFolder(self._folder)
+        return self._control
+
+    def _write_status(self) -> None:
         """Write the status if somebody watches."""
-        if self._slot.was_opened and self._control.is_watched(time.time()):
-            self._control.write_status(self._describe())
+        control = self._control
+        if control is not None and self._slot.was_opened and control.is_watched(time.time()):
+            control.write_status(self._describe())
 
     def _execute_next(self) -> None:
         if not self._waiting:
@@ -71,10 +107,14 @@ class CommandExecutor:
         if result is not None:
             self._finish(sent, result)
             return
+        from focused.crawl.steering import execute  # as above
+
         self._continue(sent, execute(self._slot.crawl, sent.command, self._clock))
 
     def _execute_by_driver(self, sent: SentCommand) -> SteeringResult | None:
         """Execute what concerns requests as such; None for other commands."""
+        from focused.crawl.steering import Pause, Resume, SteeringResult, Stop  # as above
+
         match sent.command:
             case Pause():
                 self._status.is_paused = True
@@ -115,10 +155,12 @@ class CommandExecutor:
     def _log(
         self, sent: SentCommand, result: SteeringResult | None = None, *, error: str = ""
     ) -> None:
+        from focused.crawl.steering import Action  # as above
+
         message, undo = ("", None) if result is None else (result.message, result.undo)
         logger.info("%s by %s: %s", sent.command, sent.by, message or error)
         now = self._clock()
-        self._control.log(
+        self._open_control().log(
             Action(sent.id, now, sent.by, sent.command, message, error, undo, sent.undoes)
         )
 
@@ -144,7 +186,7 @@ class CommandExecutor:
             status["bytes_per_s"] = (counters.bytes - self._last[2]) / elapsed_s
         self._last = now_s, downloads, counters.bytes
         status["in_flight"] = crawl.in_flight
-        status["waiting"] = self._status.waiting.line
+        status["waiting"] = self._status.waiting
         status["active_s"] = crawl.active_s(now)
         budget = crawl.stop_conditions.budget
         status["budget"] = {"pages": budget.pages, "hours": budget.hours, "bytes": budget.bytes}

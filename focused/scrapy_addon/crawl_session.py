@@ -19,7 +19,7 @@ from focused.scrapy_addon.crawl_slot import CrawlRun
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
 from focused.scrapy_addon.state_folder import format_error, no_pages_message, open_state
-from focused.scrapy_addon.statistics import CrawlProfile, hosts_of
+from focused.scrapy_addon.statistics import hosts_of
 from focused.topic import Topic, topic_to_json
 from focused.web.warc_writer import WarcRecordBuilder
 
@@ -38,7 +38,6 @@ class CrawlSession:
         models: CrawlModels,
         pages: PageProcessor,
         parsers: PageParsers,
-        profile: CrawlProfile,
         *,
         follow_links: bool,
         open_crawl: OpenCrawl,
@@ -52,7 +51,6 @@ class CrawlSession:
         self.follow_links = follow_links
         self._models = models
         self._parsers = parsers
-        self._profile = profile
         self._open_crawl = open_crawl
         self._ordering = find_policy(driver.policy)(PolicyInputs(models.classifier, models.scorer))
         self._record_builder: WarcRecordBuilder | None = None
@@ -69,10 +67,10 @@ class CrawlSession:
             raise
 
     def _open(self, run_settings: Mapping[str, Any]) -> Crawl:
-        crawl, run = self._open_crawl(self._ordering, self._profile.stages)
+        crawl, run = self._open_crawl(self._ordering, self.driver.statistics.stages)
         self.driver.slot.opened(crawl, run)
         self.driver.clock.advance_to(crawl.last_activity_at)
-        self._profile.start(crawl.counters.fetched)
+        self.driver.statistics.start(crawl.counters.fetched)
         described = {
             "topic": topic_to_json(self.driver.topic),
             "policy": self.driver.policy,
@@ -104,7 +102,7 @@ class CrawlSession:
         closed = self.driver.slot.closed()
         if closed is None:
             return
-        self._profile.stop()
+        self.driver.statistics.stop()
         self._parsers.close()
         try:
             self._write_results(*closed)

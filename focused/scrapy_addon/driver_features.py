@@ -27,7 +27,7 @@ from focused.scrapy_addon.download_handlers import Authenticator
 from focused.scrapy_addon.downloader import RequestGate
 from focused.scrapy_addon.page_processing import PageStage
 from focused.scrapy_addon.run_status import EngineControl, RunStatus
-from focused.scrapy_addon.statistics import STATISTICS, StatisticsPublisher
+from focused.scrapy_addon.statistics import STATISTICS, CrawlStatistics
 from focused.topic import Topic
 
 
@@ -103,7 +103,7 @@ class Driver:
     clock: Clock
     status: RunStatus
     engine: EngineControl
-    statistics: StatisticsPublisher
+    statistics: CrawlStatistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,10 +197,10 @@ metrics = DriverFeature(
 
 def _connect_steering(topic: Topic, settings: BaseSettings) -> DriverParts:
     """Watch the crawl's control folder."""
-    from focused.scrapy_addon.control_watch import ControlWatch
+    from focused.scrapy_addon.command_executor import CommandExecutor
 
-    watch = Component("EXTENSIONS", "ControlWatch", 500, ControlWatch.of_driver)
-    return DriverParts(components=[watch])
+    executor = Component("EXTENSIONS", "CommandExecutor", 500, CommandExecutor.of_driver)
+    return DriverParts(components=[executor])
 
 
 steering = DriverFeature(

@@ -208,5 +208,5 @@ def crawl_health(topic: str, status: RunStatus, slot: CrawlSlot) -> dict[str, An
         "fetched": crawl.counters.fetched,
         "on_topic": crawl.counters.on_topic,
         "frontier": len(crawl.frontier),
-        "waiting": status.waiting.line,
+        "waiting": status.waiting,
     }

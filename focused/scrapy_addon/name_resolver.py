@@ -14,7 +14,6 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import ada_url
@@ -50,12 +49,6 @@ UNRESOLVED_TTL_S = 10.0
 SYSTEM_TTL_S = 300.0
 """getaddrinfo(3) reports no time to live."""
 
-_PORT = 53
-_SERVER = re.compile(
-    r"\[([^\[\]]+)\](?::([0-9]{1,5}))?"  # [::1] or [::1]:53
-    r"|([^:\[\]]+)(?::([0-9]{1,5}))?"  # 9.9.9.9 or 9.9.9.9:53
-    r"|[^\[\]]+"  # ::1
-)
 _NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
 _MISSING_CODES = frozenset(
     {
@@ -271,24 +264,19 @@ def parse_servers(text: str) -> tuple[str, ...]:
 
     Raises ConfigurationError for anything but addresses with an optional port.
     """
-    return tuple(_server(part.strip()) for part in text.split(",") if part.strip())
-
-
-def _server(text: str) -> str:
-    parts = _SERVER.fullmatch(text)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        return ()
     try:
-        if parts is None:
-            raise ValueError(text)
-        address = ip_address(parts[1] or parts[3] or text)
-        port = int(parts[2] or parts[4] or _PORT)
-        if not 0 < port < 65536:
-            raise ValueError(text)
-    except ValueError:
+        channel = pycares.Channel(servers=parts)
+    except pycares.AresError:
         raise ConfigurationError(
-            f"FOCUSED_DNS_SERVERS: {text!r} is not a name server; write its IP address, with the "
+            f"FOCUSED_DNS_SERVERS: {text!r} are not name servers; write IP addresses, with the "
             "port if it is not 53: 9.9.9.9, 127.0.0.1:5353 or [::1]:5353"
         ) from None
-    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+    servers = tuple(channel.servers)
+    channel.close()
+    return servers
 
 
 def _is_local(name: str) -> bool:

@@ -183,13 +183,16 @@ class PageParsers:
         if self._pool is None and not (is_long or self._processes):
             return await self._batcher.parse(fetched)
         parsed = await self._started_pool().parse(fetched, is_long=is_long)
+        assert not isinstance(parsed, RobotsFile)
         if parsed is None:
             return await self._batcher.parse(fetched)
         return await self._batcher.wait_to_settle(parsed)
 
     async def parse_robots(self, fetched: Fetched, token: str) -> RobotsFile | Failed | None:
         """Parse a long robots.txt in a process; None if the crawl ends."""
-        return await self._started_pool().parse_robots(fetched, token)
+        parsed = await self._started_pool().parse(fetched, token, is_long=True)
+        assert not isinstance(parsed, ParsedPage)
+        return parsed
 
     def _started_pool(self) -> ParserPool:
         if self._pool is None:

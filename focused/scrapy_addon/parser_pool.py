@@ -251,23 +251,13 @@ class ParserPool:
         if self._offload:
             self._start_processes()
 
-    async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
-        """Parse a page in a process; None: the crawl itself must parse it."""
-        parsed = await self._parse(fetched, is_long=is_long)
-        assert not isinstance(parsed, RobotsFile)
-        return parsed
-
-    async def parse_robots(
-        self, fetched: Fetched, product_token: str
-    ) -> RobotsFile | Failed | None:
-        """Parse a long robots.txt in a process; None if the crawl ends."""
-        parsed = await self._parse(fetched, product_token, is_long=True)
-        assert not isinstance(parsed, ParsedPage)
-        return parsed
-
-    async def _parse(
+    async def parse(
         self, fetched: Fetched, robots_token: str | None = None, *, is_long: bool
     ) -> EarlyResult:
+        """Parse a page in a process; None: the crawl itself must parse it, or ends.
+
+        With ``robots_token`` it is a robots.txt, to parse for this product token.
+        """
         deaths = 0
         while not self._is_closed:
             if is_long or self._start_at_once:

@@ -84,9 +84,7 @@ class ProgressExtension:
             real_s = self._driver.clock.real_s(now - self._last_at)
         speed = (pages - self._last_fetched) / max(real_s, 1e-3)
         self._last_at, self._last_fetched = now, pages
-        line = progress_line(
-            self._driver.topic, crawl, now, speed, self._driver.status.waiting.line
-        )
+        line = progress_line(self._driver.topic, crawl, now, speed, self._driver.status.waiting)
         if self._terminal:
             print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
         else:

@@ -66,7 +66,8 @@ class RunStatus:
         """Why the run failed; empty if it did not."""
         self.is_paused = False
         """Whether no more requests are sent; those in flight are settled."""
-        self.waiting = WaitReporter()
+        self.waiting = ""
+        """What the crawl waits for: hosts in back-off or with long crawl delays; else empty."""
 
     def end(self, reason: str) -> None:
         """Record why the run ended; a failed run keeps its error as the reason."""
@@ -82,27 +83,17 @@ class RunStatus:
             self.report_error(message)
         self._close("error")
 
+    def note(self, step: Step) -> None:
+        """Update what the crawl waits for by its newest step."""
+        waiting = _wait_message(step) if isinstance(step, Wait) else ""
+        if waiting and waiting != self.waiting:
+            logger.info(waiting)
+        self.waiting = waiting
+
     def report_error(self, message: str) -> None:
         """Print and keep an error, which makes the run a failed one."""
         self.error_message = message
         print_notice(message)
-
-
-class WaitReporter:
-    """Logs when the crawl only waits for hosts in back-off or with long crawl delays.
-
-    ``line`` is the text for the progress line, ``""`` while there is other work.
-    """
-
-    def __init__(self) -> None:
-        self.line = ""
-
-    def note(self, step: Step) -> None:
-        """Update ``line`` with the crawl's newest step."""
-        line = _wait_message(step) if isinstance(step, Wait) else ""
-        if line and line != self.line:
-            logger.info(line)
-        self.line = line
 
 
 def _wait_message(wait: Wait) -> str:

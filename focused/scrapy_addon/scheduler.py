@@ -167,7 +167,7 @@ class FocusedScheduler(BaseScheduler):
         run = self._slot.run
         while not self._refused:
             step = run.next(now)
-            self._status.waiting.note(step)
+            self._status.note(step)
             if isinstance(step, RefusedRequest):
                 self._notify_refusal(step)
             elif isinstance(step, Fetch):

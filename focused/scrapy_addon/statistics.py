@@ -1,15 +1,16 @@
 """Statistics of the crawl for ``stats.json`` and, under ``focused/``, for ``crawler.stats``.
 
-:class:`CrawlProfile` measures time and resources of one session.
+:class:`CrawlStatistics` also measures time and resources of one session.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from itertools import islice
 from typing import Any
 
+from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
@@ -76,21 +77,6 @@ _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100
 
 
-def counters_to_json(counters: Counters, *, replayed: bool) -> dict[str, Any]:
-    """Return the totals of all sessions."""
-    values = counters.to_state()
-    values.pop("recent")
-    failures = dict(counters.failures)
-    outside = {"unrecorded_hosts": failures.pop(UNRECORDED_HOST, 0)} if replayed else {}
-    return {
-        **values,
-        "recent_harvest_rate": counters.recent_harvest_rate,
-        "failures": failures,
-        **outside,
-        "elapsed_s": values["active_s"],
-    }
-
-
 def hosts_of(crawl: Crawl) -> dict[str, Any]:
     """Return the values that require a pass over all hosts; too slow for every second."""
     hosts = crawl.frontier.hosts
@@ -127,95 +113,89 @@ def _flat(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]
             yield f"{path}{name}", value
 
 
-class StatisticsPublisher:
-    """Copies the figures of the open crawl to Scrapy's statistics."""
+class CrawlStatistics:
+    """The figures of the crawl, and of this session; copied to Scrapy's statistics."""
 
     def __init__(
-        self,
-        stats: Callable[[], StatsCollector],
-        slot: CrawlSlot,
-        profile: CrawlProfile,
-        parsers: PageParsers,
-        *,
-        replayed: bool,
+        self, crawler: Crawler, slot: CrawlSlot, parsers: PageParsers, *, replayed: bool
     ) -> None:
-        self._stats = stats
+        self.stages = StageTimes(time.perf_counter)
+        """Where the time of this session goes."""
+        self._crawler = crawler
         self._slot = slot
-        self._profile = profile
         self._parsers = parsers
         self._replayed = replayed
+        self._lag = ReactorLagMonitor()
+        self._pages_before = 0
+        self._began = (time.perf_counter(), time.process_time())
+
+    def start(self, pages: int) -> None:
+        """Start measuring; ``pages`` came in earlier sessions."""
+        self._pages_before = pages
+        self._began = (time.perf_counter(), time.process_time())
+        self._lag.start()
+
+    def stop(self) -> None:
+        """Stop the reactor monitor."""
+        self._lag.stop()
 
     def publish(self) -> None:
         """Copy the counters of the open crawl."""
         crawl = self._slot.crawl
-        publish(
-            self._stats(),
-            {
-                **self.totals(crawl.counters),
-                "frontier": len(crawl.frontier),
-                "hosts": len(crawl.frontier.hosts),
-            },
-        )
+        queued = {"frontier": len(crawl.frontier), "hosts": len(crawl.frontier.hosts)}
+        publish(self._stats, {**self.totals(crawl.counters), **queued})
 
     def totals(self, counters: Counters) -> dict[str, Any]:
-        """Return the counters with the profile of this session."""
+        """Return the totals of all sessions, with the profile of this one."""
+        values = counters.to_state()
+        values.pop("recent")
+        failures = dict(counters.failures)
+        outside = {"unrecorded_hosts": failures.pop(UNRECORDED_HOST, 0)} if self._replayed else {}
         return {
-            **counters_to_json(counters, replayed=self._replayed),
-            "profile": self._profile.as_json(counters.fetched, self._parsers),
+            **values,
+            "recent_harvest_rate": counters.recent_harvest_rate,
+            "failures": failures,
+            **outside,
+            "elapsed_s": values["active_s"],
+            "profile": self._profile(counters.fetched),
         }
 
     def publish_last(self, values: Mapping[str, Any], tables: Mapping[str, Sized]) -> None:
         """Copy the final statistics, and the number of entries of features' tables."""
-        publish(self._stats(), {**values, **{name: len(each) for name, each in tables.items()}})
+        publish(self._stats, {**values, **{name: len(each) for name, each in tables.items()}})
 
     def read(self) -> dict[str, Any]:
         """Return the crawl's values in Scrapy's statistics, by their names in ``stats.json``."""
         return {
             name.removeprefix(PREFIX): value
-            for name, value in self._stats().get_stats().items()
+            for name, value in self._stats.get_stats().items()
             if name.startswith(PREFIX)
         }
 
     def count(self, name: str, events: int = 1) -> None:
         """Add events to a value."""
-        self._stats().inc_value(PREFIX + name, events)
+        self._stats.inc_value(PREFIX + name, events)
 
+    @property
+    def _stats(self) -> StatsCollector:
+        assert self._crawler.stats is not None, "set before the engine starts"
+        return self._crawler.stats
 
-class CrawlProfile:
-    """Measures one session."""
-
-    def __init__(self) -> None:
-        self.stages = StageTimes(time.perf_counter)
-        self._watch = ReactorLagMonitor()
-        self._pages = 0
-        self._began = (time.perf_counter(), time.process_time())
-
-    def start(self, pages: int) -> None:
-        """Start measuring; ``pages`` came in earlier sessions."""
-        self._pages = pages
-        self._began = (time.perf_counter(), time.process_time())
-        self._watch.start()
-
-    def stop(self) -> None:
-        """Stop the reactor monitor."""
-        self._watch.stop()
-
-    def as_json(self, pages: int, parsers: PageParsers) -> dict[str, Any]:
+    def _profile(self, pages: int) -> dict[str, Any]:
         """Return all figures of this session; ``pages`` came in all sessions.
 
         ``stages`` are seconds of wall-clock time; ``parser_process_s`` of them passed in other
         processes.
         """
-        elapsed_s = time.perf_counter() - self._began[0]
         return {
-            "elapsed_s": elapsed_s,
+            "elapsed_s": time.perf_counter() - self._began[0],
             "cpu_s": time.process_time() - self._began[1],
             "stages": dict(self.stages.seconds),
-            "pages": pages - self._pages,
-            **parsers.profile(),
+            "pages": pages - self._pages_before,
+            **self._parsers.profile(),
             "reactor_blocked": {
-                "longest_s": self._watch.longest_s,
-                "times": self._watch.long_times,
+                "longest_s": self._lag.longest_s,
+                "times": self._lag.long_times,
                 "threshold_s": BLOCKED_S,
             },
         }

@@ -23,7 +23,7 @@ from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange
 from focused.web.warc_reader import read_response
 from focused.web.warc_writer import format_http_head
-from tests.support.shared_storages import Later
+from tests.support.shared_storages import AtOnce, Later
 
 AGENT = {"User-Agent": "FocusedTest/0.1"}
 
@@ -46,7 +46,13 @@ class Owner:
         restore(storage, partition, folder, state)
         self.store = StateStore.open(folder / "state", {})
         self.replica = Replica(
-            storage, partition, attempt, self.store, folder, restored=state, background=background
+            storage,
+            partition,
+            attempt,
+            self.store,
+            folder,
+            restored=state,
+            background=background or AtOnce(),
         )
         self.replica.begin()
         prefix = partition_name(partition)

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from pathlib import Path
@@ -31,7 +31,7 @@ from focused.storage.state_store import StateStore
 from tests.support import shared_storages
 from tests.support.examples import examples
 
-Later = shared_storages.Later
+AtOnce, Later = shared_storages.AtOnce, shared_storages.Later
 s3_server, storage_url = shared_storages.s3_server, shared_storages.storage_url
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 ROWS, SETS = "content", "queue"
@@ -67,13 +67,21 @@ class Owner:
         folder: Path,
         attempt: int,
         state: StoredState | None = None,
+        background: Executor | None = None,
         **limits: Any,
     ) -> None:
         self.folder = folder
         restore(storage, PARTITION, folder, state)
         self.store = StateStore.open(folder / "state", {"topic": "whales"})
         self.replica = Replica(
-            storage, PARTITION, attempt, self.store, folder, restored=state, **limits
+            storage,
+            PARTITION,
+            attempt,
+            self.store,
+            folder,
+            restored=state,
+            background=background or AtOnce(),
+            **limits,
         )
         self.replica.begin()
 
@@ -150,7 +158,7 @@ def test_the_next_attempt_has_every_row_of_the_named_state(owners) -> None:
 
 def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path, owners) -> None:
     store = StateStore.open(tmp_path / "one/state", {"topic": "whales"})
-    replica = Replica(storage, PARTITION, 1, store, tmp_path / "one")
+    replica = Replica(storage, PARTITION, 1, store, tmp_path / "one", background=AtOnce())
     store.tables.put(ROWS, b"a", b"1")
     replica.begin()
     state = replica.upload(replica.prepare())

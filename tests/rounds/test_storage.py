@@ -13,7 +13,7 @@ from focused.rounds.replication import Replica, restore
 from focused.rounds.storage import MissingObjectError, SharedStorage
 from focused.storage.state_store import StateStore
 from tests.support import shared_storages
-from tests.support.shared_storages import new_bucket
+from tests.support.shared_storages import AtOnce, new_bucket
 from tests.support.small_disk import SmallDisk
 
 s3_server, storage_url = shared_storages.s3_server, shared_storages.storage_url
@@ -143,7 +143,7 @@ def test_a_full_storage_loses_nothing(tmp_path: Path) -> None:
     with SmallDisk(tmp_path / "disk", kib=200) as disk:
         storage = SharedStorage(f"file://{disk.seen_from_here}", "whales")
         store = StateStore.open(tmp_path / "one/state", {})
-        replica = Replica(storage, 1, 1, store, tmp_path / "one")
+        replica = Replica(storage, 1, 1, store, tmp_path / "one", background=AtOnce())
         replica.begin()
         rows = {b"%d" % n: os.urandom(50_000) for n in range(8)}
         failures: list[str] = []

@@ -137,7 +137,6 @@ def test_logins_are_off_in_a_replay(tmp_path: Path) -> None:
 
 
 OFF = {
-    "focused.scrapy_addon.command_executor",
     "focused.scrapy_addon.item_documents",
     "focused.scrapy_addon.json_log",
     "focused.scrapy_addon.login_session",

@@ -342,7 +342,7 @@ def test_servers_are_written_with_a_port_or_without() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["dns.test", "127.0.0.1:x", "127.0.0.1:0", "[::1", "[::1]x:53", ":53"]
+    "text", ["dns.test", "127.0.0.1:x", "127.0.0.1:99999", "[::1", "[::1]x:53", ":53"]
 )
 def test_a_server_that_is_not_an_address_is_an_error_that_names_the_setting(text: str) -> None:
     with pytest.raises(ConfigurationError, match="FOCUSED_DNS_SERVERS: "):

@@ -200,7 +200,10 @@ def test_the_time_of_each_page_is_charged_and_the_limit_for_one_that_ends_its_pr
 def test_a_long_robots_file_is_parsed_there_as_it_is_here() -> None:
     body = b"User-agent: *\nDisallow: /*x\n" + b"Disallow: /a\n" * 10_000
     rules = asked(
-        1, lambda workers: workers.parse_robots(Fetched(f"{A}robots.txt", 200, {}, body), "Bot")
+        1,
+        lambda workers: workers.parse(
+            Fetched(f"{A}robots.txt", 200, {}, body), "Bot", is_long=True
+        ),
     )
     assert rules == parse_robots_body(body, "Bot")
 

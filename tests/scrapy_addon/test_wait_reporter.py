@@ -10,7 +10,7 @@ import pytest
 
 from focused.crawl import Wait
 from focused.scrapy_addon.progress import progress_line
-from focused.scrapy_addon.run_status import WaitReporter
+from focused.scrapy_addon.run_status import RunStatus
 from focused.topic import Budget, Revisit
 from tests.support.simulated import START, Simulation, page, topic
 
@@ -25,31 +25,31 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def test_the_wait_is_logged_once_and_not_at_each_turn(log: pytest.LogCaptureFixture) -> None:
-    waiting = WaitReporter()
+    status = RunStatus(Path(), print)
     for _ in range(5):
-        waiting.note(Wait(AT, hosts_backing_off=3))
+        status.note(Wait(AT, hosts_backing_off=3))
     assert log.messages == [LINE]
-    assert waiting.line == LINE
+    assert status.waiting == LINE
 
 
 def test_it_is_logged_again_when_it_changes(log: pytest.LogCaptureFixture) -> None:
-    waiting = WaitReporter()
+    status = RunStatus(Path(), print)
     for step in (
         Wait(AT, hosts_backing_off=3),
         Wait(AT + 60, hosts_backing_off=1),
         Wait(AT, hosts_backing_off=3),
     ):
-        waiting.note(step)
+        status.note(step)
     other = "waiting for 1 host in back-off or long crawl-delays, the next at 14:03:11"
     assert log.messages == [LINE, other, LINE]
 
 
 def test_nothing_is_reported_while_there_is_more_to_do(log: pytest.LogCaptureFixture) -> None:
-    waiting = WaitReporter()
-    waiting.note(Wait(AT, hosts_backing_off=3))
-    waiting.note(Wait(AT))
-    assert waiting.line == ""
-    waiting.note(Wait(None))
+    status = RunStatus(Path(), print)
+    status.note(Wait(AT, hosts_backing_off=3))
+    status.note(Wait(AT))
+    assert status.waiting == ""
+    status.note(Wait(None))
     assert log.messages == [LINE]
 
 

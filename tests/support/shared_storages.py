@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from focused.errors import StorageError
+from focused_lab.simulation.rounds_simulator import run_at_once
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +57,13 @@ def new_bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     bucket = f"bucket-{uuid.uuid4()}"
     s3fs.S3FileSystem().mkdir(bucket)
     return f"s3://{bucket}"
+
+
+class AtOnce(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return run_at_once(partial(fn, *args, **kwargs))
 
 
 class Later(Executor):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future
-from functools import partial
+from concurrent.futures import Future
 from io import BytesIO
 from itertools import count, pairwise
 from pathlib import Path
@@ -37,17 +36,11 @@ from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
 from focused_lab.simulation.rounds_simulator import SimulatedProcesses, run_at_once
 from tests.support.keyword_guide import WhaleClassifier
+from tests.support.shared_storages import AtOnce
 from tests.support.simulated import FETCH_S, START
 from tests.support.simulated import topic as simulated_topic
 
 CONCURRENCY = 4
-
-
-class AtOnce(Executor):
-    """Runs what is submitted at once."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return run_at_once(partial(fn, *args, **kwargs))
 
 
 class DriverDiedError(Exception):

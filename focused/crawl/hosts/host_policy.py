@@ -50,7 +50,9 @@ class HostPolicy:
         self._counters = counters
         self._hosts = hosts = frontier.hosts
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
-        self._robots = RobotsCache(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
+        self.robots_cache = RobotsCache(
+            hosts, topic.politeness.user_agent, obey=topic.politeness.robots
+        )
         self.dead_hosts = DeadHosts(tables)
         self._unresolved_once: set[str] = set()
         self._parsing_s: dict[str, float] = {}
@@ -65,14 +67,6 @@ class HostPolicy:
     def change_delay(self, delay_s: float) -> None:
         """Replace the delay, from each host's next response on."""
         self._politeness = replace(self._politeness, delay_s=delay_s)
-
-    def needs_robots(self, host: Host, url: str, now: float) -> bool:
-        """Whether robots.txt has to be fetched before ``url``."""
-        return self._robots.needs_fetch(host, url, now)
-
-    def robots_allows(self, host: Host, url: str) -> bool:
-        """Whether the known rules allow ``url``."""
-        return self._robots.allows(host, url)
 
     def closed(self, name: str) -> str | None:
         """Return why a link to a host need not be queued, or None."""
@@ -161,23 +155,23 @@ class HostPolicy:
             host.pace = self._pace_after_unreachable_robots(
                 host, url, self._as_failure_of_host(host, outcome), now
             )
-            self._robots.extend_until(host, url, host.pace.due_at, now)
+            self.robots_cache.extend_until(host, url, host.pace.due_at, now)
             return
         self._mark_answering(host)
-        rules = self._robots.learn(host, url, outcome, now, parsed)
-        pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
+        rules = self.robots_cache.learn(host, url, outcome, now, parsed)
+        pace = replace(host.pace, crawl_delay_s=self.robots_cache.crawl_delay_s(rules))
         pace = after_success(pace, now, self._delay_s(host), self._pause_s(outcome, host))
         # A fetched robots.txt doesn't end the suspension of a host whose pages fail, nor the pause
         # that the host asked for if robots.txt came from another one.
         due_at = max(pace.due_at, host.pace.due_at)
         host.pace = replace(pace, due_at=due_at, suspensions=host.pace.suspensions)
-        self._robots.extend_until(host, url, host.pace.due_at, now)
+        self.robots_cache.extend_until(host, url, host.pace.due_at, now)
 
     def sitemaps(self, host: Host, url: str) -> Sequence[str]:
         """Return up to 20 sitemaps of a seed's host that its robots.txt names, if wanted."""
         if host.name not in self._with_sitemaps:
             return ()
-        return self._robots.sitemaps(host, url)[:_MAX_SITEMAPS]
+        return self.robots_cache.sitemaps(host, url)[:_MAX_SITEMAPS]
 
     def _pace_after_unreachable_robots(
         self, host: Host, url: str, failed: Failed, now: float
@@ -185,9 +179,9 @@ class HostPolicy:
         """The pace after robots.txt could not be fetched: the host backs off."""
         politeness = self._politeness
         if failed.kind is not FailureKind.NO_HOST:
-            self._robots.record_unreachable(host, url, now)
+            self.robots_cache.record_unreachable(host, url, now)
             tries_spent = host.pace.failures + 1 >= politeness.max_tries
-            if tries_spent and self._robots.may_fetch_without_robots(host, url, now):
+            if tries_spent and self.robots_cache.may_fetch_without_robots(host, url, now):
                 pause = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
                 delay_s = self._delay_s(host)
                 return after_failure(host.pace, now, delay_s, failed.retry_after_s, pause)
@@ -256,7 +250,7 @@ class HostPolicy:
             return replace(failed, kind=FailureKind.CONNECT)
         if failed.kind is not FailureKind.NO_HOST:
             return failed
-        if elsewhere or host.fetched or self._robots.has_rules(host):
+        if elsewhere or host.fetched or self.robots_cache.has_rules(host):
             return replace(failed, kind=FailureKind.DNS)
         return failed
 

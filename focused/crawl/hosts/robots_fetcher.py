@@ -95,9 +95,9 @@ class RobotsFetcher:
         ``sent`` is the URL as the request spells it, if it's not normalised.
         """
         host = self._frontier.hosts.get(host_of(url))
-        if self._host_policy.needs_robots(host, url, now):
+        if self._host_policy.robots_cache.needs_fetch(host, url, now):
             return None
-        return self._host_policy.robots_allows(host, sent or url)
+        return self._host_policy.robots_cache.allows(host, sent or url)
 
     def is_fetching(self, site: str) -> bool:
         """Whether the crawl itself is fetching the robots.txt at ``site``."""

@@ -1,9 +1,8 @@
 """Revisits of a continuous crawl: what a response means for the page, and what is stored of it.
 
-:class:`RevisitProcessor` makes the conditional request, stores the visit and the new version,
-schedules the next visit and queues new links; :class:`ChangeDetector` compares the response with
-the stored version. When a page is fetched for the first time, :class:`CollectionUpdater` adds it to
-the collection.
+:class:`RevisitProcessor` makes the conditional request, compares the response with the stored
+version, stores the visit and the new version, schedules the next visit and queues new links. When a
+page is fetched for the first time, :class:`CollectionUpdater` adds it to the collection.
 
 The order matters as for new pages: the probability that the page changed is computed before the
 response is compared; the visit is stored before the page's new links enter the frontier.
@@ -120,81 +119,6 @@ class DetectedChange:
     brings_links: bool = False
 
 
-class ChangeDetector:
-    """Detects by the outcome of a revisit whether the page changed."""
-
-    def __init__(
-        self, collection: Collection, versions: VersionChecker, responses: ResponseProcessor
-    ) -> None:
-        self._collection = collection
-        self._versions = versions
-        self._responses = responses
-
-    def record_missing_page(
-        self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
-    ) -> None:
-        """Learn what the host answers to a URL that cannot exist."""
-        read = None
-        if isinstance(outcome, Fetched):
-            read = self._responses.parse(link, outcome, parsed)
-        if isinstance(read, ParsedPage):
-            self._versions.record_missing_page(outcome, read.page, read.findings[BLOCKS], now)
-        else:
-            self._versions.record_missing_page(outcome, None, None, now)
-
-    def detect(
-        self,
-        link: QueuedLink,
-        known: KnownPage,
-        outcome: Outcome,
-        now: float,
-        parsed: ParsedPage | Failed | None,
-    ) -> DetectedChange:
-        """Compare an outcome with the stored version, and learn what it shows of the host."""
-        record, was_gone = known.record, known.history.gone_at is not None
-        classified: ClassifiedPage | None = None
-        comparison: VersionComparison | None = None
-        if isinstance(outcome, NotModified):
-            if not self._versions.confirm(outcome, record):
-                # It answers 304 to validators of no version: the page may have changed.
-                self._collection.visit_site_soon(known.row.host)
-                return DetectedChange(VisitResult.FAILED)
-        elif isinstance(outcome, Fetched):
-            read = self._responses.classify(link, outcome, now, parsed, earlier=known.row)
-            if isinstance(read, Failed):
-                outcome = read
-            else:
-                classified = read
-                blocks = None if read.feed else read.findings[BLOCKS]
-                comparison = self._versions.compare(
-                    outcome, read.page, blocks, record, title_before=known.row.title
-                )
-        if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
-            return DetectedChange(VisitResult.EXCLUDED)
-        if comparison is not None and comparison.change is None:
-            record.absence = PRESENT
-            result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
-            return DetectedChange(result, classified=classified)
-        change = None if comparison is None else comparison.change
-        is_soft_404 = comparison is not None and comparison.is_soft_404
-        if isinstance(outcome, Redirected):
-            missing = self._versions.missing_pages.get(outcome.url)
-            is_soft_404 = redirects_to_missing_page(outcome, missing)
-        fate = decide_fate(outcome, change, record.absence, now, is_soft_404=is_soft_404)
-        record.absence = fate.absence
-        result = fate.kind
-        if result is VisitResult.REAPPEARED and not was_gone:  # it was missing for a while
-            result = VisitResult.NOT_MODIFIED if change is None else VisitResult(change.kind)
-        modified_at = redirect = None
-        if isinstance(outcome, Fetched):
-            modified_at = modification_time(
-                outcome.headers, known.history.seen_at, outcome.received_at
-            )
-        elif isinstance(outcome, Redirected) and not is_soft_404:
-            redirect = outcome
-        return DetectedChange(result, fate.change, classified, modified_at, redirect)
-
-
 class RevisitProcessor:
     """Fetches pages of the collection again; see :class:`focused.crawl.purposes.RequestHandler`.
 
@@ -216,7 +140,6 @@ class RevisitProcessor:
         self._frontier = frontier
         self._collection = collection
         self._versions = versions
-        self._detector = ChangeDetector(collection, versions, responses)
         self._announcements = announcements
         self._responses = responses
         self._archive = archive
@@ -232,12 +155,12 @@ class RevisitProcessor:
         first = self._hosts.robots_first(offer, now)
         if first is not None:
             return first
-        if not policy.robots_allows(host, url):
+        if not policy.robots_cache.allows(host, url):
             self._settle_page(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
             self._end(offer, host.pace, now)
             return None
         missing = self._versions.missing_pages.url_to_request(url, now)
-        if missing is not None and policy.robots_allows(host, missing):
+        if missing is not None and policy.robots_cache.allows(host, missing):
             return Lease(offer, REVISIT, missing)
         known = self._collection.records.load_url(url)
         original = known.row.duplicate_of
@@ -271,9 +194,13 @@ class RevisitProcessor:
     ) -> None:
         """Process the answer to the request for a URL that cannot exist; it is not archived."""
         self._counters.count("missing_pages_requested")
+        page = blocks = None
         if isinstance(outcome, Fetched):
             self._counters.bytes += len(outcome.body)
-        self._detector.record_missing_page(link, outcome, now, parsed)
+            read = self._responses.parse(link, outcome, parsed)
+            if isinstance(read, ParsedPage):
+                page, blocks = read.page, read.findings[BLOCKS]
+        self._versions.record_missing_page(outcome, page, blocks, now)
 
     def _settle_page(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
@@ -283,7 +210,7 @@ class RevisitProcessor:
         link = _as_found(link, known.row)
         if isinstance(outcome, Fetched):
             self._counters.bytes += len(outcome.body)
-        detected = self._detector.detect(link, known, outcome, now, parsed)
+        detected = self._detect(link, known, outcome, now, parsed)
         self._versions.forget_request(link.url)
         if detected.redirect is not None:
             self._responses.follow(link, detected.redirect.target, now)
@@ -305,6 +232,58 @@ class RevisitProcessor:
         if _is_kept(detected):
             return self._keep_version(link, known, detected, visit)
         return self._confirm_version(link, known, outcome, detected, visit)
+
+    def _detect(
+        self,
+        link: QueuedLink,
+        known: KnownPage,
+        outcome: Outcome,
+        now: float,
+        parsed: ParsedPage | Failed | None,
+    ) -> DetectedChange:
+        """Compare an outcome with the stored version, and learn what it shows of the host."""
+        record, was_gone = known.record, known.history.gone_at is not None
+        classified: ClassifiedPage | None = None
+        comparison: VersionComparison | None = None
+        if isinstance(outcome, NotModified):
+            if not self._versions.confirm(outcome, record):
+                # It answers 304 to validators of no version: the page may have changed.
+                self._collection.visit_site_soon(known.row.host)
+                return DetectedChange(VisitResult.FAILED)
+        elif isinstance(outcome, Fetched):
+            read = self._responses.classify(link, outcome, now, parsed, earlier=known.row)
+            if isinstance(read, Failed):
+                outcome = read
+            else:
+                classified = read
+                blocks = None if read.feed else read.parsed.findings[BLOCKS]
+                comparison = self._versions.compare(
+                    outcome, read.page, blocks, record, title_before=known.row.title
+                )
+        if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
+            return DetectedChange(VisitResult.EXCLUDED)
+        if comparison is not None and comparison.change is None:
+            record.absence = PRESENT
+            result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
+            return DetectedChange(result, classified=classified)
+        change = None if comparison is None else comparison.change
+        is_soft_404 = comparison is not None and comparison.is_soft_404
+        if isinstance(outcome, Redirected):
+            missing = self._versions.missing_pages.get(outcome.url)
+            is_soft_404 = redirects_to_missing_page(outcome, missing)
+        fate = decide_fate(outcome, change, record.absence, now, is_soft_404=is_soft_404)
+        record.absence = fate.absence
+        result = fate.kind
+        if result is VisitResult.REAPPEARED and not was_gone:  # it was missing for a while
+            result = VisitResult.NOT_MODIFIED if change is None else VisitResult(change.kind)
+        modified_at = redirect = None
+        if isinstance(outcome, Fetched):
+            modified_at = modification_time(
+                outcome.headers, known.history.seen_at, outcome.received_at
+            )
+        elif isinstance(outcome, Redirected) and not is_soft_404:
+            redirect = outcome
+        return DetectedChange(result, fate.change, classified, modified_at, redirect)
 
     def _keep_version(
         self,
@@ -347,7 +326,7 @@ class RevisitProcessor:
             classification=classified.classification,
             is_noindex=classified.is_noindex,
             scored=classified.scored,
-            words=classified.words,
+            words=classified.parsed.words,
         )
 
     def _confirm_version(

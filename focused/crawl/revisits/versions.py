@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 import xxhash
+from cachetools import LRUCache
 
 from focused.crawl.revisits.change_detection import (
     ChangeDegree,
@@ -76,14 +77,13 @@ class BoilerplateStore:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._cached: dict[str, HostBoilerplate] = {}  # the last used last
+        self._cached: LRUCache[str, HostBoilerplate] = LRUCache(_CACHED_HOSTS)
 
     def get(self, host: str) -> HostBoilerplate:
         """Return the boilerplate of a host; only :meth:`add` may change it."""
-        boilerplate = self._cached.pop(host, None) or self._load(host)
-        self._cached[host] = boilerplate
-        if len(self._cached) > _CACHED_HOSTS:
-            del self._cached[next(iter(self._cached))]
+        boilerplate = self._cached.get(host)
+        if boilerplate is None:
+            boilerplate = self._cached[host] = self._load(host)
         return boilerplate
 
     def add(self, host: str, page: PageBlocks) -> HostBoilerplate:

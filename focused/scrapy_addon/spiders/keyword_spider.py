@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
-
-from scrapy import Spider
-from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.link_scoring.apprentice import Apprentice
 from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.topic import Topic
 
 
@@ -21,24 +17,16 @@ def keyword_models(topic: Topic) -> CrawlModels:
     return CrawlModels(classifier, Apprentice(classifier), frozenset())
 
 
-class KeywordSpider(Spider):
-    """Receives pages; the crawl behind the scheduler chooses them."""
+class KeywordSpider(TopicSpider):
+    """Crawls a topic without a model."""
 
     name = "first"
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Follow links by the keywords; log to the crawl's folder."""
+        """Classify by the keywords."""
         super().update_settings(settings)
         settings.set("FOCUSED_MODELS", keyword_models, priority="spider")
-        settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
-        settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
 
-    async def start(self) -> AsyncIterator[Any]:
-        """Yield nothing: the seeds are in the frontier."""
-        nothing: tuple[Any, ...] = ()
-        for item in nothing:
-            yield item
-
-    def parse(self, response: Response) -> None:
-        """Do nothing: the page is in the archive."""
+    def closed(self, reason: str) -> None:
+        """Print no report."""
