@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from focused.archive.crawl_tables import open_tables
-from focused.cli import main
 from focused.errors import StateFormatError
 from focused.reports.why import explain_url
 from focused.storage import state_store
 from focused.storage.arrow_columns import times_as_seconds
+from tests.support.command import focused
 from tests.support.continuous_crawl import NEWS
 from tests.support.simulated import Simulation, page, site, topic
 
@@ -51,9 +50,7 @@ def test_without_parquet_files_the_format_is_named_with_what_to_do(folder: Path)
 
 
 def printed(*words: object) -> str:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return focused(*words).stdout
 
 
 @pytest.fixture

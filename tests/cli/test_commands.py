@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from focused.cli import main
+from tests.support.command import focused
 from tests.support.forked import ROOT, run_forked
 from tests.support.made_up_topic import BASE, write_site
 
 
-def focused(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def in_a_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run_forked(
         ["focused", *arguments],
         folder=folder,
@@ -29,14 +30,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a topic file and a recorded web."""
     home = tmp_path_factory.mktemp("home")
     write_site(home / "site")
-    done = focused(home, "web", "import", "site", "--base-url", BASE, "--folder", "web")
+    done = in_a_process(home, "web", "import", "site", "--base-url", BASE, "--folder", "web")
     assert done.returncode == 0, done.stderr
     return home
 
 
 @pytest.fixture(scope="module")
 def crawled(home: Path) -> subprocess.CompletedProcess[str]:
-    return focused(home, "crawl", "cheese.toml", "--web", "web")
+    return in_a_process(home, "crawl", "cheese.toml", "--web", "web")
 
 
 def test_a_crawl_of_a_recorded_web_trains_crawls_and_ends_in_order(home, crawled):
@@ -56,36 +57,29 @@ def at_home(home, crawled, monkeypatch):
     return home
 
 
-def asked(*arguments: str) -> Result:
-    """A command in this process, which must do its job."""
-    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
-    assert done.exit_code == 0, done.stderr
-    return done
-
-
 def test_a_finished_crawl_is_reported_again_by_its_folder_or_its_topic_file(at_home):
-    assert "harvest rate" in asked("report", "out").stdout
-    assert asked("report", "cheese.toml").stdout == asked("report", "out").stdout
+    assert "harvest rate" in focused("report", "out").stdout
+    assert focused("report", "cheese.toml").stdout == focused("report", "out").stdout
 
 
 def test_a_report_is_written_where_it_is_wanted(at_home, tmp_path):
-    asked("report", "out", "--out", str(tmp_path / "new"))
+    focused("report", "out", "--out", str(tmp_path / "new"))
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         *("report.json", "harvest.png", "reliability.png")
     }
 
 
 def test_why_tells_the_way_from_the_seed(at_home):
-    output = asked("why", f"{BASE}cheese4.html", "--folder", "out").stdout
+    output = focused("why", f"{BASE}cheese4.html", "--folder", "out").stdout
     assert BASE in output
     assert "cheese4.html" in output
 
 
 def test_looking_at_a_finished_crawl_writes_nothing_into_its_folder(at_home):
     before = contents(at_home / "out")
-    asked("report", "out")
-    asked("why", f"{BASE}cheese4.html", "--folder", "out")
-    asked("frontier", "out")
+    focused("report", "out")
+    focused("why", f"{BASE}cheese4.html", "--folder", "out")
+    focused("frontier", "out")
     assert contents(at_home / "out") == before
 
 
@@ -95,9 +89,9 @@ def test_a_crawl_without_parquet_files_is_reported_from_its_state(at_home, tmp_p
     for name in ("pages.parquet", "links.parquet"):
         (copy / name).unlink()
     before = contents(copy)
-    assert asked("report", str(copy)).stdout == asked("report", "out").stdout
-    way = asked("why", f"{BASE}cheese4.html", "--folder", str(copy)).stdout
-    assert way == asked("why", f"{BASE}cheese4.html", "--folder", "out").stdout
+    assert focused("report", str(copy)).stdout == focused("report", "out").stdout
+    way = focused("why", f"{BASE}cheese4.html", "--folder", str(copy)).stdout
+    assert way == focused("why", f"{BASE}cheese4.html", "--folder", "out").stdout
     assert contents(copy) == before
 
 

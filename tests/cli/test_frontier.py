@@ -12,9 +12,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from focused.cli import main
 from focused.cli.frontier import open_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.frontier.disk_frontier import DiskFrontier, Offer
@@ -26,6 +25,7 @@ from focused.web.urls import host_of
 from tests.cli.test_bad_input import Ran, run
 from tests.contracts.steps import drop_host
 from tests.live.webs import SEED, wide_web
+from tests.support.command import focused
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import served
 
@@ -58,10 +58,7 @@ def frontier(folder: Path) -> Frontier:
 
     def call(*arguments: object, status: int = 0) -> Result:
         texts = [str(folder) if each is ... else str(each) for each in arguments]
-        done = CliRunner().invoke(main, ["frontier", *texts])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        assert done.exit_code == status, done.output
-        return done
+        return focused("frontier", *texts, status=status)
 
     return call
 

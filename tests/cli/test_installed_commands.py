@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from focused.cli import COMMANDS as OWN_COMMANDS
 from focused.cli import main
+from tests.support.command import focused
 from tests.support.packages import install
 
 COMMANDS = """
@@ -49,10 +49,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def focused(*words: str) -> Result:
-    return CliRunner().invoke(main, words)
-
-
 def test_a_package_adds_a_command() -> None:
     assert focused("greet").output == "hello\n"
 
@@ -63,8 +59,8 @@ def test_a_package_adds_a_command_to_a_group() -> None:
 
 
 def test_a_command_of_a_group_is_no_command_of_its_own() -> None:
-    assert focused("count").exit_code == 2
-    assert focused("web.count").exit_code == 2
+    focused("count", status=2)
+    focused("web.count", status=2)
 
 
 def test_a_command_of_the_crawler_cannot_be_replaced() -> None:
@@ -82,14 +78,12 @@ def test_a_command_of_the_crawler_cannot_be_replaced() -> None:
     ],
 )
 def test_what_is_no_command_is_named_with_its_package(name: str, message: str) -> None:
-    result = focused(name)
-    assert result.exit_code == 2
+    result = focused(name, status=2)
     assert message in result.output
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:
-    result = focused("comparisons")
-    assert result.exit_code == 2
+    result = focused("comparisons", status=2)
     assert "No such command" in result.output
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from focused.cli import main
+from tests.support.command import focused
 from tests.support.crawl_folders import good_page, page, write_crawl
 from tests.support.crawling import write_topic
 
@@ -26,17 +25,10 @@ def crawl(name: str, **settings: object) -> Path:
     return write_crawl(Path("crawls") / name, ROWS, settings={"policy": "focused", **settings})
 
 
-def focused(*arguments: str) -> Result:
-    done = CliRunner().invoke(main, arguments)
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done
-
-
 @pytest.mark.parametrize("command", [("report",), ("why", PAGE)], ids=["report", "why"])
 def test_the_only_crawl_answers_and_is_named(command):
     crawl("whales")
     done = focused(*command)
-    assert done.exit_code == 0, done.stderr
     assert "focused: reporting the crawl in crawls/whales\n" in done.stderr
 
 
@@ -51,8 +43,7 @@ def test_the_only_crawl_answers_and_is_named(command):
 def test_of_several_crawls_none_is_picked_and_all_are_listed(command, instead):
     crawl("whales")
     crawl("ships")
-    done = focused(*command)
-    assert done.exit_code == 2
+    done = focused(*command, status=2)
     assert done.stdout == ""
     assert instead in done.stderr
     assert "\n  crawls/ships\n  crawls/whales\n" in done.stderr
@@ -67,8 +58,7 @@ def test_of_several_crawls_none_is_picked_and_all_are_listed(command, instead):
     ids=["report", "why"],
 )
 def test_without_any_crawl_it_is_reported_what_to_type(command, instead):
-    done = focused(*command)
-    assert done.exit_code == 2
+    done = focused(*command, status=2)
     assert "no crawl under crawls/" in done.stderr
     assert instead in done.stderr
 
@@ -79,7 +69,6 @@ def test_a_topic_file_represents_its_crawls_and_the_picture_lies_beside_them(her
     crawl("whales")
     crawl("whales-bfs", policy="bfs")
     done = focused("report", "whales.toml", "--policies", "focused,bfs")
-    assert done.exit_code == 0, done.stderr
     assert "breadth-first" in done.stdout
     assert (here / "crawls/whales-comparison.png").is_file()
 
@@ -96,6 +85,5 @@ def test_a_topic_file_represents_its_crawls_and_the_picture_lies_beside_them(her
 )
 def test_an_option_that_does_not_fit_says_which_does(arguments, word):
     crawl("whales")
-    done = focused("report", *arguments)
-    assert done.exit_code == 2
+    done = focused("report", *arguments, status=2)
     assert word in done.stderr.splitlines()[-1]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from focused.cli import main
 from focused.topic.topic_file import load_topic
+from tests.support.command import focused
 
 BOT = "CheeseBot/1.0 (+https://cheese.test/bot)"
 
@@ -19,12 +19,11 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def init(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["topic", "init", *arguments])
+init = partial(focused, "topic", "init")
 
 
 def test_the_topic_file_loads_and_bears_the_name() -> None:
-    assert init("cheese", "--user-agent", BOT).exit_code == 0
+    init("cheese", "--user-agent", BOT)
     topic = load_topic(Path("topics/cheese.toml"))
     assert topic.name == "cheese"
     assert topic.politeness.user_agent == BOT
@@ -53,8 +52,7 @@ def test_the_crawls_folder_is_the_default_one() -> None:
 
 def test_without_a_user_agent_the_crawl_asks_for_one() -> None:
     assert "user_agent" in init("cheese").output
-    done = CliRunner().invoke(main, ["crawl", "topics/cheese.toml"])
-    assert done.exit_code == 2
+    done = focused("crawl", "topics/cheese.toml", status=2)
     assert "politeness.user_agent" in done.output
 
 
@@ -62,12 +60,11 @@ def test_without_a_user_agent_the_crawl_asks_for_one() -> None:
 def test_a_file_that_exists_is_left_alone(there: str) -> None:
     Path("topics").mkdir()
     Path("topics", there).write_text("mine")
-    done = init("cheese", "--user-agent", BOT)
-    assert done.exit_code == 2
+    done = init("cheese", "--user-agent", BOT, status=2)
     assert f"{there} exists" in done.output
     assert [path.name for path in Path("topics").iterdir()] == [there]
     assert Path("topics", there).read_text() == "mine"
 
 
 def test_a_name_that_cannot_be_is_refused() -> None:
-    assert init("a/b").exit_code == 2
+    init("a/b", status=2)

@@ -12,12 +12,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from click.testing import CliRunner
 
-from focused.cli import main
 from focused.labelling.labelling_task import find_labelling_task
 from focused.labels.label_file import LabelFile, labelled_page_reader, read_labels
 from focused.local_server import TOKEN_HEADER
+from tests.support.command import focused
 from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.labelled_crawls import write_crawl
 
@@ -116,8 +115,7 @@ def test_it_ends_in_order_when_interrupted(topic: Path) -> None:
 
 def test_a_second_session_on_the_same_labels_is_refused(topic: Path) -> None:
     with LabelFile(topic.parent / "whales.labels.jsonl"):
-        done = CliRunner().invoke(main, ["label", str(topic), "--no-browser"])
-    assert done.exit_code == 2
+        done = focused("label", topic, "--no-browser", status=2)
     assert "another session is labelling into this file" in done.output
 
 
@@ -126,14 +124,12 @@ def test_a_port_that_is_taken_is_reported(topic: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = CliRunner().invoke(main, ["label", str(topic), "--no-browser", "--port", port])
-    assert done.exit_code == 2
+        done = focused("label", topic, "--no-browser", "--port", port, status=2)
     assert "cannot serve there" in done.output
 
 
 def test_a_folder_without_pages_is_reported(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["label", str(tmp_path)])
-    assert done.exit_code == 2
+    done = focused("label", tmp_path, status=2)
     assert "topic file of this crawl was moved or deleted" in done.output
 
 

@@ -6,9 +6,7 @@ import signal
 from pathlib import Path
 
 import pandas as pd
-from click.testing import CliRunner
 
-from focused.cli import main
 from tests.live.webs import (
     SEED,
     SLOWLY,
@@ -18,6 +16,7 @@ from tests.live.webs import (
     wait_for_answers,
     wide_web,
 )
+from tests.support.command import focused
 from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.recorded_web import html, page, served
 
@@ -25,9 +24,7 @@ ADDED = "http://h3.test/nobody-links-here"
 
 
 def frontier(*arguments: object) -> str:
-    done = CliRunner().invoke(main, ["frontier", *map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0, done.stderr
-    return done.stdout
+    return focused("frontier", *arguments).stdout
 
 
 def test_what_was_added_is_fetched_and_what_was_dropped_is_not(tmp_path: Path) -> None:

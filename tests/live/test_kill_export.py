@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from focused.archive import parquet
-from focused.cli import main
 from focused.storage.state_store import StateStore
 from tests.live.webs import SEED, wide_web
+from tests.support.command import focused
 from tests.support.crawling import ROOT, crawl, write_topic
 from tests.support.recorded_web import served
 
@@ -65,8 +64,7 @@ def killed(script: str, *arguments: Path) -> None:
 
 
 def assert_sound(folder: Path) -> None:
-    checked = CliRunner().invoke(main, ["crawl", "--check", str(folder)])
-    assert checked.exit_code == 0, checked.output
+    focused("crawl", "--check", folder)
 
 
 def test_an_export_that_is_killed_leaves_the_old_file_and_the_next_one_is_whole(
@@ -77,8 +75,7 @@ def test_an_export_that_is_killed_leaves_the_old_file_and_the_next_one_is_whole(
     killed(KILLED_IN_AN_EXPORT, folder, target)
     assert target.read_text() == "old"
     assert_sound(folder)
-    exported = CliRunner().invoke(main, ["frontier", "export", str(folder), str(target)])
-    assert exported.exit_code == 0, exported.output
+    focused("frontier", "export", folder, target)
     assert list(tmp_path.iterdir()) == [target]
     assert_sound(folder)
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from focused.archive.parquet import VISITS_SCHEMA
-from focused.cli import main
 from focused.errors import StateError
 from focused.reports.crawl_folder import read_crawl, read_links_to
 from focused.reports.why import explain_url
 from focused.storage.arrow_columns import rows_as_table
+from tests.support.command import focused
 from tests.support.crawl_folders import good_page, page, write_crawl
 
 SEED, DEEP, OTHER = "http://seed.example/", "http://seed.example/deep", "http://b.example/"
@@ -63,8 +62,7 @@ def test_visits_refer_to_the_pages_of_the_whole(whole: Path) -> None:
 
 
 def test_the_report_covers_all_partitions(whole: Path) -> None:
-    result = CliRunner().invoke(main, ["report", str(whole)])
-    assert result.exit_code == 0, result.output
+    result = focused("report", whole)
     assert "seed.example" in result.output and "b.example" in result.output
 
 

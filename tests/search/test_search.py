@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from focused.cli import main
 from focused.errors import ConfigurationError, ExtractionError, SearchError
 from focused.parser_process import HandlerError
 from focused.search.index import CrawlSearch, SearchQuery, UpdateResult, update_index
 from focused.search.indexed_versions import IndexedVersions
 from focused.web.html import main_text
+from tests.support.command import focused
 from tests.support.in_this_process import InThisProcess
 from tests.support.recorded_web import html
 from tests.support.simulated import Simulation, raw, site, topic
@@ -88,8 +87,7 @@ def test_without_the_library_of_main_texts_no_page_is_indexed(
         raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
 
     monkeypatch.setattr(main_text, "_trafilatura", missing)
-    done = CliRunner().invoke(main, ["search", str(crawl), "whale"])
-    assert done.exit_code == 2
+    done = focused("search", crawl, "whale", status=2)
     assert "search needs trafilatura" in done.stderr
     assert "focused-crawler[search]" in done.stderr
 
@@ -252,19 +250,18 @@ def test_a_damaged_index_says_how_to_mend_it(growing: Simulation) -> None:
 def test_the_command_builds_searches_and_prints(growing: Simulation) -> None:
     growing.restart().run().close()
     folder = str(growing.topic.output.folder)
-    done = CliRunner().invoke(main, ["search", folder, "sailors ship"])
-    assert done.exit_code == 0, done.output
+    done = focused("search", folder, "sailors ship")
     assert "1. Ships" in done.stdout
     assert "http://a.test/ships" in done.stdout
     assert "pages match" in done.stdout
 
 
 def test_the_command_prints_json(crawl: Path) -> None:
-    done = CliRunner().invoke(main, ["search", str(crawl), "coffee", "--json", "--no-update"])
+    done = focused("search", crawl, "coffee", "--json", "--no-update")
     assert json.loads(done.stdout)["hits"][0]["url"] == "http://a.test/cafe"
 
 
 def test_titles_with_escapes_are_inert_on_the_terminal(crawl: Path) -> None:
-    done = CliRunner().invoke(main, ["search", str(crawl), "alert time", "--no-update"])
+    done = focused("search", crawl, "alert time", "--no-update")
     assert "alert" in done.stdout
     assert "\x1b" not in done.stdout

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from focused.cli import main
 from focused.corpus.page_selection import PageFilter, url_hash
 from focused.errors import SearchError
 from focused.search import server_update
@@ -24,6 +22,7 @@ from focused.search.search_servers import (
 )
 from focused.search.server_update import ServerUpdateResult, update_server
 from tests.support.bulk_server import indexing_server
+from tests.support.command import focused
 from tests.support.corpus_crawl import (
     ARTICLE,
     EVIL,
@@ -185,16 +184,14 @@ def test_the_command_sends_a_crawl(crawl: Path, monkeypatch: pytest.MonkeyPatch)
     with indexing_server() as server:
         server.require("ahab", "krill")
         to = f"opensearch+http://ahab@{server.address}/whales"
-        done = CliRunner().invoke(main, ["index", str(crawl), to, "--min-relevance", "0"])
-        assert done.exit_code == 0, done.output
+        done = focused("index", crawl, to, "--min-relevance", "0")
         assert "sent 6 documents of 6 pages to http://127.0.0.1" in done.stderr
         assert {each["url"] for each in server.documents.values()} == {*ON_TOPIC, SHIPS}
         assert server.documents[document_id(url_hash(EVIL))]["title"] == EVIL_TITLE.strip()
 
 
 def test_a_wrong_address_is_an_error_of_the_command(crawl: Path) -> None:
-    done = CliRunner().invoke(main, ["index", str(crawl), "http://localhost/whales"])
-    assert done.exit_code == 2
+    done = focused("index", crawl, "http://localhost/whales", status=2)
     assert "SERVER: the server's address must be like opensearch+https://" in done.stderr
 
 

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from focused.cli import main
 from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Page
@@ -27,6 +26,7 @@ from focused_lab.experiment_plan import (
 from focused_lab.parallel_runs import run_trials
 from focused_lab.run_measures import RunRecord
 from focused_lab.web_sources import ExperimentWeb
+from tests.support.command import focused
 from tests.support.crawling import write_topic
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html
@@ -126,11 +126,11 @@ def with_classifier(ours: PreparedTopic, classifier: WhaleClassifier) -> Prepare
     return replace(ours, classifier=classifier)
 
 
-def compare(folder: Path, *options: str | Path, web: Path | None = None) -> Result:
+def compare(folder: Path, *options: str | Path, web: Path | None = None, status: int = 0) -> Result:
     """``focused compare`` on the two sides; what it says on standard error is in ``stderr``."""
     topic = folder / "whales.toml"
     if not topic.exists():
         write_compared(folder)
     arguments = ["compare", "--web", web or folder / "web", "--topic", topic]
     arguments += ["--out", folder / "comparison", *options]
-    return CliRunner().invoke(main, [str(each) for each in arguments])
+    return focused(*arguments, status=status)

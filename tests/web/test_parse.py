@@ -275,6 +275,12 @@ def test_the_canonical_url_is_resolved() -> None:
     assert parsed("x").canonical is None
 
 
+def test_the_target_of_a_refresh_is_resolved_and_that_of_the_header_first() -> None:
+    html = "<meta http-equiv=Refresh content='0;url=/new#x'>x"
+    assert parsed(html).refresh == "https://example.org/new"
+    assert parsed(html, {"refresh": "0;url=/first"}).refresh == "https://example.org/first"
+
+
 @pytest.mark.parametrize("content", ["30", "0;url=page.html", "", "0;url=javascript:x()"])
 def test_a_refresh_of_the_page_itself_is_none(content: str) -> None:
     assert parsed(f"<meta http-equiv=refresh content='{content}'>x").refresh is None
@@ -297,6 +303,12 @@ def test_the_language_of_a_long_text_is_detected() -> None:
 def test_a_byte_order_mark_beats_the_header() -> None:
     page = parsed("naïve".encode("utf-8-sig"), {"content-type": "text/html; charset=latin-1"})
     assert (page.text, page.charset) == ("naïve", "utf-8")
+
+
+def test_the_header_beats_the_document() -> None:
+    html = "<meta charset=utf-8>naïve".encode("cp1252")
+    page = parsed(html, {"content-type": "text/html; charset=ISO-8859-1"})
+    assert (page.text, page.charset) == ("naïve", "windows-1252")
 
 
 def test_letters_of_a_links_query_are_sent_in_the_pages_charset() -> None:

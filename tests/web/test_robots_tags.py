@@ -126,8 +126,9 @@ def test_several_meta_elements_add_up() -> None:
 
 
 def test_a_meta_element_for_another_robot_is_ignored() -> None:
-    assert not parsed("<meta name=googlebot content=noindex><p>x").noindex
-    assert not parsed("<meta name=focusedbot content=noindex><p>x", robot="").noindex
+    for robot, named in (("FocusedBot", "googlebot"), ("", "focusedbot")):
+        page = parsed(f"<meta name={named} content=none><p>x", robot=robot)
+        assert (page.noindex, page.nofollow) == (False, False)
 
 
 def test_a_plain_text_has_its_header_alone() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from focused.cli import main
 from focused.errors import ConfigurationError
 from focused.recorded_web.changing_web import write_change_history
 from focused.revisit.policy import revisit_policy_names
@@ -23,6 +23,7 @@ from focused_lab.freshness.revisit_comparison import (
 )
 from focused_lab.freshness.revisit_report import rank_policies, result_tables, summarise
 from focused_lab.freshness.windows import bursty_sites
+from tests.support.command import focused
 
 SMALL = ("--years", "1", "--warm-up-days", "90", "--max-pages", "15", "--intervals", "30")
 
@@ -37,8 +38,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return paths
 
 
-def compare(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["compare-revisits", *arguments])
+compare = partial(focused, "compare-revisits")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,6 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def test_the_tables_show_each_policy_and_measure(compared: tuple[Result, Path]) -> None:
     result, _ = compared
-    assert result.exit_code == 0, result.output
     for words in (
         "Freshness, %",
         "Age, days",
@@ -193,8 +192,7 @@ def test_one_site_has_no_interval_and_no_gap_no_gain() -> None:
 def test_invalid_input_is_one_line_with_status_2(
     arguments: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
-    result = compare(*arguments, "--out", str(tmp_path / "out"))
-    assert result.exit_code == 2
+    result = compare(*arguments, "--out", str(tmp_path / "out"), status=2)
     assert message in result.output
     assert not (tmp_path / "out").exists()
 
@@ -202,8 +200,7 @@ def test_invalid_input_is_one_line_with_status_2(
 def test_two_histories_of_one_name_are_refused(histories: list[str], tmp_path: Path) -> None:
     again = tmp_path / Path(histories[0]).name
     again.write_bytes(Path(histories[0]).read_bytes())
-    result = compare(histories[0], str(again), *SMALL, "--out", str(tmp_path / "out"))
-    assert result.exit_code == 2
+    result = compare(histories[0], str(again), *SMALL, "--out", str(tmp_path / "out"), status=2)
     assert "two change histories have the name 'bursty-1'" in result.output
 
 
