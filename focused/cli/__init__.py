@@ -1,18 +1,24 @@
 """The ``focused`` command line: thin commands over the library.
 
-A command's module is imported when the command runs: ``focused --help`` needs none.
+A command's module is imported when the command runs: ``focused --help`` needs none. Installed
+distributions add commands by entry points.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from focused.cli.installed_commands import ExtensibleGroup
-from focused.errors import FocusedError, missing_extra
+from focused.errors import ConfigurationError, FocusedError, MissingExtraError, missing_extra
+from focused.installed_features import INSTALL_LAB, LAB, describe, installed_parts, load_entry_point
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "changes": ("report", "List the new, changed, gone, moved and reappeared pages of a crawl."),
@@ -34,6 +40,93 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "why": ("report", "Explain why a page was fetched."),
 }
 """The module of each command, and its line in the help of ``focused``."""
+
+ENTRY_POINT_GROUP = "focused.commands"
+
+_LAB_COMMANDS = frozenset({"compare", "compare-revisits", "web.build"})
+
+
+class ExtensibleGroup(click.Group):
+    """A group of lazy commands, to which installed distributions add some.
+
+    ``lazy`` has the module in :mod:`focused.cli` and the line of help of each command, which is
+    that module's attribute of its name. An entry point ``NAME`` of the group ``focused.commands``
+    adds a command to ``focused``; ``GROUP.NAME`` adds one to ``focused GROUP``, whose ``prefix`` is
+    ``GROUP.``.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        prefix: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._lazy = lazy or {}
+        self._prefix = prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands in order."""
+        found = (name for name in self._installed(ctx) if name.startswith(self._prefix))
+        names = (name.removeprefix(self._prefix) for name in found)
+        return sorted({*self.commands, *self._lazy, *(name for name in names if "." not in name)})
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the line of each command, without importing the lazy ones."""
+        rows = []
+        for name in self.list_commands(ctx):
+            command = None if name in self._lazy else self.get_command(ctx, name)
+            help_line = self._lazy[name][1] if command is None else command.get_short_help_str(80)
+            rows.append((name, help_line))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, without importing the lazy ones, and options."""
+        found = []
+        for name in self.list_commands(ctx):
+            if name.startswith(incomplete):
+                command = None if name in self._lazy else self.get_command(ctx, name)
+                help_line = self._lazy[name][1] if command is None else command.get_short_help_str()
+                found.append(CompletionItem(name, help=help_line))
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command or None. Raises MissingExtraError for one of the lab."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or "." in cmd_name:
+            return own
+        if cmd_name in self._lazy:
+            return self._import(cmd_name)
+        name = self._prefix + cmd_name
+        point = self._installed(ctx).get(name)
+        if point is None:
+            if name in _LAB_COMMANDS:
+                shown = name.replace(".", " ")
+                raise MissingExtraError(
+                    f"{shown} needs {LAB}, which is not installed: {INSTALL_LAB}"
+                )
+            return None
+        command = load_entry_point(point)
+        if not isinstance(command, click.Command):
+            raise ConfigurationError(f"{describe(point)}: {point.value} is no click.Command")
+        return command
+
+    def _import(self, name: str) -> click.Command:
+        try:
+            module = import_module(f"focused.cli.{self._lazy[name][0]}")
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, name) or error from None
+        command: click.Command = getattr(module, name)
+        return command
+
+    def _installed(self, ctx: click.Context) -> Mapping[str, EntryPoint]:
+        """Read the entry points once for each invocation."""
+        if ENTRY_POINT_GROUP not in ctx.meta:
+            ctx.meta[ENTRY_POINT_GROUP] = installed_parts(ENTRY_POINT_GROUP)
+        installed: Mapping[str, EntryPoint] = ctx.meta[ENTRY_POINT_GROUP]
+        return installed
 
 
 class _PlainErrors(ExtensibleGroup):

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from focused.cli import ExtensibleGroup
 from focused.cli.common import FILE, FOLDER, changing_web_options, echo
-from focused.cli.installed_commands import ExtensibleGroup
 from focused.errors import ConfigurationError
 from focused.recorded_web.changing_web import ReplayClock, changing_web_type
 from focused.recorded_web.recorded_web import RecordedWeb, read_web_label_lines

@@ -13,24 +13,21 @@ seconds since the epoch. The name of the file, without its suffixes, is the name
 
 from __future__ import annotations
 
+import gzip
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from focused.errors import ConfigurationError, MissingExtraError
+from focused.files import write_atomically
 from focused.installed_features import INSTALL_LAB, LAB, installed_parts, load_entry_point
 
 if TYPE_CHECKING:
     from focused.recorded_web.recorded_web import RecordedWeb, WebSource
-import gzip
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from enum import StrEnum
-
-from focused.files import write_atomically
 
 ENTRY_POINT_GROUP = "focused.changing_webs"
 

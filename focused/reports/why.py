@@ -319,7 +319,7 @@ def _similar_urls(url: str, known: Sequence[str]) -> list[str]:
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
-    """Print each step with anchor, score in words, features and classification."""
+    """Print each step with anchor, score, features and classification."""
     for line in _headline(explanation):
         _print_line(console, line, style="bold")
     if explanation.outcome is UrlOutcome.NOT_FETCHED:
