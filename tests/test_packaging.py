@@ -145,6 +145,34 @@ def test_a_command_names_the_extra_that_it_needs_in_one_line(
     ]
 
 
+OPTIONAL = ("pandas", "matplotlib", "nh3", "jinja2", "trafilatura", "htmldate", "duckdb", "tantivy")
+
+
+def test_help_and_completion_need_no_extra(tmp_path: Path) -> None:
+    program = f"""{HIDE}
+import os
+from click.testing import CliRunner
+from focused.cli import COMMANDS, main
+complete = {{"_FOCUSED_COMPLETE": "bash_complete", "COMP_WORDS": "focused ", "COMP_CWORD": "1"}}
+done = CliRunner().invoke(main, prog_name="focused", env=complete)
+assert set(COMMANDS) <= {{line.partition(",")[2] for line in done.output.splitlines()}}, done.output
+imported = {{f"focused.cli.{{module}}" for module, _ in COMMANDS.values()}} & set(sys.modules)
+print("completed with", sorted(imported))
+for command in COMMANDS:
+    done = CliRunner().invoke(main, [command, "--help"])
+    assert done.exit_code == 0, done.output
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, ",".join(OPTIONAL)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "completed with []\n"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "needs"),
     [

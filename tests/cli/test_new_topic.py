@@ -11,7 +11,7 @@ from focused.classifier.model_versions import list_versions
 from focused.directory.directory_reader import load_directory
 from focused.labels.label_file import Label, LabelFile, role_of
 from focused.topic.topic_file import load_topic
-from tests.cli.test_commands import focused
+from tests.cli.test_commands import in_a_process
 from tests.support.forked import ROOT, run_forked
 from tests.support.made_up_topic import BASE, write_site
 
@@ -38,7 +38,7 @@ def idea(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a recorded web, and the topic that was begun there from three words."""
     home = tmp_path_factory.mktemp("idea")
     write_site(home / "site")
-    done = focused(home, "web", "import", "site", "--base-url", BASE, "--folder", "web")
+    done = in_a_process(home, "web", "import", "site", "--base-url", BASE, "--folder", "web")
     assert done.returncode == 0, done.stderr
     (home / "seeds.txt").write_text(f"{BASE}  # the front page\n")
     done = begin(home, "cheese")
@@ -49,7 +49,7 @@ def idea(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begin(home: Path, name: str, keywords: str = "rennet, gouda, brie, rind", *more: str):
     named = ["topic", "new", name, "--keywords", keywords, "--seeds", "seeds.txt"]
     options = ["--user-agent", BOT, "--web", "web", "--delay-s", "0", *more]
-    return focused(home, *named, *options)
+    return in_a_process(home, *named, *options)
 
 
 def labels_of(home: Path) -> Path:
@@ -80,7 +80,7 @@ def test_samples_are_listed_to_be_looked_through_and_are_mostly_right(idea):
 
 
 def test_the_first_model_is_there_and_crawls(idea):
-    done = focused(idea, "crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0")
+    done = in_a_process(idea, "crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0")
     assert done.returncode == 0, done.stderr
     pages = pd.read_parquet(idea / "crawls" / "cheese" / "pages.parquet")
     found = pages[pages["on_topic"]]["url"]
@@ -139,7 +139,7 @@ def test_the_samples_of_a_new_topic_are_kept_so_that_retraining_fetches_nothing(
         "".join(f"{line}\n" for line in kept if any(f'"{url}"' in line for url in listed)),
         encoding="utf-8",
     )
-    done = focused(idea, "retrain", "topics/cheese.toml", "--replace")
+    done = in_a_process(idea, "retrain", "topics/cheese.toml", "--replace")
     path.unlink()
     model.write_bytes(before)
     assert done.returncode == 0, done.stderr
@@ -147,7 +147,7 @@ def test_the_samples_of_a_new_topic_are_kept_so_that_retraining_fetches_nothing(
 
 
 def test_retraining_without_labels_says_how_to_come_by_them(idea):
-    done = focused(idea, "retrain", "topics/cheese.toml", "--web", "web")
+    done = in_a_process(idea, "retrain", "topics/cheese.toml", "--web", "web")
     assert done.returncode == 2
     assert "focused label" in done.stderr
 
@@ -164,18 +164,18 @@ def test_a_model_that_is_not_a_worse_takes_over_and_the_old_one_is_kept(labelled
     model, directory = labelled / "topics" / "cheese.joblib", labelled / "topics" / "cheese.tsv"
     before, listed = model.read_bytes(), directory.read_bytes()
     directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\tHedges\n".encode())
-    done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web", "--replace")
+    done = in_a_process(labelled, "retrain", "topics/cheese.toml", "--web", "web", "--replace")
     assert done.returncode == 0, done.stderr
     number = list_versions(model)[-1]
     assert (model.with_suffix(".versions") / f"{number}.joblib").read_bytes() == before
     assert model.read_bytes() != before
     changes = model.with_suffix(".changes.md").read_text(encoding="utf-8")
     assert f"Version {number + 1}" in changes
-    again = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
+    again = in_a_process(labelled, "retrain", "topics/cheese.toml", "--web", "web")
     assert again.returncode == 0, again.stderr
     assert "nothing that the model is trained on has changed" in again.stdout
     assert list_versions(model)[-1] == number
-    back = focused(labelled, "retrain", "topics/cheese.toml", "--restore", str(number))
+    back = in_a_process(labelled, "retrain", "topics/cheese.toml", "--restore", str(number))
     directory.write_bytes(listed)
     assert back.returncode == 0, back.stderr
     assert model.read_bytes() == before
@@ -186,13 +186,13 @@ def test_a_model_that_was_brought_back_classifies_the_next_crawl_though_the_dire
     before, listed = model.read_bytes(), directory.read_bytes()
     directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\n".encode())
     again = ["crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0", "--pages", "3"]
-    done = focused(idea, *again, "--folder", "brought-1")
+    done = in_a_process(idea, *again, "--folder", "brought-1")
     assert done.returncode == 0, done.stderr
     assert model.read_bytes() != before
     number = list_versions(model)[-1]
-    done = focused(idea, "retrain", "topics/cheese.toml", "--restore", str(number))
+    done = in_a_process(idea, "retrain", "topics/cheese.toml", "--restore", str(number))
     assert done.returncode == 0, done.stderr
-    done = focused(idea, *again, "--folder", "brought-2")
+    done = in_a_process(idea, *again, "--folder", "brought-2")
     assert done.returncode == 0, done.stderr
     directory.write_bytes(listed)
     assert model.read_bytes() == before
@@ -202,7 +202,7 @@ def test_a_model_that_cannot_be_read_is_replaced_by_retraining_and_told(labelled
     model = labelled / "topics" / "cheese.joblib"
     before = model.read_bytes()
     model.write_bytes(before[:-9])
-    done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
+    done = in_a_process(labelled, "retrain", "topics/cheese.toml", "--web", "web")
     output, now = done.stdout, model.read_bytes()
     model.write_bytes(before)
     assert done.returncode == 0, done.stderr
@@ -212,7 +212,7 @@ def test_a_model_that_cannot_be_read_is_replaced_by_retraining_and_told(labelled
 
 def test_pages_that_taught_by_a_label_are_no_harvest_of_the_next_crawl(labelled):
     options = ["--web", "web", "--delay-s", "0", "--folder", "taught"]
-    done = focused(labelled, "crawl", "topics/cheese.toml", *options)
+    done = in_a_process(labelled, "crawl", "topics/cheese.toml", *options)
     assert done.returncode == 0, done.stderr
     pages = pd.read_parquet(labelled / "taught" / "pages.parquet").set_index("url")
     teaching = [url for url in pages.index if role_of(url) == "training"]
