@@ -53,7 +53,7 @@ $(READY): requirements.lock pyproject.toml lab/pyproject.toml setup.py $(KERNELS
 	@rm -f $(COMPILED)
 	@mkdir -p build
 	@command -v cc >build/kernels.log && FOCUSED_COMPILE=1 $(INSTALL) -e . -e lab >build/kernels.log 2>&1 || \
-	  { echo "kernels run interpreted, which costs some ms of CPU a page: no C compiler, or see build/kernels.log"; \
+	  { echo "kernels run interpreted, which costs some 6 ms of CPU a page: no C compiler, or see build/kernels.log"; \
 	  $(INSTALL) -e . -e lab; }
 	@touch $@
 

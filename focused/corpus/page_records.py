@@ -36,9 +36,6 @@ from focused.web.html.text_structure import (
     render_text,
 )
 
-MIN_CHUNK_CHARS = 100
-"""Smallest maximum of a chunk."""
-
 _SENTENCE_END = re.compile(r"[.!?。!?]['\")\]]*\s+|\n|[。!?]")
 
 

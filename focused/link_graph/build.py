@@ -41,7 +41,7 @@ from focused.link_graph.page_graph import (
 from focused.link_graph.stored_arrays import write_lists, write_urls
 
 DEFAULT_MEMORY_MB = 1_000
-"""Memory for sorting. A build takes about 100 bytes a URL besides."""
+"""Memory for sorting. A build takes some 180 bytes a URL besides."""
 
 ProgressCallback = Callable[[str], object]
 """Called with what is done now."""
