@@ -204,9 +204,8 @@ def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any)
     assert errors(console) == []
 
 
-def test_the_bandwidth_is_compared_with_the_network(console: Any) -> None:
-    until(console, lambda: value(console, "Bandwidth"))
-    assert "% of 20" in value(console, "Bandwidth")
+def test_the_bandwidth_is_shown(console: Any) -> None:
+    until(console, lambda: value(console, "Bandwidth").endswith(" Mbit/s"))
 
 
 def test_texts_are_searched(console: Any) -> None:
