@@ -74,23 +74,24 @@ class ExtensibleGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the line of each command, without importing the lazy ones."""
-        rows = []
-        for name in self.list_commands(ctx):
-            command = None if name in self._lazy else self.get_command(ctx, name)
-            help_line = self._lazy[name][1] if command is None else command.get_short_help_str(80)
-            rows.append((name, help_line))
+        rows = [(name, self._help_line(ctx, name, 80)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands, without importing the lazy ones, and options."""
-        found = []
-        for name in self.list_commands(ctx):
-            if name.startswith(incomplete):
-                command = None if name in self._lazy else self.get_command(ctx, name)
-                help_line = self._lazy[name][1] if command is None else command.get_short_help_str()
-                found.append(CompletionItem(name, help=help_line))
+        found = [
+            CompletionItem(name, help=self._help_line(ctx, name, 45))
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
         return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def _help_line(self, ctx: click.Context, name: str, most_chars: int) -> str:
+        if name in self._lazy:
+            return self._lazy[name][1]
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(most_chars)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command or None. Raises MissingExtraError for one of the lab."""

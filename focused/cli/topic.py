@@ -45,8 +45,6 @@ def topic() -> None:
 )
 def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
     """Write a commented topic file and a sample directory for you to edit."""
-    from focused.cli.common import echo
-
     topic_file, directory = init_topic(name, folder, user_agent)
     echo(
         f"wrote {topic_file} and {directory}\n"
