@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,72 +23,53 @@ from numpy.typing import NDArray
 from focused.kernels.link_features import clip_mean, word_features
 from focused.text.word_hashes import HashedTexts, WordHashes
 
-_INITIAL_CAPACITY = 1_024
-
-FloatArray = NDArray[np.float64]
-
 
 class RunningMeans:
-    """Counts and sums of relevance by 64-bit key; a key's index is its rank of first occurrence."""
+    """Counts and sums of relevance by 64-bit key, in the order of the keys' first observations."""
 
     def __init__(self) -> None:
-        self._index_by_key: dict[int, int] = {}
-        # Indexed by the key's index; arrays have spare capacity.
-        self._cases: FloatArray = np.zeros(_INITIAL_CAPACITY)
-        self._relevance: FloatArray = np.zeros(_INITIAL_CAPACITY)
+        # Count as the real part and sum of relevance as the imaginary part: one object per key.
+        self._counts: dict[int, complex] = {}
 
     def __len__(self) -> int:
-        return len(self._index_by_key)
+        return len(self._counts)
 
     def add(self, key: int, relevance: float) -> None:
         """Count one observation."""
-        index = self._index_by_key.setdefault(key, len(self._index_by_key))
-        if index == len(self._cases):
-            more = np.zeros(1 + len(self._cases) // 4)
-            self._cases = np.concatenate([self._cases, more])
-            self._relevance = np.concatenate([self._relevance, more])
-        self._cases[index] += 1.0
-        self._relevance[index] += relevance
+        self._counts[key] = self._counts.get(key, 0j) + complex(1.0, relevance)
 
     def log_odds_of_key(self, key: int, relevance: float, cases: float) -> float | None:
         """Return the log-odds of one key; None if unknown."""
-        index = self._index_by_key.get(key)
-        if index is None:
+        counts = self._counts.get(key)
+        if counts is None:
             return None
-        counts = float(self._relevance[index]), float(self._cases[index])
-        share = clip_mean((counts[0] + relevance) / (counts[1] + cases))
+        share = clip_mean((counts.imag + relevance) / (counts.real + cases))
         return math.log(share / (1.0 - share))
 
     def forget(self, count: int) -> None:
         """Drop the first ``count`` keys."""
-        self._index_by_key = _number_keys(list(self._index_by_key)[count:])
-        self._cases = self._cases[count:].copy()
-        self._relevance = self._relevance[count:].copy()
+        self._counts = dict(islice(self._counts.items(), count, None))
 
     def state(self) -> Any:
         """Return all counts as plain data."""
         known = len(self)
-        keys = np.fromiter(self._index_by_key, np.uint64, known).astype("<u8")
-        cases, relevance = self._cases[:known], self._relevance[:known]
-        return [keys.tobytes(), cases.astype("<u4").tobytes(), relevance.astype("<f8").tobytes()]
+        keys = np.fromiter(self._counts, "<u8", known)
+        counts = np.fromiter(self._counts.values(), np.complex128, known)
+        cases, relevance = counts.real.astype("<u4"), counts.imag.astype("<f8")
+        return [keys.tobytes(), cases.tobytes(), relevance.tobytes()]
 
     @classmethod
     def restored(cls, state: Any) -> RunningMeans:
         """Return the object whose :meth:`state` is given, with the same order of keys."""
         means = cls()
-        keys, cases, relevance = state
-        means._index_by_key = _number_keys(np.frombuffer(keys, "<u8").tolist())
-        means._cases = np.frombuffer(cases, "<u4").astype(np.float64)
-        means._relevance = np.frombuffer(relevance, "<f8").astype(np.float64)
+        keys, cases, relevance = map(np.frombuffer, state, ("<u8", "<u4", "<f8"))
+        counts = cases + 1j * relevance
+        means._counts = dict(zip(keys.tolist(), counts.tolist(), strict=True))
         return means
 
 
-def _number_keys(keys: Sequence[int]) -> dict[int, int]:
-    return {key: index for index, key in enumerate(keys)}
-
-
 MAX_POSITIONS = 200_000
-"""Maximum number of keys, about 150 bytes each; at the limit the older half is dropped."""
+"""Maximum number of keys, about 120 bytes each; at the limit the older half is dropped."""
 
 # Smoothing: prior number of links at the crawl's mean.
 _PRIOR_LINKS = 4.0
