@@ -21,7 +21,7 @@ from focused.cli.common import (
 )
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
-from focused.topic import DEFAULT_CRAWLS_FOLDER
+from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
 from focused.topic.json_schema import topic_schema
 from focused.topic.topic_file import load_topic
 
@@ -182,17 +182,19 @@ def check_name(name: str) -> None:
 def write_topic_files(options: NewTopicOptions) -> None:
     """Write topic file and directory, or keep those of an attempt with the same options.
 
-    Files of an unfinished attempt with other options are renamed. Raises
+    What was added to the file of that attempt stays, such as ``scope``. Files of an unfinished
+    attempt with other options are renamed. Raises
     :class:`ConfigurationError`, and leaves no files, for invalid options, or if the topic has
     samples already.
     """
     from focused.classifier.keyword_classifier import KeywordClassifier  # slow, and not for schema
     from focused.cli.crawl import move_crawl_folder
 
-    text = _topic_text(options, read_url_file(options.seeds, f"--seeds {options.seeds}")).encode()
+    seeds = read_url_file(options.seeds, f"--seeds {options.seeds}")
+    text = _topic_text(options, seeds).encode()
     KeywordClassifier(options.keywords)  # raises for unusable keywords, before files are written
     is_begun = _has_unfinished_files(options)
-    if is_begun and options.topic_file.read_bytes() == text:
+    if is_begun and _has_options(load_topic(options.topic_file), options, seeds):
         echo(f"{options.topic_file} exists; resuming")
         return
     if options.start.exists():
@@ -223,6 +225,14 @@ def _has_unfinished_files(options: NewTopicOptions) -> bool:
     if path.exists() and not directory.exists():
         raise ConfigurationError(f"{path} exists; choose another name, or take it away first")
     return path.exists()
+
+
+def _has_options(topic: Topic, options: NewTopicOptions, seeds: list[str]) -> bool:
+    return (
+        topic.seeds.urls == tuple(seeds)
+        and topic.training.keywords == options.keywords
+        and topic.politeness.user_agent == options.user_agent
+    )
 
 
 def _name_options(message: str, options: NewTopicOptions) -> str:

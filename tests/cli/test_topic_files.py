@@ -81,6 +81,14 @@ def test_the_same_idea_continues_with_what_was_begun(idea: NewTopicOptions) -> N
     assert (idea.start / "state").is_dir()
 
 
+def test_what_somebody_added_to_the_file_of_an_attempt_stays(idea: NewTopicOptions) -> None:
+    write_topic_files(idea)
+    with idea.topic_file.open("a") as file:
+        file.write("\n[scope]\nprivate_addresses = true\n")
+    write_topic_files(idea)
+    assert load_topic(idea.topic_file).scope.private_addresses
+
+
 def test_other_words_after_an_attempt_that_found_no_samples_begin_anew_and_lose_nothing(
     idea: NewTopicOptions,
 ) -> None:
