@@ -18,6 +18,7 @@ from itertools import groupby
 
 import numpy as np
 from link_prior_fitting import LoggedRun
+from msgspec import structs
 
 from focused.child_processes import spawn_context
 from focused.crawl import SettledFetch
@@ -25,7 +26,7 @@ from focused.crawl.policy import Policy
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import (
     LinkScorer,
-    MergedScores,
+    MergedScore,
     OnlineLinkScorer,
     PageContext,
     ScorableLink,
@@ -71,13 +72,13 @@ class NoisyLinkScorer:
         page_context: PageContext,
         links: Sequence[Link],
         waiting: Sequence[ScorableLink | None],
-    ) -> MergedScores:
+    ) -> Sequence[MergedScore]:
         """Return the wrapped scorer's scores and features with a noisy ``rank_score``."""
-        scores = self._scorer.score_merged(page_context, links, waiting)
-        rank_score = scores.rank_score.copy()
-        for i, link in enumerate(links):
-            rank_score[i] = self._noised(float(rank_score[i]), link.url)
-        return replace(scores, rank_score=rank_score)
+        merged = self._scorer.score_merged(page_context, links, waiting)
+        return [
+            structs.replace(each, rank_score=self._noised(each.rank_score, link.url))
+            for each, link in zip(merged, links, strict=True)
+        ]
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         """Return the wrapped scorer's scores and features with a noisy ``rank_score``."""

@@ -111,22 +111,17 @@ class LinkEnqueuer:
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
         """Score links by the features of all their in-links, on this page and earlier ones."""
-        scores = scorer.score_merged(context, links, waiting)
-        columns = zip(
-            links,
-            scores.scores.tolist(),
-            scores.features.tolist(),
-            scores.rank_score.tolist(),
-            scores.tag_path_keys,
-            (
-                None if is_best_inlink else link
-                for is_best_inlink, link in zip(scores.is_best_inlink, waiting, strict=True)
-            ),
-            strict=True,
-        )
+        merged = scorer.score_merged(context, links, waiting)
         return {
-            link.url: ScoredLink(link, score, tuple(features), rank_score, tag_path_key, before)
-            for link, score, features, rank_score, tag_path_key, before in columns
+            link.url: ScoredLink(
+                link,
+                found.score,
+                found.features,
+                found.rank_score,
+                found.tag_path_key,
+                None if found.is_best_inlink else before,
+            )
+            for link, before, found in zip(links, waiting, merged, strict=True)
         }
 
     def new_link_scores(self, scored: Mapping[str, ScoredLink]) -> Sequence[float]:

@@ -1,32 +1,39 @@
-"""Features of a page's links: running means of their words, merging with earlier in-links."""
+"""Features and scores of links: means of their words, merging with earlier in-links, prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log, sqrt
+from math import exp, log, sqrt
 
 from librt.strings import read_f32_le
 
 
 def word_features(
-    counts: bytes, lengths: list[int], mean: float, prior_relevance: float, most: float
+    counts: bytes,
+    lengths: list[int],
+    limits: list[int],
+    mean: float,
+    prior_relevance: float,
+    most: float,
 ) -> list[float]:
     """Return the feature of each text's words in nats within ±``most``; 0 if no word is known.
 
     ``counts`` has two 32-bit floats per word: its observations and the sum of their relevance.
-    ``lengths`` is the number of words per text; ``mean`` in (0, 1) the mean of all observations,
-    of which each word has prior ones with ``prior_relevance`` in total. The feature is the sum of
-    the known words' log-odds relative to the mean, over the root of their number: words of one text
-    repeat each other.
+    ``lengths`` is the number of words per text, of which the first ``limits`` count; ``mean`` in
+    (0, 1) the mean of all observations, of which each word has prior ones with ``prior_relevance``
+    in total. The feature is the sum of the known words' log-odds relative to the mean, over the
+    root of their number: words of one text repeat each other.
     """
     mean_log_odds = log(mean / (1.0 - mean))
     prior_cases = prior_relevance / mean
     features: list[float] = []
-    place = 0
-    for length in lengths:
+    end = 0
+    for text, length in enumerate(lengths):
         total = 0.0
         known = 0
-        for _ in range(length):
+        place = end
+        end += 8 * length
+        for _ in range(min(length, limits[text])):
             cases = read_f32_le(counts, place)
             if cases > 0.0:
                 relevance = read_f32_le(counts, place + 4)
@@ -80,3 +87,34 @@ def merge_rows(
         row[mean_column] = mean + (row[mean_column] - mean) / count
         row[count_column] = min(count, max_in_links)
     return is_best
+
+
+def predict(
+    rows: list[list[float]],
+    levels: list[int],
+    weights: list[float],
+    bias: float,
+    most: float,
+    depth_penalty: float,
+    discounted: list[int],
+    discount: float,
+) -> tuple[list[float], list[float]]:
+    """Return a score in (0, 1) and a rank score per row of features.
+
+    The score is that of the log-odds ``weights`` · row + ``bias``, within ±``most``. The rank score
+    is the log-odds less ``depth_penalty`` per level; of the ``discounted`` columns the part
+    ``discount`` of what lowers them is taken back.
+    """
+    scores: list[float] = []
+    rank_scores: list[float] = []
+    for i, row in enumerate(rows):
+        log_odds = bias
+        for column, weight in enumerate(weights):
+            log_odds += weight * row[column]
+        log_odds = max(-most, min(most, log_odds))
+        rank_score = log_odds - depth_penalty * levels[i]
+        for column in discounted:
+            rank_score -= discount * min(row[column], 0.0) * weights[column]
+        scores.append(1.0 / (1.0 + exp(-log_odds)))
+        rank_scores.append(rank_score)
+    return scores, rank_scores

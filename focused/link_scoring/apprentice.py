@@ -10,7 +10,9 @@ scored again before they are fetched.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -23,18 +25,16 @@ from focused.link_scoring.link_features import (
     FEATURE_INDEX,
     FEATURE_NAMES,
     StaticLinkFeatures,
-    anchor_words,
     compute_static_features,
-    hash_link_texts,
-    hash_url,
     links_since_relevant,
     merge_features,
     parent_log_odds,
-    round_precision,
+    round_features,
     score_words_and_meanings,
+    words_of_links,
 )
 from focused.link_scoring.protocols import (
-    MergedScores,
+    MergedScore,
     PageContext,
     ScorableLink,
     ScoredLinks,
@@ -57,8 +57,9 @@ _URL = [FEATURE_INDEX["url"], FEATURE_INDEX["url_meaning"]]
 _ANCHOR_COLUMNS = [FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]]
 _CRAWL_COLUMNS = slice(FEATURE_INDEX["anchor_words"], None)
 
+_PAGE_FEATURES = struct.Struct("<3e")
+
 FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.intp]
 
 
 class Apprentice:
@@ -127,114 +128,94 @@ class Apprentice:
     def score(self, context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one page, ignoring earlier in-links."""
         merged = self.score_merged(context, links, [None] * len(links))
-        return ScoredLinks(merged.scores, merged.features)
+        features = np.array([each.features for each in merged]).reshape(-1, len(FEATURE_NAMES))
+        return ScoredLinks(np.array([each.score for each in merged]), features)
 
     def score_merged(
         self, context: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
-    ) -> MergedScores:
+    ) -> Sequence[MergedScore]:
         """Score the links of one page, merged with the features of those already queued."""
         static, indices = self._static_features_of(context, links)
-        link_words = self._link_words.features(static.link_words)
-        page_words = self._page_words.features(static.target_words)
-        rows = _page_features(context, static, indices, page_words[static.context_indices[indices]])
+        link_words = self._link_words.features(*static.link_words)
+        page_words = self._page_words.features(*static.target_words)
+        first_anchor, first_context = len(static.url_scores), len(static.anchor_scores)
+        of_page = _page_features(context)
+        rows = [
+            [
+                *(*of_page, float(static.navigation[i])),
+                *_text_features(static, i),
+                *(page_words[first_context + static.contexts[i]], 0.0, 0.0, 0.0, 0.0, 0.0),
+            ]
+            for i in indices
+        ]
         is_best_inlink = merge_features(rows, waiting)
         rate = self._link_words.rate
-        siblings = self._sibling_means.features_of(position_key(context.page.url), rate)
-        anchor_words = link_words[static.anchor_indices[indices]].tolist()
-        url_words = link_words[indices].tolist()
-        page_words_of_anchors = page_words[static.anchors[indices]].tolist()
-        tag_path_keys = [static.tag_path_keys[i] for i in indices.tolist()]
-        for i, row in enumerate(rows):
-            other = waiting[i]
-            if other is None or is_best_inlink[i]:
-                of_anchor, of_page = anchor_words[i], page_words_of_anchors[i]
-                of_siblings = siblings
+        siblings = self._sibling_means.feature(position_key(context.page.url), rate)
+        tag_path_keys = [static.tag_path_keys[i] for i in indices]
+        for place, (i, row, other) in enumerate(zip(indices, rows, waiting, strict=True)):
+            of_siblings = siblings
+            if other is None or is_best_inlink[place]:
+                anchor = static.anchors[i]
+                of_anchor, of_target = link_words[first_anchor + anchor], page_words[anchor]
             else:
                 # rescore updates these before the fetch.
-                of_anchor, of_page = (other.features[column] for column in _ANCHOR_COLUMNS)
+                of_anchor, of_target = (other.features[column] for column in _ANCHOR_COLUMNS)
                 parent = position_key(other.parent or "")
-                of_siblings = self._sibling_means.features_of(parent, rate)
-                tag_path_keys[i] = other.tag_path_key
-            row[_CRAWL_COLUMNS] = of_anchor, url_words[i], of_page, of_siblings, 0.0
-        merged = np.array(rows).reshape(-1, len(FEATURE_NAMES))
-        merged[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
-        merged = round_precision(merged, np.float16)
-        scores, rank_score = self._predict(merged, static.levels[indices])
-        return MergedScores(
-            scores, merged, rank_score, np.array(is_best_inlink, np.bool_), tag_path_keys
-        )
+                of_siblings = self._sibling_means.feature(parent, rate)
+                tag_path_keys[place] = other.tag_path_key
+            of_tag_path = self._tag_path_means.feature(tag_path_keys[place], rate)
+            row[_CRAWL_COLUMNS] = of_anchor, link_words[i], of_target, of_siblings, of_tag_path
+        features = list(map(round_features, rows))
+        scores = self._predict(features, [static.levels[i] for i in indices])
+        columns = zip(*scores, features, is_best_inlink, tag_path_keys, strict=True)
+        return [MergedScore(*each) for each in columns]
 
     def _static_features_of(
         self, context: PageContext, links: Sequence[Link]
-    ) -> tuple[StaticLinkFeatures, IndexArray]:
+    ) -> tuple[StaticLinkFeatures, Sequence[int]]:
         """Return the static features of the page's links, and the index of each of ``links``."""
         if context.static_features is None:
-            return compute_static_features(self._classifier, links), np.arange(len(links))
-        if len(links) == len(context.page.links):
-            return context.static_features, np.arange(len(links))
+            return compute_static_features(self._classifier, links), range(len(links))
         index_by_url = {link.url: index for index, link in enumerate(context.page.links)}
-        return context.static_features, np.array(
-            [index_by_url[link.url] for link in links], np.intp
-        )
+        return context.static_features, [index_by_url[link.url] for link in links]
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         """Score queued links with the current model."""
-        if len(links) == 1:
-            return [self._rescore_one(links[0])]
-        rows = np.array([link.features for link in links]).reshape(-1, len(FEATURE_NAMES))
-        is_outdated = [link.found_at <= self._classifier_since for link in links]
-        if any(is_outdated):
-            self._reclassify_texts(rows, links)
-        words = hash_link_texts([link.url for link in links], [link.anchor for link in links])
-        urls, anchors = (
-            words.slice_texts(0, len(links)),
-            words.slice_texts(len(links), 2 * len(links)),
-        )
+        rows = [list(link.features) for link in links]
+        self._reclassify_texts(rows, links)
+        words = words_of_links([link.url for link in links], [link.anchor for link in links])
+        link_words = self._link_words.features(*words)
+        page_words = self._page_words.features(*words)
         rate = self._link_words.rate
-        parents = [position_key(link.parent or "") for link in links]
-        rows[:, FEATURE_INDEX["url_words"]] = self._link_words.features(urls)
-        rows[:, FEATURE_INDEX["anchor_words"]] = self._link_words.features(anchors)
-        rows[:, FEATURE_INDEX["page_words"]] = self._page_words.features(anchors)
-        rows[:, FEATURE_INDEX["siblings"]] = self._sibling_means.features(parents, rate)
-        tag_path_keys = [link.tag_path_key for link in links]
-        rows[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
-        rows = round_precision(rows, np.float16)
-        scores, rank_score = self._predict(rows, _url_levels(links))
-        columns = zip(scores.tolist(), rank_score.tolist(), map(tuple, rows.tolist()), strict=True)
-        return [UpdatedScore(*each) for each in columns]
+        for i, (row, link) in enumerate(zip(rows, links, strict=True)):
+            anchor = len(links) + i
+            row[_CRAWL_COLUMNS] = (
+                *(link_words[anchor], link_words[i], page_words[anchor]),
+                self._sibling_means.feature(position_key(link.parent or ""), rate),
+                self._tag_path_means.feature(link.tag_path_key, rate),
+            )
+        features = list(map(round_features, rows))
+        scores = self._predict(features, [path_depth(link.url) for link in links])
+        return [UpdatedScore(*each) for each in zip(*scores, features, strict=True)]
 
-    def _reclassify_texts(self, rows: FloatArray, links: Sequence[ScorableLink]) -> None:
+    def _reclassify_texts(self, rows: list[list[float]], links: Sequence[ScorableLink]) -> None:
         """Update the classifier's text scores of links found before the model was swapped."""
-        is_outdated = [i for i, link in enumerate(links) if link.found_at <= self._classifier_since]
-        outdated = [links[i] for i in is_outdated]
-        texts = [*(url_words(link.url) for link in outdated), *(link.anchor for link in outdated)]
-        scores = score_words_and_meanings(self._classifier, texts)
-        rows[np.ix_(is_outdated, _URL)] = scores[: len(is_outdated)]
-        rows[np.ix_(is_outdated, _ANCHOR)] = scores[len(is_outdated) :]
+        pairs = zip(rows, links, strict=True)
+        outdated = [pair for pair in pairs if pair[1].found_at <= self._classifier_since]
+        if not outdated:
+            return
+        texts = [text for _, link in outdated for text in (url_words(link.url), link.anchor)]
+        scores = iter(score_words_and_meanings(self._classifier, texts))
+        for (row, _), of_url, of_anchor in zip(outdated, scores, scores, strict=True):
+            for column, score in zip((*_URL, *_ANCHOR), (*of_url, *of_anchor), strict=True):
+                row[column] = score
 
-    def _rescore_one(self, link: ScorableLink) -> UpdatedScore:
-        """Score one link as :meth:`rescore` does; faster without arrays."""
-        anchor = anchor_words(link.anchor)
-        rows = np.array([link.features])
-        if link.found_at <= self._classifier_since:
-            self._reclassify_texts(rows, [link])
-        row = rows[0]
-        rate = self._link_words.rate
-        row[FEATURE_INDEX["anchor_words"]] = self._link_words.features_of(anchor)
-        row[FEATURE_INDEX["url_words"]] = self._link_words.features_of(hash_url(link.url))
-        row[FEATURE_INDEX["page_words"]] = self._page_words.features_of(anchor)
-        row[FEATURE_INDEX["siblings"]] = self._sibling_means.features_of(
-            position_key(link.parent or ""), rate
-        )
-        row[FEATURE_INDEX["tag_path"]] = self._tag_path_means.features_of(link.tag_path_key, rate)
-        rows = round_precision(rows, np.float16)
-        scores, rank_score = self._predict(rows, _url_levels([link]))
-        return UpdatedScore(scores.item(), rank_score.item(), tuple(rows[0].tolist()))
-
-    def _predict(self, rows: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _predict(
+        self, features: Sequence[Sequence[float]], levels: Sequence[int]
+    ) -> tuple[list[float], list[float]]:
         # Among several sites such a meaning tells which of them to leave.
         discounts = self._may_discount_meaning and self._only_site is not None
-        return self._linear_model.predict(rows, levels, discounts_meaning=discounts)
+        return self._linear_model.predict(features, levels, discounts_meaning=discounts)
 
     def calibrate_scores(self, scores: FloatArray) -> FloatArray:
         """Return calibrated scores of links with features, shape (n,), in the same order."""
@@ -274,8 +255,9 @@ class Apprentice:
         self._page_words.learn(np.frombuffer(example.words, "<u4"), relevance)
         if not example.features:  # a seed has no link
             return
-        link_words = (*hash_url(example.url), *anchor_words(example.anchor))
-        self._link_words.learn(np.array(link_words, np.uint32), relevance)
+        words, limits = words_of_links([example.url], [example.anchor])
+        first = [words.slice_texts(i, i + 1).hashes[:limit] for i, limit in enumerate(limits)]
+        self._link_words.learn(np.concatenate(first), relevance)
         self._sibling_means.learn(position_key(example.parent), relevance)
         self._tag_path_means.learn(example.tag_path_key, relevance)
 
@@ -303,13 +285,8 @@ class Apprentice:
         self._tag_path_means = PositionMeans.restored(kept["tag_paths"])
 
 
-def _page_features(
-    context: PageContext,
-    static: StaticLinkFeatures,
-    indices: IndexArray,
-    context_words: FloatArray,
-) -> list[list[float]]:
-    """Return the features from the page, in the order of :data:`FEATURE_NAMES`; 0 for the rest.
+def _page_features(context: PageContext) -> tuple[float, float, float, float, float]:
+    """Return the features from the page, in the order of :data:`FEATURE_NAMES`.
 
     They are rounded where merging calculates, because the queued features are rounded.
     """
@@ -318,24 +295,15 @@ def _page_features(
         links_since_relevant(context),
         math.log1p(len(context.page.links)),
     )
-    relevance, since, out_degree = round_precision(np.array(of_page), np.float16).tolist()
-    columns = zip(
-        static.navigation[indices].tolist(),
-        static.anchor_scores[indices].tolist(),
-        static.context_scores[indices].tolist(),
-        static.url_scores[indices].tolist(),
-        context_words.tolist(),
-        strict=True,
+    relevance, since, out_degree = _PAGE_FEATURES.unpack(_PAGE_FEATURES.pack(*of_page))
+    return relevance, relevance, 1.0, since, out_degree
+
+
+def _text_features(static: StaticLinkFeatures, i: int) -> Iterator[float]:
+    """Yield the classifier's scores of link i in the order of :data:`FEATURE_NAMES`."""
+    texts = (
+        static.anchor_scores[static.anchors[i]],
+        static.context_scores[static.contexts[i]],
+        static.url_scores[i],
     )
-    return [
-        [
-            *(relevance, relevance, 1.0, since, out_degree, navigation),
-            *(anchor[0], around[0], url[0], anchor[1], around[1], url[1]),
-            *(words, 0.0, 0.0, 0.0, 0.0, 0.0),
-        ]
-        for navigation, anchor, around, url, words in columns
-    ]
-
-
-def _url_levels(links: Sequence[ScorableLink]) -> FloatArray:
-    return np.array([path_depth(link.url) for link in links], np.float64)
+    return chain.from_iterable(zip(*texts, strict=True))

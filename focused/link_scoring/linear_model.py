@@ -17,6 +17,7 @@ influence.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -28,9 +29,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import expit
 from focused.errors import ConfigurationError
-from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES, round_precision
+from focused.kernels.link_features import predict
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
 from focused.link_scoring.recalibration import ScoreRecalibration, fit_newton
 
 PRIOR_FORMAT = 1
@@ -141,29 +142,36 @@ class LinearModel:
         self._online_update = OnlineUpdate(replace(prior, weights=prior.weights * self._used))
         self._recalibration = ScoreRecalibration()
         self._relevance_found = 0.0
+        self._weights, self._bias = self._current_weights()
 
     def predict(
-        self, rows: FloatArray, levels: FloatArray, *, discounts_meaning: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return scores and rank scores of feature rows, rounded as they are stored, shape (n,).
+        self,
+        rows: Sequence[Sequence[float]],
+        levels: Sequence[int],
+        *,
+        discounts_meaning: bool = False,
+    ) -> tuple[list[float], list[float]]:
+        """Return scores and rank scores of n feature rows, rounded as they are stored.
 
-        ``rows`` has shape (n, features); ``levels``, shape (n,), are the depths of the URL paths.
-        With ``discounts_meaning`` a meaning unlike the topic's lowers no rank score before the
-        topic is found.
+        ``levels`` are the depths of the URL paths. With ``discounts_meaning`` a meaning unlike the
+        topic's lowers no rank score before the topic is found: the way to the topic leads over
+        pages that mean something else.
         """
-        log_odds = self._log_odds(rows)
         # Depth penalty and discount decrease with the relevance found, in nats.
         search_factor = _RELEVANCE_TO_HALVE_PENALTY / (
             _RELEVANCE_TO_HALVE_PENALTY + self._relevance_found
         )
-        rank_scores = log_odds - self._depth_penalty * search_factor * levels
-        if discounts_meaning:
-            # The way to the topic leads over pages that mean something else.
-            weights = self._weights[_MEANING]
-            rank_scores -= search_factor * (np.minimum(rows[:, _MEANING], 0.0) @ weights)
-        return round_precision(expit(log_odds), np.float32), round_precision(
-            rank_scores, np.float32
+        scores, rank_scores = predict(
+            list(map(list, rows)),
+            list(levels),
+            self._weights,
+            self._bias,
+            _MAX_LOG_ODDS,
+            self._depth_penalty * search_factor,
+            _MEANING if discounts_meaning else [],
+            search_factor,
         )
+        return array("f", scores).tolist(), array("f", rank_scores).tolist()
 
     def calibrate(self, scores: FloatArray) -> FloatArray:
         """Return calibrated scores of :meth:`predict`, shape (n,), in the same order."""
@@ -176,9 +184,10 @@ class LinearModel:
         """
         self._relevance_found += relevance
         if features and self._learns:
-            row = np.array(features)
-            self._recalibration.learn(self._log_odds(row).item(), tempered)
-            self._online_update.learn(row * self._used, relevance)
+            _, (log_odds,) = self.predict([features], [0])  # at the root it is the rank score
+            self._recalibration.learn(log_odds, tempered)
+            self._online_update.learn(np.array(features) * self._used, relevance)
+            self._weights, self._bias = self._current_weights()
 
     def state(self) -> Mapping[str, Any]:
         """Return the learned state as plain data."""
@@ -193,15 +202,11 @@ class LinearModel:
         self._relevance_found = state["relevance_found"]
         self._online_update.restore(state["correction"])
         self._recalibration.restore(state["recalibration"])
+        self._weights, self._bias = self._current_weights()
 
-    @property
-    def _weights(self) -> FloatArray:
-        weights: FloatArray = (self._prior.weights + self._online_update.weights) * self._used
-        return weights
-
-    def _log_odds(self, rows: FloatArray) -> FloatArray:
-        log_odds = self._prior.bias + self._online_update.bias + rows @ self._weights
-        return np.asarray(np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS))
+    def _current_weights(self) -> tuple[list[float], float]:
+        weights = (self._prior.weights + self._online_update.weights) * self._used
+        return weights.tolist(), self._prior.bias + self._online_update.bias
 
 
 MAX_EXAMPLES = 2_000

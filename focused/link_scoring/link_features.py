@@ -10,21 +10,20 @@ is swapped, so that parser processes can compute them.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from types import MappingProxyType
-from typing import Any, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import TopicClassifier, score_meanings
 from focused.kernels.link_features import merge_rows
 from focused.link_scoring.protocols import PageContext, ScorableLink
 from focused.link_scoring.running_means import position_key
 from focused.text.tokens import url_words
-from focused.text.word_hashes import HashedTexts, LazyHashedTexts, hash_short_text
+from focused.text.word_hashes import HashedTexts, LazyHashedTexts, hash_texts
 from focused.web.page import Classification, Link
 from focused.web.urls import host_of, path_depth
 
@@ -130,14 +129,12 @@ def adds_information(log_odds: float, link: ScorableLink) -> bool:
     return not has_enough_inlinks(link) or log_odds > link.features[_PARENT]
 
 
-def round_precision(
-    numbers: NDArray[np.float64], to: type[np.floating[Any]]
-) -> NDArray[np.float64]:
-    """Round to the precision in which queued links store their features and scores.
+_HALF_PRECISION = struct.Struct(f"<{len(FEATURE_NAMES)}e")
 
-    Half precision keeps features to a thousandth of their value.
-    """
-    return numbers.astype(to).astype(np.float64)
+
+def round_features(features: Sequence[float]) -> tuple[float, ...]:
+    """Round features as queued links store them: half precision, to a thousandth of their value."""
+    return _HALF_PRECISION.unpack(_HALF_PRECISION.pack(*features))
 
 
 def _has_link_features(link: ScorableLink | None) -> TypeGuard[ScorableLink]:
@@ -164,56 +161,51 @@ def clipped_log_odds(relevance: float, nats: float = MAX_PARENT_LOG_ODDS) -> flo
     return math.log(clipped / (1.0 - clipped))
 
 
-_MAX_TEXT_WORDS = _URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS = 16, 12, 40
+_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS = 16, 12, 40
+_MAX_TEXT_SCORE = 60_000.0  # of half precision: 65,504
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.intp]
+
+class WordTexts(NamedTuple):
+    """The words of n texts, of which the first ``limits[i]`` of text i count."""
+
+    texts: HashedTexts
+    limits: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class StaticLinkFeatures:
     """Static features of n links with m distinct anchors and k distinct contexts.
 
-    ``words`` are the first words of n URLs, m anchors, k contexts. ``anchors`` and ``contexts``,
-    shape (n,), are each link's indices of these. ``url_scores``, ``anchor_scores`` and
-    ``context_scores``, shape (n, 2), are the classifier's log-odds by word and by meaning.
-    ``levels``, shape (n,), are the path depths; ``navigation`` marks navigation links;
-    ``tag_path_keys`` are keys of tag path and host.
+    ``words`` are those of n URLs, m anchors, k contexts. ``anchors`` and ``contexts`` are each
+    link's indices of these. ``url_scores``, ``anchor_scores`` and ``context_scores`` are the
+    classifier's log-odds by word and by meaning, of n URLs, m anchors and k contexts. ``levels``
+    are the path depths; ``navigation`` marks navigation links; ``tag_path_keys`` are keys of tag
+    path and host.
     """
 
     words: HashedTexts
-    anchors: IndexArray
-    contexts: IndexArray
-    url_scores: FloatArray
-    anchor_scores: FloatArray
-    context_scores: FloatArray
-    levels: FloatArray
-    navigation: FloatArray
+    anchors: Sequence[int]
+    contexts: Sequence[int]
+    url_scores: Sequence[tuple[float, float]]
+    anchor_scores: Sequence[tuple[float, float]]
+    context_scores: Sequence[tuple[float, float]]
+    levels: Sequence[int]
+    navigation: Sequence[bool]
     tag_path_keys: Sequence[int]
 
     @property
-    def link_words(self) -> HashedTexts:
+    def link_words(self) -> WordTexts:
         """Words of the URLs, then of the anchors."""
-        return self.words.slice_texts(0, len(self.tag_path_keys) + self._n_anchors)
+        n, m = len(self.url_scores), len(self.anchor_scores)
+        limits = [_URL_WORDS] * n + [_ANCHOR_WORDS] * m
+        return WordTexts(self.words.slice_texts(0, n + m), limits)
 
     @property
-    def target_words(self) -> HashedTexts:
+    def target_words(self) -> WordTexts:
         """Words of the anchors, then of the contexts."""
-        return self.words.slice_texts(len(self.tag_path_keys), len(self.words.lengths))
-
-    @property
-    def anchor_indices(self) -> IndexArray:
-        """Index of each link's anchor in :attr:`link_words`."""
-        return self.anchors + len(self.tag_path_keys)
-
-    @property
-    def context_indices(self) -> IndexArray:
-        """Index of each link's context in :attr:`target_words`."""
-        return self.contexts + self._n_anchors
-
-    @property
-    def _n_anchors(self) -> int:
-        return int(self.anchors.max(initial=-1)) + 1
+        n, m, k = len(self.url_scores), len(self.anchor_scores), len(self.context_scores)
+        limits = [_ANCHOR_WORDS] * m + [_CONTEXT_WORDS] * k
+        return WordTexts(self.words.slice_texts(n, n + m + k), limits)
 
 
 def compute_static_features(
@@ -224,53 +216,39 @@ def compute_static_features(
     different_anchors, anchors = _unique_indices(link.anchor for link in links)
     different_contexts, contexts = _unique_indices(link.context for link in links)
     urls = [link.url for link in links]
-    texts = _link_texts(urls, different_anchors, different_contexts)
+    texts = LazyHashedTexts([*map(url_words, urls), *different_anchors, *different_contexts])
     scores = score_words_and_meanings(classifier, texts)
     end_of_anchors = len(urls) + len(different_anchors)
     return StaticLinkFeatures(
-        words=_truncate_texts(texts, len(urls), len(different_anchors), len(different_contexts)),
+        words=texts.words,
         anchors=anchors,
         contexts=contexts,
         url_scores=scores[: len(urls)],
-        anchor_scores=scores[len(urls) : end_of_anchors][anchors],
-        context_scores=scores[end_of_anchors:][contexts],
-        levels=np.array([path_depth(url) for url in urls], np.float64),
-        navigation=np.array([link.navigation for link in links], np.float64),
+        anchor_scores=scores[len(urls) : end_of_anchors],
+        context_scores=scores[end_of_anchors:],
+        levels=list(map(path_depth, urls)),
+        navigation=[link.navigation for link in links],
         tag_path_keys=[position_key(host_of(link.url), link.tag_path) for link in links],
     )
 
 
-def score_words_and_meanings(classifier: TopicClassifier, texts: Sequence[str]) -> FloatArray:
-    """Return the classifier's log-odds of texts by word and by meaning, shape (n, 2)."""
-    return np.column_stack((classifier.score_texts(texts), score_meanings(classifier, texts)))
+def score_words_and_meanings(
+    classifier: TopicClassifier, texts: Sequence[str]
+) -> list[tuple[float, float]]:
+    """Return the classifier's log-odds of each text by word and by meaning."""
+    scores = np.stack((classifier.score_texts(texts), score_meanings(classifier, texts)))
+    by_word, by_meaning = np.clip(scores, -_MAX_TEXT_SCORE, _MAX_TEXT_SCORE).tolist()
+    return list(zip(by_word, by_meaning, strict=True))
 
 
-def hash_link_texts(urls: Sequence[str], anchors: Sequence[str]) -> HashedTexts:
-    """Hash the first words of URLs, then of anchors."""
-    return _truncate_texts(_link_texts(urls, anchors), len(urls), len(anchors))
+def words_of_links(urls: Sequence[str], anchors: Sequence[str]) -> WordTexts:
+    """Return the words of URLs, then of anchors."""
+    limits = [_URL_WORDS] * len(urls) + [_ANCHOR_WORDS] * len(anchors)
+    return WordTexts(hash_texts([*map(url_words, urls), *anchors]), limits)
 
 
-def hash_url(url: str) -> list[int]:
-    """Return the hashes of the first words of a URL."""
-    return hash_short_text(url_words(url))[:_URL_WORDS]
-
-
-def anchor_words(anchor: str) -> list[int]:
-    """Return the hashes of the first words of an anchor."""
-    return hash_short_text(anchor)[:_ANCHOR_WORDS]
-
-
-def _link_texts(urls: Sequence[str], *others: Sequence[str]) -> LazyHashedTexts:
-    return LazyHashedTexts([*map(url_words, urls), *chain.from_iterable(others)])
-
-
-def _truncate_texts(texts: LazyHashedTexts, *counts: int) -> HashedTexts:
-    """Truncate ``counts`` URLs, anchors and contexts to their maximum number of words."""
-    return texts.words.truncate(np.repeat(_MAX_TEXT_WORDS[: len(counts)], counts))
-
-
-def _unique_indices(texts: Iterable[str]) -> tuple[Sequence[str], IndexArray]:
+def _unique_indices(texts: Iterable[str]) -> tuple[Sequence[str], Sequence[int]]:
     """Return the distinct texts, and the index of each text."""
     index_by_text: dict[str, int] = {}
     indices = [index_by_text.setdefault(text, len(index_by_text)) for text in texts]
-    return list(index_by_text), np.array(indices, np.intp)
+    return list(index_by_text), indices

@@ -100,21 +100,19 @@ class ConstantLinkScorer:
         return ScoredLinks(np.full(len(links), 0.5), np.zeros((len(links), 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class MergedScores:
-    """Scores of one page's links, merged with earlier in-links; row i for link i.
+class MergedScore(msgspec.Struct, frozen=True, gc=False):
+    """The score of one link of a page, merged with the earlier in-links of its target.
 
-    ``scores`` and ``features`` are as in :class:`ScoredLinks`. ``rank_score``, shape (n,),
-    in nats, orders the queue, highest first. ``is_best_inlink``, shape (n,), is True where
-    this page's link is the best in-link of its target. ``tag_path_keys`` are the keys of
-    the best in-links' tag paths.
+    ``score`` is a probability, ``features`` has shape (len(feature_names),). ``rank_score``, in
+    nats, orders the queue, highest first. ``is_best_inlink`` is True where this page's link is the
+    best in-link of its target. ``tag_path_key`` is the key of the best in-link's tag path.
     """
 
-    scores: NDArray[np.float64]
-    features: NDArray[np.float64]
-    rank_score: NDArray[np.float64]
-    is_best_inlink: NDArray[np.bool_]
-    tag_path_keys: Sequence[int]
+    score: float
+    rank_score: float
+    features: tuple[float, ...]
+    is_best_inlink: bool
+    tag_path_key: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +157,8 @@ class OnlineLinkScorer(LinkScorer, Protocol):
 
     def score_merged(
         self, context: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
-    ) -> MergedScores:
-        """Score the links of one page; ``waiting[i]`` is link i if it is already queued."""
+    ) -> Sequence[MergedScore]:
+        """Score the links of one page in order; ``waiting[i]`` is link i if it is queued."""
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         """Score queued links again with the current state, in their order."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.calibration import expit
-from focused.link_scoring.link_features import round_precision
 
 # In nats of the example that moves most. Convergence is quadratic.
 _MAX_STEP = 1.0
@@ -101,7 +100,8 @@ class ScoreRecalibration:
             return scores
         clipped = np.minimum(np.maximum(scores, _LEAST_SCORE), 1.0 - _LEAST_SCORE)
         log_odds = np.log(clipped / (1.0 - clipped))
-        return round_precision(expit(self.intercept + self.slope * log_odds), np.float32)
+        calibrated = expit(self.intercept + self.slope * log_odds)
+        return calibrated.astype(np.float32).astype(np.float64)
 
     def state(self) -> Any:
         """Return the learned state as plain data."""

@@ -90,12 +90,7 @@ class PositionMeans:
         if len(self) > MAX_POSITIONS:
             self._means.forget(MAX_POSITIONS // 2)
 
-    def features(self, keys: Sequence[int], mean: float) -> NDArray[np.float64]:
-        """Return each position's log-odds relative to ``mean``, in (0, 1); 0 if unknown."""
-        feature_by_key = {key: self.features_of(key, mean) for key in set(keys)}
-        return np.array([feature_by_key[key] for key in keys])
-
-    def features_of(self, key: int, mean: float) -> float:
+    def feature(self, key: int, mean: float) -> float:
         """Return the feature of one position."""
         mean = clip_mean(mean)
         share = self._means.log_odds_of_key(key, _PRIOR_LINKS * mean, _PRIOR_LINKS)
@@ -152,18 +147,17 @@ class WordMeans:
         self._all_cases += 1
         self._all_relevance += relevance
 
-    def features(self, texts: HashedTexts) -> NDArray[np.float64]:
-        """Return each text's feature, shape (m,)."""
-        return np.array(self._features(texts.hashes, texts.lengths.tolist()))
-
-    def features_of(self, words: Sequence[int]) -> float:
-        """Return the feature of one text."""
-        return self._features(np.array(words, np.uint32), [len(words)])[0]
-
-    def _features(self, words: WordHashes, lengths: list[int]) -> list[float]:
-        counts = self._counts[_slots_of(words)].tobytes()
-        mean = clip_mean(self.rate)
-        return word_features(counts, lengths, mean, _PRIOR_RELEVANCE, MAX_WORD_FEATURE_NATS)
+    def features(self, texts: HashedTexts, limits: Sequence[int]) -> list[float]:
+        """Return the feature of each text, by its first ``limits`` words."""
+        counts = self._counts[_slots_of(texts.hashes)].tobytes()
+        return word_features(
+            counts,
+            texts.lengths.tolist(),
+            list(limits),
+            clip_mean(self.rate),
+            _PRIOR_RELEVANCE,
+            MAX_WORD_FEATURE_NATS,
+        )
 
     def state(self) -> Any:
         """Return all counts as plain data."""

@@ -41,14 +41,6 @@ class HashedTexts(NamedTuple):
         begins, ends = (int(self.lengths[:place].sum()) for place in (first, end))
         return HashedTexts(self.hashes[begins:ends], self.lengths[first:end])
 
-    def truncate(self, most: NDArray[np.intp]) -> HashedTexts:
-        """Keep the first ``most[i]`` words of text i."""
-        if (self.lengths <= most).all():
-            return self
-        begins = self.lengths.cumsum() - self.lengths
-        left = np.arange(len(self.hashes)) < np.repeat(begins + most, self.lengths)
-        return HashedTexts(self.hashes[left], np.minimum(self.lengths, most))
-
 
 class LazyHashedTexts(Sequence[str]):
     """Texts that are hashed once, at first use."""
@@ -94,20 +86,12 @@ def hash_texts(texts: Sequence[str]) -> HashedTexts:
     return _locate_words(texts).hashed
 
 
-def hash_short_text(text: str) -> list[int]:
-    """Hash one text, without arrays."""
-    return _hash_encoded(_encode_text(text))
-
-
 @lru_cache(65_536)
 def hash_word(word: str) -> int:
     """Return the hash of one word of :func:`focused.text.tokens.tokenize`."""
-    return _hash_encoded(word.encode("utf-8", _ENCODING_ERRORS))[0]
-
-
-def _hash_encoded(raw: bytes) -> list[int]:
-    hashes, _, _ = hash_words(raw + END_OF_TEXT, _letter_values(), MAX_WORD_CHARS)
-    return memoryview(hashes).cast("I").tolist()
+    raw = word.encode("utf-8", _ENCODING_ERRORS) + END_OF_TEXT
+    hashes, _, _ = hash_words(raw, _letter_values(), MAX_WORD_CHARS)
+    return int.from_bytes(hashes, "little")
 
 
 class _LocatedWords(NamedTuple):

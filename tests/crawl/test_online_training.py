@@ -227,7 +227,7 @@ def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
     class Sure(Pupil):
         def score_merged(self, visit, links, waiting):
             scored = super().score_merged(visit, links, waiting)
-            return dataclasses.replace(scored, rank_score=scored.rank_score + 8.0)
+            return [structs.replace(each, rank_score=each.rank_score + 8.0) for each in scored]
 
     answers = site(page(A, "/whale"), page(A + "whale"), page(A + "seed"))
     done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=Sure()).run()

@@ -1,4 +1,4 @@
-"""Compiled and interpreted, links have the same features."""
+"""Compiled and interpreted, links have the same features and scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ links = st.lists(st.tuples(rows, st.none() | counted), max_size=6)
 @given(texts, st.floats(0.01, 0.99))
 def test_compiled_and_interpreted_words_have_equal_features(source, texts, mean):
     counts = b"".join(struct.pack("<2f", *word) for text in texts for word in text)
-    given = counts, list(map(len, texts)), mean, 2.0, 6.0
+    lengths = list(map(len, texts))
+    given = counts, lengths, [n % 4 for n in range(len(texts))], mean, 2.0, 6.0
     assert link_features.word_features(*given) == source.word_features(*given)
 
 
@@ -47,3 +48,11 @@ def test_compiled_and_interpreted_merge_alike(source, links):
         is_best = kernel.merge_rows(own, queued, (0, 1, 2, 3), [4], [0, 5], 8.0)
         merged.append((is_best, own))
     assert merged[0] == merged[1]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(rows, st.integers(0, 9)), max_size=6), rows)
+def test_compiled_and_interpreted_predict_alike(source, links, weights):
+    own, levels = [list(row) for row, _ in links], [level for _, level in links]
+    given = own, levels, list(weights), -1.0, 12.0, 0.5, [1, 4], 0.3
+    assert link_features.predict(*given) == source.predict(*given)

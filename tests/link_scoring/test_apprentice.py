@@ -81,7 +81,8 @@ def test_rank_scores_of_links_of_one_folder_order_as_their_scores(apprentice):
     same_folder = [link for link in LINKS if "whale" in link.url]
     same_folder = [replace(link, anchor="good " * n) for n, link in enumerate(same_folder)]
     found = apprentice.score_merged(seen(), same_folder, [None] * 5)
-    assert np.argsort(found.rank_score).tolist() == np.argsort(found.scores).tolist() == [*range(5)]
+    ranks, scores = [each.rank_score for each in found], [each.score for each in found]
+    assert np.argsort(ranks).tolist() == np.argsort(scores).tolist() == [*range(5)]
 
 
 def test_without_a_prior_of_ones_own_the_shipped_one_is_taken():

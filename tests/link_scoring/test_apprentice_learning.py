@@ -189,11 +189,11 @@ def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
 # What it keeps
 
 
-def answers(pupil: Apprentice) -> tuple:
+def answers(pupil: Apprentice) -> tuple[object, ...]:
     (one,) = queued(pupil, seen(0.3), [LINKS[0]])
     joined = pupil.score_merged(seen(0.8), LINKS, [one, *[None] * (len(LINKS) - 1)])
     again = pupil.rescore([one])
-    return joined.scores.tolist(), joined.features.tolist(), joined.rank_score.tolist(), again
+    return joined, again
 
 
 def test_a_state_is_plain_data():

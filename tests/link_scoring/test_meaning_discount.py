@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import LinearModel
-from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
+from focused.link_scoring.link_features import FEATURE_NAMES
 from tests.link_scoring.apprentices import HOME, PRIOR, example, new_pupil
 
-LEVELS = np.zeros(1)
 MEANINGS = ("anchor_meaning", "context_meaning", "url_meaning")
 
 
@@ -20,10 +18,9 @@ def model() -> LinearModel:
 
 
 def rank_score(subject: LinearModel, **features: float) -> float:
-    row = np.zeros((1, len(FEATURE_NAMES)))
-    for name, value in features.items():
-        row[0, FEATURE_INDEX[name]] = value
-    return float(subject.predict(row, LEVELS, discounts_meaning=True)[1].item())
+    row = [features.get(name, 0.0) for name in FEATURE_NAMES]
+    _, (found,) = subject.predict([row], [0], discounts_meaning=True)
+    return found
 
 
 def find_relevant_pages(subject: LinearModel, count: int) -> None:
@@ -51,10 +48,9 @@ def test_once_the_topic_is_found_an_unlike_meaning_ranks_lower():
 
 
 def test_the_discount_leaves_the_probability():
-    rows = np.zeros((1, len(FEATURE_NAMES)))
-    rows[0, FEATURE_INDEX["url_meaning"]] = -3.0
-    with_discount = model().predict(rows, LEVELS, discounts_meaning=True)
-    without = model().predict(rows, LEVELS)
+    row = [-3.0 if name == "url_meaning" else 0.0 for name in FEATURE_NAMES]
+    with_discount = model().predict([row], [0], discounts_meaning=True)
+    without = model().predict([row], [0])
     assert with_discount[0] == without[0]
     assert with_discount[1] > without[1]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,32 +21,28 @@ def taught(*relevance: float) -> PositionMeans:
     return places
 
 
-def feature_of(places: PositionMeans, place: int, mean: float) -> float:
-    return float(places.features([place], mean)[0])
-
-
 def test_an_unknown_position_has_feature_zero():
-    assert feature_of(taught(0.9), THERE, 0.1) == 0.0
+    assert taught(0.9).feature(THERE, 0.1) == 0.0
 
 
 def test_a_position_above_the_mean_is_positive_and_below_negative():
-    assert feature_of(taught(0.9, 0.9), HERE, 0.3) > 0.5
-    assert feature_of(taught(0.1, 0.1), HERE, 0.6) < -0.5
+    assert taught(0.9, 0.9).feature(HERE, 0.3) > 0.5
+    assert taught(0.1, 0.1).feature(HERE, 0.6) < -0.5
 
 
 def test_an_average_position_has_feature_zero():
-    assert feature_of(taught(0.25, 0.25, 0.25), HERE, 0.25) == pytest.approx(0.0)
+    assert taught(0.25, 0.25, 0.25).feature(HERE, 0.25) == pytest.approx(0.0)
 
 
 def test_more_links_give_a_stronger_feature():
-    features = [feature_of(taught(*[0.9] * links), HERE, 0.2) for links in (1, 3, 10, 100)]
+    features = [taught(*[0.9] * links).feature(HERE, 0.2) for links in (1, 3, 10, 100)]
     assert features == sorted(features)
     assert features[0] < 1.0 < features[-1]
 
 
 @given(st.lists(relevances, min_size=1), means)
 def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, mean):
-    features = feature_of(taught(*found), HERE, mean)
+    features = taught(*found).feature(HERE, mean)
     assert abs(features) < 20.0
     better = sum(found) / len(found) - mean
     assert features * better >= -1e-9
@@ -56,7 +51,7 @@ def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, mean):
 @given(st.lists(relevances), relevances, means)
 def test_a_more_relevant_target_never_lowers_its_position(found, last, mean):
     lower, higher = taught(*found, last * 0.5), taught(*found, last)
-    assert feature_of(higher, HERE, mean) >= feature_of(lower, HERE, mean)
+    assert higher.feature(HERE, mean) >= lower.feature(HERE, mean)
 
 
 def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
@@ -65,17 +60,8 @@ def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
     for number in range(25):
         places.learn(number, 0.9)
         assert len(places) <= 10
-    assert feature_of(places, 24, 0.1) > 0.0
-    assert feature_of(places, 0, 0.1) == 0.0
-
-
-@given(st.lists(st.tuples(st.integers(0, 40), relevances)), st.lists(st.integers(0, 50)), means)
-def test_few_and_many_positions_get_the_same_features(found, asked, mean):
-    places = PositionMeans()
-    for place, relevance in found:
-        places.learn(place, relevance)
-    alone = [places.features_of(place, mean) for place in asked]
-    assert places.features(asked, mean) == pytest.approx(np.array(alone), abs=1e-9)
+    assert places.feature(24, 0.1) > 0.0
+    assert places.feature(0, 0.1) == 0.0
 
 
 @given(st.text(), st.text())

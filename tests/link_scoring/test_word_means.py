@@ -41,7 +41,7 @@ def taught(*cases: tuple[str, float], times: int = 10) -> WordMeans:
 
 def feature_of(worth: WordMeans, *words: str) -> float:
     """Return the feature of one text of these words."""
-    return float(worth.features(as_words([words]))[0])
+    return worth.features(as_words([words]), [len(words)])[0]
 
 
 def test_unknown_words_have_feature_zero():
@@ -118,8 +118,8 @@ def test_each_observation_counts_at_once_and_reading_changes_nothing(cases):
         for worth in (asked, silent):
             worth.learn(hashes(words), relevance)
         texts = as_words([[word] for word in FIRST])
-        answers = asked.features(texts)
-        assert np.array_equal(answers, WordMeans.restored(silent.state()).features(texts))
+        restored, limits = WordMeans.restored(silent.state()), [1] * len(FIRST)
+        assert asked.features(texts, limits) == restored.features(texts, limits)
 
 
 @given(examples, st.lists(st.lists(st.sampled_from(WORDS), max_size=6), max_size=8))
@@ -127,11 +127,20 @@ def test_texts_in_a_batch_equal_single_ones(cases, texts):
     worth = WordMeans()
     for words, relevance in cases:
         worth.learn(hashes(words), relevance)
-    together = worth.features(as_words(texts))
-    assert together.tolist() == [feature_of(worth, *text) for text in texts]
-    alone = [worth.features_of(list(map(hash_word, text))) for text in texts]
-    assert alone == pytest.approx(together)
+    together = worth.features(as_words(texts), list(map(len, texts)))
+    assert together == [feature_of(worth, *text) for text in texts]
     assert together == pytest.approx([plainly(cases, text) for text in texts], rel=1e-4, abs=1e-5)
+
+
+@given(examples, st.lists(st.lists(st.sampled_from(WORDS), max_size=6), max_size=8))
+def test_only_the_first_words_of_each_text_count(cases, texts):
+    worth = WordMeans()
+    for words, relevance in cases:
+        worth.learn(hashes(words), relevance)
+    limits = [n % 4 for n in range(len(texts))]
+    beginnings = [text[:limit] for text, limit in zip(texts, limits, strict=True)]
+    whole = [len(text) for text in beginnings]
+    assert worth.features(as_words(texts), limits) == worth.features(as_words(beginnings), whole)
 
 
 def plainly(cases: list[tuple[set[str], float]], text: list[str]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from focused.frontier.queued_link import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_FAMILIES, FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.protocols import MergedScores, OnlineLinkScorer, PageContext
+from focused.link_scoring.protocols import OnlineLinkScorer, PageContext
 from focused.orderings import PolicyInputs, find_policy, ordering_names
 from focused.orderings.policy_names import ABLATION_PREFIX
 from focused.web.page import Classification, Link, Page
@@ -69,18 +69,29 @@ def taught(name: str, lessons: int = 200) -> OnlineLinkScorer:
     return scorer
 
 
-def merged_scores(scorer: OnlineLinkScorer) -> MergedScores:
+@dataclass(frozen=True)
+class Found:
+    """Scores, rank scores and features of links, row i for link i."""
+
+    scores: np.ndarray
+    rank_scores: np.ndarray
+    features: np.ndarray
+
+
+def merged_scores(scorer: OnlineLinkScorer) -> Found:
     """Waiting links merged with those of a page so that all features occur."""
     waiting = queued(scorer, visit(0.6, "http://h1.test/1"), LINKS[::2])
     before = [waiting[n // 2] if n % 2 == 0 else None for n in range(len(LINKS))]
     features = tuple(np.full(len(FEATURE_NAMES), 2.0))
     page = visit(0.4)
-    return scorer.score_merged(
+    merged = scorer.score_merged(
         PageContext(page.page, page.classification, 3, 0.4, features), LINKS, before
     )
+    columns = zip(*((each.score, each.rank_score, each.features) for each in merged), strict=True)
+    return Found(*map(np.array, columns))
 
 
-def by_prior(found: MergedScores, *left_out: str) -> np.ndarray:
+def by_prior(found: Found, *left_out: str) -> np.ndarray:
     weights = PRIOR.weights.copy()
     weights[[FEATURE_INDEX[name] for name in left_out]] = 0.0
     return np.asarray(expit(PRIOR.bias + found.features @ weights))
@@ -143,7 +154,7 @@ def test_without_exploration_unknown_hosts_get_no_bonus():
         merged_scores(taught("focused")),
     )
     assert np.array_equal(one.scores, other.scores)
-    assert np.array_equal(one.rank_score, other.rank_score)
+    assert np.array_equal(one.rank_scores, other.rank_scores)
 
 
 def test_the_pages_of_this_test_give_all_evidence_a_say():
@@ -224,4 +235,4 @@ def test_without_tunnelling_the_priority_is_the_score():
         merged_scores(taught(name)) for name in ("focused-without-tunnelling", "focused")
     )
     assert np.array_equal(found.scores, ours.scores)
-    assert found.rank_score == pytest.approx(np.log(found.scores / (1.0 - found.scores)))
+    assert found.rank_scores == pytest.approx(np.log(found.scores / (1.0 - found.scores)))

@@ -53,7 +53,7 @@ def scores_of(scorer: Apprentice) -> tuple[list[float], list[float]]:
     """The scores of links of a new page, and of queued links."""
     found = scorer.score_merged(seen(0.7, links=3), LINKS, [None] * len(LINKS))
     again = scorer.rescore([_Queued(each) for each in a_crawls_lessons(15, seed=9)])
-    return found.rank_score.tolist(), [each.rank_score for each in again]
+    return [each.rank_score for each in found], [each.rank_score for each in again]
 
 
 class _Queued:

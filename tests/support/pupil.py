@@ -9,7 +9,7 @@ import numpy as np
 
 from focused.link_scoring.link_features import clipped_log_odds
 from focused.link_scoring.protocols import (
-    MergedScores,
+    MergedScore,
     PageContext,
     ScorableLink,
     TrainingExample,
@@ -34,18 +34,19 @@ class Pupil(WhaleScorer):
 
     def score_merged(
         self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
-    ) -> MergedScores:
+    ) -> Sequence[MergedScore]:
         own = self.score(visit, links)
-        features, is_best_inlink = own.features.copy(), np.ones(len(links), dtype=bool)
+        features, is_best_inlink = own.features.copy(), [True] * len(links)
         for i, before in enumerate(waiting):
             if before is None or len(before.features) != len(self.feature_names):
                 continue
             self.joined.append((before.url, before.parent))
-            is_best_inlink[i] = features[i, 1] > before.features[1]
+            is_best_inlink[i] = bool(features[i, 1] > before.features[1])
             features[i] = np.maximum(features[i], before.features)
         scores = features @ np.array([0.6, 0.3])
-        rank_score = np.array([clipped_log_odds(score) for score in scores.tolist()])
-        return MergedScores(scores, features, rank_score, is_best_inlink, [7] * len(links))
+        rank_score = [clipped_log_odds(score) for score in scores.tolist()]
+        rows = zip(scores.tolist(), rank_score, features.tolist(), is_best_inlink, strict=True)
+        return [MergedScore(score, rank, tuple(row), best, 7) for score, rank, row, best in rows]
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         return [self.think_again(link) for link in links]

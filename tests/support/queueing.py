@@ -18,19 +18,19 @@ def queued(
 ) -> list[QueuedLink]:
     """The links of a page as they wait after it was scored; ``waiting``, as they did before."""
     before = waiting or [None] * len(links)
-    result = scorer.score_merged(visit, links, before)
+    merged = scorer.score_merged(visit, links, before)
     return [
         QueuedLink(
             link_key(link.url),
             link.url,
             host_of(link.url),
-            priority=float(result.rank_score[i]),
-            score=float(result.scores[i]),
+            priority=found.rank_score,
+            score=found.score,
             depth=visit.depth + 1,
-            parent=visit.page.url if result.is_best_inlink[i] or old is None else old.parent,
-            anchor=link.anchor if result.is_best_inlink[i] or old is None else old.anchor,
-            features=tuple(result.features[i].tolist()),
-            tag_path_key=result.tag_path_keys[i],
+            parent=visit.page.url if found.is_best_inlink or old is None else old.parent,
+            anchor=link.anchor if found.is_best_inlink or old is None else old.anchor,
+            features=found.features,
+            tag_path_key=found.tag_path_key,
         )
-        for i, (link, old) in enumerate(zip(links, before, strict=True))
+        for link, old, found in zip(links, before, merged, strict=True)
     ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from focused.text.tokens import tokenize
 from focused.text.word_hashes import (
     LazyHashedTexts,
-    hash_short_text,
     hash_texts,
     hash_texts_once,
     hash_word,
@@ -30,7 +28,6 @@ def test_the_hashes_of_texts_are_those_of_the_tokenisers_words(texts):
     found = hash_texts(texts)
     assert found.hashes.tolist() == [hash_word(word) for text in texts for word in tokenize(text)]
     assert found.lengths.tolist() == [len(tokenize(text)) for text in texts]
-    assert [each for text in texts for each in hash_short_text(text)] == found.hashes.tolist()
 
 
 def test_of_an_endless_text_the_beginning_counts():
@@ -46,17 +43,8 @@ def test_different_words_have_different_hashes():
 def test_a_part_of_the_texts_has_the_words_of_that_part():
     found = hash_texts(["one two", "", "three four five", "six"])
     part = found.slice_texts(1, 3)
-    assert part.hashes.tolist() == hash_short_text("three four five")
+    assert part.hashes.tolist() == hash_texts(["three four five"]).hashes.tolist()
     assert part.lengths.tolist() == [0, 3]
-
-
-@given(st.lists(st.text(st.sampled_from("ab "), max_size=20), min_size=1, max_size=4))
-def test_of_each_text_so_many_words_are_kept(texts):
-    most = np.arange(len(texts))
-    kept = hash_texts(texts).truncate(most)
-    plainly = [hash_short_text(text)[:n] for n, text in enumerate(texts)]
-    assert kept.hashes.tolist() == [each for one in plainly for each in one]
-    assert kept.lengths.tolist() == list(map(len, plainly))
 
 
 def test_lazy_texts_are_hashed_once():
