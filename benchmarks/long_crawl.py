@@ -21,10 +21,10 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from frontier_machine import anonymous_mb, machine
 from long_meter import Meter, Window
 from long_report import HEAD, flatness, line, sentence
 from long_web import LongWeb
+from machine import anonymous_mb, machine
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl, SettledFetch, Step, build_crawl

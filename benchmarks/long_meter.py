@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from frontier_machine import allocated_bytes, anonymous_mb
+from machine import allocated_bytes, anonymous_mb
 
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Stage, StageTimes

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from frontier_machine import machine
+from machine import machine
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
