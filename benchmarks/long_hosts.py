@@ -1,4 +1,8 @@
-"""The hosts of a generated web: names, sizes, sections, subjects, addresses, failures."""
+"""The hosts and the words of a generated web.
+
+Hosts have names, sizes, sections, subjects, addresses and failures. Words are the model's own, by
+category, and unknown ones.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import xxhash
-from long_words import made_up
+from numpy.typing import NDArray
+
+from focused.classifier.topic_classifier import LinearTopicClassifier
 
 _LEAST_PAGES = 20
 _SIZE_EXPONENT = 0.9
@@ -15,6 +21,15 @@ _HOSTS_A_DOMAIN = 8
 _HOSTS_AN_ADDRESS = 1.5
 _ONE_IN_DEAD, _ONE_IN_FAILING, _ONE_IN_WITHOUT_ROBOTS, _ONE_IN_SLOW = 200, 200, 5, 50
 ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /cgi-bin/\nDisallow: /{section}/private\n"
+
+DRAWS = 1 << 16
+"""Words sampled in advance for each subject: two bytes of a hash select one."""
+
+_UNKNOWN_WORDS = 50_000
+_OF_SUBJECT, _OF_ALL = 0.5, 0.2
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+
+Words = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +93,41 @@ def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host
         number > 500 and one_of(_ONE_IN_FAILING) == 0,
         None if without_robots else ROBOTS.format(section=sections[0]) + crawl_delay,
     )
+
+
+def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
+    """For each category of the model, :data:`DRAWS` words of a page on it, shape (DRAWS,).
+
+    Half are sampled from the category's word frequencies, a fifth from those of all categories; the
+    rest are generated, with Zipf-distributed frequencies.
+    """
+    drawing = np.random.default_rng(seed)
+    known = np.array(model.vocabulary.words, dtype=object)
+    unknown = np.array([made_up(number) for number in range(_UNKNOWN_WORDS)], dtype=object)
+    likely = np.exp(model.taxonomy.log_likelihood[: len(model.taxonomy.categories)])
+    shares = likely / likely.sum(axis=1, keepdims=True)
+    ranks = 1.0 / (np.arange(_UNKNOWN_WORDS) + 20.0)
+    subjects = []
+    for share in shares:
+        of_subject = int(DRAWS * _OF_SUBJECT)
+        of_all = int(DRAWS * _OF_ALL)
+        words = np.concatenate(
+            [
+                drawing.choice(known, of_subject, p=share / share.sum()),
+                drawing.choice(known, of_all, p=shares.mean(axis=0) / shares.mean(axis=0).sum()),
+                drawing.choice(unknown, DRAWS - of_subject - of_all, p=ranks / ranks.sum()),
+            ]
+        )
+        drawing.shuffle(words)
+        subjects.append(words)
+    return subjects
+
+
+def made_up(number: int) -> str:
+    """The generated word of that number, a syllable or more."""
+    parts = []
+    left = number + len(_SYLLABLES)
+    while left:
+        left, syllable = divmod(left, len(_SYLLABLES))
+        parts.append(_SYLLABLES[syllable])
+    return "".join(parts)

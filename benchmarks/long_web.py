@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xxhash
-from long_hosts import Host, made_up_hosts
-from long_words import DRAWS, Words, drawn_words, made_up
+from long_hosts import DRAWS, Host, Words, drawn_words, made_up, made_up_hosts
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
