@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
 
-_LEAST_PAGES = 20
+_MIN_PAGES = 20
 _SIZE_EXPONENT = 0.9
-_HOSTS_A_DOMAIN = 8
-_HOSTS_AN_ADDRESS = 1.5
+_HOSTS_PER_DOMAIN = 8
+_HOSTS_PER_ADDRESS = 1.5
 _ONE_IN_DEAD, _ONE_IN_FAILING, _ONE_IN_WITHOUT_ROBOTS, _ONE_IN_SLOW = 200, 200, 5, 50
 ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /cgi-bin/\nDisallow: /{section}/private\n"
 
@@ -53,34 +53,34 @@ class Host:
     robots: str | None
 
 
-def made_up_hosts(hosts: int, pages: int, subjects: int, seed: int) -> Sequence[Host]:
+def generate_hosts(hosts: int, pages: int, subjects: int, seed: int) -> Sequence[Host]:
     """``hosts`` hosts with about ``pages`` pages in total, largest first, sizes by Zipf's law."""
     weights = (np.arange(hosts) + 10.0) ** -_SIZE_EXPONENT
-    sizes = (weights / weights.sum() * pages).astype(int) + _LEAST_PAGES
+    sizes = (weights / weights.sum() * pages).astype(int) + _MIN_PAGES
     return [_host(number, int(sizes[number]), hosts, subjects, seed) for number in range(hosts)]
 
 
 def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host:
-    lots = xxhash.xxh3_128_intdigest(f"{seed} host {number}".encode())
+    bits = xxhash.xxh3_128_intdigest(f"{seed} host {number}".encode())
 
     def one_of(choices: int) -> int:
-        nonlocal lots
-        lots, choice = divmod(lots, choices)
+        nonlocal bits
+        bits, choice = divmod(bits, choices)
         return choice
 
     folders = 2 + min(30, pages // 200)
-    sections = tuple(made_up(5_000 + one_of(20_000)) for _ in range(min(folders, 6)))
-    sections += tuple(f"{sections[n % 6]}-{made_up(n)}" for n in range(6, folders))
+    sections = tuple(generate_word(5_000 + one_of(20_000)) for _ in range(min(folders, 6)))
+    sections += tuple(f"{sections[n % 6]}-{generate_word(n)}" for n in range(6, folders))
     # One host in eight shares its domain with others.
-    domain = f"{made_up(100 + number)}{('.com', '.org', '.net', '.io')[one_of(4)]}"
+    domain = f"{generate_word(100 + number)}{('.com', '.org', '.net', '.io')[one_of(4)]}"
     if one_of(8) == 0:
-        domain = f"{made_up(number // _HOSTS_A_DOMAIN)}hosting.net"
-    address = one_of(int(hosts / _HOSTS_AN_ADDRESS) or 1)
+        domain = f"{generate_word(number // _HOSTS_PER_DOMAIN)}hosting.net"
+    address = one_of(int(hosts / _HOSTS_PER_ADDRESS) or 1)
     crawl_delay = f"Crawl-delay: {1 + one_of(5)}\n" if one_of(_ONE_IN_SLOW) == 0 else ""
     without_robots = one_of(_ONE_IN_WITHOUT_ROBOTS) == 0
     return Host(
         number,
-        f"{made_up(number)}.{domain}",
+        f"{generate_word(number)}.{domain}",
         "https" if one_of(4) else "http",
         pages,
         one_of(subjects),
@@ -95,7 +95,7 @@ def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host
     )
 
 
-def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
+def sample_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
     """For each category of the model, :data:`DRAWS` words of a page on it, shape (DRAWS,).
 
     Half are sampled from the category's word frequencies, a fifth from those of all categories; the
@@ -103,7 +103,7 @@ def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
     """
     drawing = np.random.default_rng(seed)
     known = np.array(model.vocabulary.words, dtype=object)
-    unknown = np.array([made_up(number) for number in range(_UNKNOWN_WORDS)], dtype=object)
+    unknown = np.array([generate_word(number) for number in range(_UNKNOWN_WORDS)], dtype=object)
     likely = np.exp(model.taxonomy.log_likelihood[: len(model.taxonomy.categories)])
     shares = likely / likely.sum(axis=1, keepdims=True)
     ranks = 1.0 / (np.arange(_UNKNOWN_WORDS) + 20.0)
@@ -123,7 +123,7 @@ def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
     return subjects
 
 
-def made_up(number: int) -> str:
+def generate_word(number: int) -> str:
     """The generated word of that number, a syllable or more."""
     parts = []
     left = number + len(_SYLLABLES)

@@ -128,7 +128,7 @@ class Meter:
     def _window(self) -> Window:
         counters = self.crawl.counters
         now = counters.fetched, counters.settled, counters.classified, counters.on_topic
-        fetched, settled, judged, on_topic = (
+        fetched, settled, classified, on_topic = (
             after - before for after, before in zip(now, self._before, strict=True)
         )
         self._before = now
@@ -147,15 +147,15 @@ class Meter:
             harvest_mb=(allocated_bytes(self.folder) - allocated_bytes(state)) / 1e6,
             links_waiting=len(self.crawl.frontier),
             hosts=sum(1 for _ in self.crawl.frontier.hosts),
-            on_topic=on_topic / judged if judged else 0.0,
+            on_topic=on_topic / classified if classified else 0.0,
             written_kb=(_written_bytes() - self._written_before) / fetched / 1e3,
         )
 
     def _by_stage(self) -> Mapping[str, float]:
         before = self._stages_before
-        told = {name: s - before.get(name, 0.0) for name, s in self.stages.seconds.items()}
-        rest = self._spent_s - self._synced_s - sum(told.values())
-        return {**told, _SYNCING: self._synced_s, _REST: rest}
+        stages = {name: s - before.get(name, 0.0) for name, s in self.stages.seconds.items()}
+        rest = self._spent_s - self._synced_s - sum(stages.values())
+        return {**stages, _SYNCING: self._synced_s, _REST: rest}
 
     def _collecting(self, phase: str, _: Mapping[str, Any]) -> None:
         if phase == "start":
@@ -224,14 +224,14 @@ def sentence(found: dict[str, Any], windows: Sequence[Window], before_mb: float)
         f"the last {found['pages_each']:,} pages cost {found['ratio']:.2f} times the first "
         f"({found['last_us']:,.0f} and {found['first_us']:,.0f} us of CPU a page); "
         f"{found['by_yardstick']:.2f} times by the yardstick; {grown:,.0f} MB of memory beside "
-        "the libraries, the model and the made-up web"
+        "the libraries, the model and the generated web"
     )
 
 
 def _written_bytes() -> int:
     """Bytes that this process has written to files; 0 if the system does not say."""
     try:
-        told = Path("/proc/self/io").read_text(encoding="ascii")
+        counters = Path("/proc/self/io").read_text(encoding="ascii")
     except OSError:
         return 0
-    return int(told.partition("\nwchar: ")[2].partition("\n")[0] or 0)
+    return int(counters.partition("\nwchar: ")[2].partition("\n")[0] or 0)
