@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from estimator_harvest import markdown
 from harvest import PARTS, ROOT, build
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
@@ -306,7 +305,7 @@ def _write(folder: Path, runs: pd.DataFrame) -> None:
     runs.round(5).to_csv(folder / "runs.csv", index=False)
     means = table(runs)
     means.to_csv(folder / "table.csv", index=False)
-    print(markdown(means))
+    print(means.to_string(index=False))
 
 
 if __name__ == "__main__":

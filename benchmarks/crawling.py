@@ -1,4 +1,4 @@
-"""Cost of a page: our crawl beside Scrapy's own, and beside fetching and parsing alone.
+"""Cost of a page: our crawl beside Scrapy's own.
 
 ``make benchmark-crawl``. nginx, in its own process, serves small and real pages at 250 loopback
 addresses; the contenders crawl them in turn, ``--rounds`` times. On one core the crawler has one to
@@ -29,10 +29,7 @@ from focused.reports.crawl_folder import read_crawl
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 KINDS = ("small", "real")
-CONTENDERS = (
-    *("stock", "stock-jobdir", "focused", "bfs", "bare", "focused-2", "bfs-2"),
-    "processes-2",
-)
+CONTENDERS = ("stock", "focused", "bfs", "focused-2", "bfs-2", "processes-2")
 """``-2``: with both cores; all others on one. ``processes-2`` crawls by two processes."""
 TOPIC = """
 name = "benchmark"
@@ -93,12 +90,8 @@ class Race:
             return [
                 *(*self.core, sys.executable, "-m", "scrapy", "crawl", "topic"),
                 *("-a", f"topic={self._topic()}", "-s", f"FOCUSED_POLICY={policy}"),
-                *(
-                    "-s",
-                    "FOCUSED_PROGRESS_INTERVAL_S=0",
-                    "-s",
-                    f"FOCUSED_FOLDER={self.folder / 'out'}",
-                ),
+                *("-s", "FOCUSED_PROGRESS_INTERVAL_S=0"),
+                *("-s", f"FOCUSED_FOLDER={self.folder / 'out'}"),
                 *("-s", f"METER_RESULT={result}", "-s", f"METER_BEGAN_AT={began_at}"),
                 *("-s", 'EXTENSIONS={"crawling_meter.Meter": 0}'),
             ]
@@ -106,10 +99,8 @@ class Race:
         seeds.write_text("\n".join(self.site.seeds))
         hosts.write_text("\n".join(addresses()))
         arguments = [seeds, hosts, self.pages, self.concurrency, result, began_at]
-        if self.contender == "stock-jobdir":
-            arguments.append(self.folder / "job")
-        script = "crawling_bare.py" if self.contender == "bare" else "crawling_stock.py"
-        return [*self.core, sys.executable, str(HERE / script), *map(str, arguments)]
+        script = str(HERE / "crawling_stock.py")
+        return [*self.core, sys.executable, script, *map(str, arguments)]
 
     def _topic(self) -> Path:
         path = self.folder / "benchmark.toml"
@@ -141,7 +132,7 @@ class Race:
         if done.returncode or not result.exists():
             sys.exit(f"{self.contender} failed:\n{done.stdout}{done.stderr}")
         figures: dict[str, Any] = json.loads(result.read_text())
-        figures |= {"contender": self.contender, "disk_mb": _megabytes(self.folder)}
+        figures |= {"contender": self.contender}
         stats = self.folder / "out" / "stats.json"
         if stats.exists():
             figures["stats"] = json.loads(stats.read_text())
@@ -160,10 +151,6 @@ class Race:
         }
 
 
-def _megabytes(folder: Path) -> float:
-    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file()) / 1e6
-
-
 def race(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Run all rounds of all contenders in turn; each round starts with another."""
     runs: list[dict[str, Any]] = []
@@ -178,7 +165,8 @@ def race(options: argparse.Namespace) -> list[dict[str, Any]]:
                 )
                 with served(site, trial.servers_core):
                     figures = trial.run()
-                runs.append({"kind": kind, "round": turn, "mean_bytes": site.mean_bytes} | figures)
+                setting = {"kind": kind, "round": turn, "pages": pages}
+                runs.append(setting | {"mean_bytes": site.mean_bytes} | figures)
                 per_s = figures["crawled_pages"] / figures["crawled_s"]
                 cpu_ms = 1000 * figures["crawled_cpu_s"] / figures["crawled_pages"]
                 print(f"{kind} {contender}: {per_s:.0f} pages/s, {cpu_ms:.2f} ms CPU", flush=True)

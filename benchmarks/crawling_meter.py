@@ -13,7 +13,7 @@ import os
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -35,95 +35,80 @@ def _cpu_s_of(process: str) -> float:
     return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")  # proc(5): utime, stime
 
 
-def peak_mb() -> float:
-    """Peak memory of this process, in MB."""
+def _peak_mb() -> float:
+    """Peak memory of this process, in MB; the lab's own would load pandas into the stock crawl."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024 / 1e6
     raise RuntimeError("no VmHWM in /proc/self/status")
 
 
-class Clock:
-    """Counts pages; writes the figures at the end of the process."""
+class _Sample(NamedTuple):
+    """The number of pages so far, the time by the clock and of the CPU."""
 
-    def __init__(self, result: Path, began_at: float) -> None:
-        """``began_at`` is the start of the process, in seconds of the system's clock."""
-        self._result = result
-        self._began_at = began_at
-        self.pages = 0
-        self._start: dict[str, float] = {}
-        # The last sample with new pages may come late, after the final writing: use the one before.
-        self._looks: deque[tuple[int, float, float]] = deque(maxlen=2)
-        atexit.register(self._write)
-
-    def page(self) -> None:
-        """Count a page."""
-        self.counted(self.pages + 1)
-
-    def counted(self, pages: int) -> None:
-        """Set the number of pages so far."""
-        if pages > self.pages:
-            self.pages = pages
-            self._looks.append((pages, time.perf_counter(), cpu_s()))
-        if not self._start:
-            self._start = {
-                "pages": pages,
-                "at": time.perf_counter(),
-                "cpu": cpu_s(),
-                "memory": peak_mb(),
-                "to_first_page_s": time.time() - self._began_at,
-            }
-
-    def _write(self) -> None:
-        start = self._start
-        pages, at, cpu = self._looks[0]
-        result: dict[str, Any] = {
-            "pages": self.pages,
-            "crawled_pages": pages - start["pages"],
-            "crawled_s": at - start["at"],
-            "crawled_cpu_s": cpu - start["cpu"],
-            "wall_s": time.perf_counter() - start["at"],
-            "end_cpu_s": cpu_s() - cpu,
-            "peak_mb": peak_mb(),
-            "before_mb": start["memory"],
-            "to_first_page_s": start["to_first_page_s"],
-        }
-        self._result.write_text(json.dumps(result))
+    pages: int
+    at: float
+    cpu_s: float
 
 
 class Meter:
-    """Reports a crawl's pages, without robots.txt files.
+    """Counts a crawl's pages, without robots.txt files; writes the figures when the process ends.
 
     Uses Scrapy's own count: a handler of each page's signal would cost what no user pays.
     """
 
-    def __init__(self, clock: Clock, stats: StatsCollector) -> None:
-        self._clock = clock
+    def __init__(self, result: Path, began_at: float, stats: StatsCollector) -> None:
+        """``began_at`` is the start of the process, in seconds of the system's clock."""
+        self._result = result
+        self._began_at = began_at
         self._stats = stats
         self._ended = False
+        self._first: _Sample | None = None
+        self._to_first_page_s = 0.0
+        # The last sample with new pages may come late, after the final writing: use the one before.
+        self._samples: deque[_Sample] = deque(maxlen=2)
+        atexit.register(self._write)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Settings ``METER_RESULT`` and ``METER_BEGAN_AT`` give the target and the start time."""
+        assert crawler.stats is not None
         settings = crawler.settings
-        clock = Clock(Path(settings["METER_RESULT"]), settings.getfloat("METER_BEGAN_AT"))
-        meter = cls(clock, crawler.stats)
+        result, began_at = Path(settings["METER_RESULT"]), settings.getfloat("METER_BEGAN_AT")
+        meter = cls(result, began_at, crawler.stats)
         crawler.signals.connect(meter.look, signals.spider_opened)
         crawler.signals.connect(meter.closed, signals.spider_closed)
         return meter
 
     def look(self) -> None:
         """Sample the count until the crawl ends."""
-        if (pages := self._pages()) > 0:
-            self._clock.counted(pages)
+        self._sample()
         if not self._ended:
-            call_later(_COUNT_EVERY_S if pages else _LOOK_EVERY_S, self.look)
+            call_later(_COUNT_EVERY_S if self._first else _LOOK_EVERY_S, self.look)
 
     def closed(self) -> None:
-        """Store the count."""
+        """Take the last sample."""
         self._ended = True
-        self._clock.counted(self._pages())
+        self._sample()
 
-    def _pages(self) -> int:
+    def _sample(self) -> None:
         counted = self._stats.get_value("response_received_count", 0)
-        return int(counted - self._stats.get_value("robotstxt/response_count", 0))
+        pages = int(counted - self._stats.get_value("robotstxt/response_count", 0))
+        if pages > (self._samples[-1].pages if self._samples else 0):
+            self._samples.append(_Sample(pages, time.perf_counter(), cpu_s()))
+        if self._first is None and self._samples:
+            self._first = self._samples[0]
+            self._to_first_page_s = time.time() - self._began_at
+
+    def _write(self) -> None:
+        first, last = self._first, self._samples[0]
+        assert first is not None
+        figures = {
+            "crawled_pages": last.pages - first.pages,
+            "crawled_s": last.at - first.at,
+            "crawled_cpu_s": last.cpu_s - first.cpu_s,
+            "wall_s": time.perf_counter() - first.at,
+            "peak_mb": _peak_mb(),
+            "to_first_page_s": self._to_first_page_s,
+        }
+        self._result.write_text(json.dumps(figures))

@@ -35,12 +35,10 @@ def _figures(runs: Runs) -> str:
     frame["pages/s"] = frame["crawled_pages"] / frame["crawled_s"]
     frame["CPU ms"] = 1000 * frame["crawled_cpu_s"] / frame["crawled_pages"]
     frame["x stock"] = _ratios(frame, "pages/s", lambda name: "stock")
-    frame["CPU x bare"] = _ratios(frame, "CPU ms", lambda name: "bare")
     frame["x one core"] = _ratios(frame, "pages/s", lambda name: name.removesuffix("-2"))
     frame["peak MB"], frame["start s"] = frame["peak_mb"], frame["to_first_page_s"]
     frame["end s"] = frame["wall_s"] - frame["crawled_s"]
-    columns = ["pages/s", "x stock", "CPU ms", "CPU x bare", "x one core"]
-    columns += ["peak MB", "start s", "end s"]
+    columns = ["pages/s", "x stock", "CPU ms", "x one core", "peak MB", "start s", "end s"]
     table: str = frame.groupby("contender", sort=False)[columns].agg(_spread).to_string()
     return table
 

@@ -34,15 +34,7 @@ class StockSpider(CrawlSpider):
     rules = (Rule(LinkExtractor()),)
 
 
-def main(
-    seeds: str,
-    hosts: str,
-    pages: str,
-    concurrency: str,
-    result: str,
-    began_at: str,
-    jobdir: str = "",
-) -> None:
+def main(seeds: str, hosts: str, pages: str, concurrency: str, result: str, began_at: str) -> None:
     """Crawl; ``seeds`` and ``hosts`` are files with one entry per line."""
     StockSpider.start_urls = Path(seeds).read_text().split()
     StockSpider.allowed_domains = Path(hosts).read_text().split()
@@ -52,7 +44,6 @@ def main(
         "CLOSESPIDER_PAGECOUNT": int(pages),
         "METER_RESULT": result,
         "METER_BEGAN_AT": float(began_at),
-        "JOBDIR": jobdir or None,
     }
     process = CrawlerProcess(settings)
     process.crawl(StockSpider)

@@ -1,10 +1,10 @@
-"""Precision, recall and cost of near-duplicate detection on a recorded web.
+"""Recall and precision of near-duplicate detection on a recorded web.
 
-``python benchmarks/duplicates.py webs/docweb-medium`` makes copies of its pages by known edits
-(duplicates_edits.py), on another host and on the page's own, looks each up in the crawl's own
-index, and writes tables into ``benchmarks/results/duplicates/``. Hosts are split into validation
-and test; thresholds are chosen on validation only. All original pages are looked up as in a crawl,
-and those called duplicates are written to ``calls.csv`` for reading.
+``python benchmarks/duplicates.py webs/docweb-medium`` makes copies of its pages by known edits, on
+another host and on the page's own, looks each up in the crawl's own index, and writes tables into
+``benchmarks/results/duplicates/``. Hosts are split into validation and test; thresholds are chosen
+on validation only. All original pages are looked up as in a crawl, and those called duplicates are
+written to ``calls.csv`` for reading. A web of few hosts is only read, not edited.
 """
 
 from __future__ import annotations
@@ -13,192 +13,200 @@ import argparse
 import random
 import re
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from duplicates_edits import EDITS
-from numpy.typing import NDArray
-from resiliparse.extract.html2text import extract_plain_text
 
 from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, NearDuplicateIndex
-from focused.recorded_web.recorded_web import RecordedWeb
+from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.storage.state_store import StateStore
-from focused.text.content_signatures import (
-    ShingleHashes,
-    estimate_resemblance,
-    hashes_not_in,
-    make_sketch,
-    shingles,
-)
+from focused.text.content_signatures import shingles
 from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
-from focused.web.html.parse import parse_page
-from focused.web.page import Fetched, Page
+from focused.web.page import Page
 from focused.web.urls import host_of
 
 RESULTS = Path(__file__).parent / "results" / "duplicates"
 THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-MOST_FALSE = 0.001
 _MIN_WORDS = 150
-_HOSTS_TO_SPLIT = 20
-_TIMED = 300
-_NEIGHBOURS = 10
-# The same document in several versions, and on several hosts.
-VARIANTS = (
-    ("https://nipy.org/nipy/devel/guidelines/gitwash/", "https://dipy.org/documentation/latest/devel/gitwash/"),
-    ("https://docs.python.org/3/distutils/", "https://setuptools.pypa.io/en/latest/deprecated/distutils/"),
-    ("https://flask.palletsprojects.com/en/2.2.x/deploying/", "https://werkzeug.palletsprojects.com/en/2.2.x/deployment/"),
-)  # fmt: skip
+_MIN_HOSTS = 20
+_NUMBER = re.compile(r"\d+")
+_MENU_WORDS, _TEMPLATE_WORDS = 60, 300
+
+Edit = Callable[[Sequence[str], Sequence[str], random.Random], list[str]]
+"""Maps a page's words, and those of a page of another site, to the copy's words."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The index, and all its pages in the order of indexing."""
+def date_and_version(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+    """Increment version numbers, and append the date of the visit."""
+    incremented = [
+        _NUMBER.sub(lambda found: str(int(found[0][:9]) + 1), word)
+        if "." in word.strip(".") and _NUMBER.search(word)
+        else word
+        for word in words
+    ]
+    day, year = str(rng.randint(1, 28)), str(rng.randint(2001, 2030))
+    return [*incremented, "Last", "updated", day, "May", year]
 
-    index: NearDuplicateIndex
-    pages: Sequence[Page]
-    calls: pd.DataFrame
-    cost: pd.DataFrame
+
+def menus(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+    """Put sixty words of another site's page in front and thirty at the end."""
+    return [*other[:_MENU_WORDS], *words, *other[-_MENU_WORDS // 2 :]]
+
+
+def template(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+    """Put three hundred words in front, and drop the page's first and last thirty."""
+    return [*other[:_TEMPLATE_WORDS], *words[30:-30]]
+
+
+def added(share: float) -> Edit:
+    """Insert a passage, its length relative to the page's."""
+
+    def edit(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+        length = max(1, round(share * len(words)))
+        passage = [other[i % len(other)] for i in range(length)]
+        place = rng.randint(0, len(words))
+        return [*words[:place], *passage, *words[place:]]
+
+    return edit
+
+
+def removed(share: float) -> Edit:
+    """Remove a passage, its length relative to the page's."""
+
+    def edit(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+        length = max(1, round(share * len(words)))
+        place = rng.randint(0, len(words) - length)
+        return [*words[:place], *words[place + length :]]
+
+    return edit
+
+
+def replaced(share: float) -> Edit:
+    """Replace single words all over the page."""
+
+    def edit(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+        found = list(words)
+        for place in rng.sample(range(len(words)), max(1, round(share * len(words)))):
+            found[place] = f"{rng.choice(other)}x"
+        return found
+
+    return edit
+
+
+def shuffled(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
+    """Shuffle the sentences."""
+    sentences: list[list[str]] = [[]]
+    for word in words:
+        sentences[-1].append(word)
+        if word.endswith((".", "!", "?")):
+            sentences.append([])
+    rng.shuffle(sentences)
+    return [word for sentence in sentences for word in sentence]
+
+
+EDITS: Mapping[str, Edit] = {
+    "date and version": date_and_version,
+    "menus": menus,
+    "template": template,
+    **{f"passage added, {share:.0%}": added(share) for share in (0.01, 0.05, 0.1, 0.2, 0.3)},
+    **{f"passage removed, {share:.0%}": removed(share) for share in (0.01, 0.05, 0.1, 0.2, 0.3)},
+    **{f"single words, {share:.0%}": replaced(share) for share in (0.01, 0.05)},
+    "sentences shuffled": shuffled,
+}
+"""The kinds of edit by the names in the tables."""
 
 
 def main() -> None:
     """Index, look up, compare, write."""
-    options = _options()
-    rng = random.Random(options.draw)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("web", type=Path, help="folder of a recorded web")
+    parser.add_argument("--pages-a-host", type=int, default=100)
+    parser.add_argument("--edited-a-host", type=int, default=5)
+    options = parser.parse_args()
+    rng = random.Random(1)
     with RecordedWeb.open(options.web) as web, tempfile.TemporaryDirectory() as folder:
-        pages = list(parsed(web, options.pages_a_host, rng))
+        pages = list(distinct_pages(web, options.pages_a_host, rng))
         store = StateStore.open(Path(folder), {"benchmark": "duplicates"}, commit_every=1_000)
-        asked = feed(store, pages)
-        asked.cost["ms main text"] = main_text_ms(web, pages)
-        tables = {"calls": asked.calls, "cost": asked.cost}
-        if len(web.hosts) >= _HOSTS_TO_SPLIT:
-            made = made_copies(asked, options.edited_a_host, rng)
+        index = NearDuplicateIndex(store.tables)
+        calls = index_pages(index, store, pages)
+        tables = {"calls": calls}
+        if len(web.hosts) >= _MIN_HOSTS:
+            copies = look_up_copies(index, pages, options.edited_a_host, rng)
             tables |= {
-                "edits": recall_by_edit(made),
-                "thresholds": by_threshold(made, asked.calls),
-                "methods": recall_by_method(by_method(asked, options.edited_a_host, rng)),
-                "variants": variants(web),
+                "edits": recall_by_edit(copies),
+                "thresholds": recall_by_threshold(copies, calls),
             }
-        write(tables, options.web.name)
         store.close()
-
-
-def write(tables: Mapping[str, pd.DataFrame], web: str) -> None:
-    """Write each table as CSV, and print all but the long one."""
+    print(f"{calls['called'].sum()} of {len(pages):,} unedited pages are called duplicates")
     RESULTS.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
-        table.to_csv(RESULTS / f"{web}-{name}.csv", index=False)
+        table.to_csv(RESULTS / f"{options.web.name}-{name}.csv", index=False)
         if name != "calls":
             print(f"\n{name}\n{table.to_string(index=False)}")
 
 
-def parsed(web: RecordedWeb, pages_a_host: int, rng: random.Random) -> Iterator[Page]:
-    """Pages of the web in random order, limited per host, each content once."""
+def distinct_pages(web: RecordedWeb, pages_a_host: int, rng: random.Random) -> Iterator[Page]:
+    """Yield pages of the web in random order, limited per host, each content once."""
+    read = page_reader(web)
     urls = list(web.page_urls)
     rng.shuffle(urls)
-    count: dict[str, int] = {}
+    count: Counter[str] = Counter()
     seen = set()
     for url in urls:
-        host = host_of(url)
-        if count.get(host, 0) >= pages_a_host:
-            continue
-        page = page_of(web, url)
-        if page is not None and (key := content_fingerprint(page)) not in seen:
-            seen.add(key)
-            count[host] = count.get(host, 0) + 1
+        page = read(url) if count[host_of(url)] < pages_a_host else None
+        if page is not None and (content := content_fingerprint(page)) not in seen:
+            seen.add(content)
+            count[host_of(url)] += 1
             yield page
 
 
-def page_of(web: RecordedWeb, url: str) -> Page | None:
-    """The recorded page of the URL, or None."""
-    response = web.get(url)
-    if response is None or response.status != 200:
-        return None
-    page = parse_page(Fetched(url, response.status, response.headers, response.body))
-    return page if isinstance(page, Page) else None
-
-
-def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
-    """Add the pages to the index one after the other, as a crawl does."""
-    index = NearDuplicateIndex(store.tables)
+def index_pages(
+    index: NearDuplicateIndex, store: StateStore, pages: Sequence[Page]
+) -> pd.DataFrame:
+    """Look up and add the pages one after the other, as a crawl does; return what they resemble."""
     calls = []
-    spent_s = np.zeros(2)
     for page in pages:
-        began_s = time.process_time()
-        page_sketch = index.page_sketch(page, shingles(page.text))
-        share, like, _ = index.nearest(page_sketch)
-        asked_s = time.process_time()
+        sketch = index.page_sketch(page, shingles(page.text))
+        share, like, _ = index.nearest(sketch)
         if share < MIN_RESEMBLANCE:
-            index.add(page_sketch)
-        spent_s += asked_s - began_s, time.process_time() - asked_s
+            index.add(sketch)
         store.commit()
         if share >= min(THRESHOLDS):
             calls.append((page.url, like, round(share, 3), share >= MIN_RESEMBLANCE))
-    rows = [
-        row
-        for table in ("sketches", "shingles", "host_shingles")
-        for row in store.tables.scan(table)
-    ]
-    cost = {
-        "pages": len(pages),
-        "characters a page": float(np.mean([len(page.text) for page in pages])),
-        "ms to ask": spent_s[0] / len(pages) * 1e3,
-        "ms to file": spent_s[1] / len(pages) * 1e3,
-        "bytes a page": sum(len(key) + len(row) for key, row in rows) / len(pages),
-        "called copies": sum(called for *_, called in calls),
-    }
-    frame = pd.DataFrame(calls, columns=["url", "like", "resemblance", "called"])
-    return Asked(index, pages, frame, pd.DataFrame([cost]).round(3))
+    return pd.DataFrame(calls, columns=["url", "like", "resemblance", "called"])
 
 
-def main_text_ms(web: RecordedWeb, pages: Sequence[Page]) -> float:
-    """Cost per page of extracting its main text with resiliparse, in ms."""
-    bodies = [found.body for page in pages[:_TIMED] if (found := web.get(page.url)) is not None]
-    texts = [body.decode("utf-8", "replace") for body in bodies]
-    began_s = time.process_time()
-    for text in texts:
-        extract_plain_text(text, main_content=True)
-    return round((time.process_time() - began_s) / max(1, len(texts)) * 1e3, 3)
-
-
-def edited_pages(
-    pages: Sequence[Page], a_host: int, rng: random.Random
-) -> Iterator[tuple[Page, list[str], list[str]]]:
-    """Pages that are long enough, a number per host; their words, and those of a foreign page."""
+def look_up_copies(
+    index: NearDuplicateIndex, pages: Sequence[Page], edited_a_host: int, rng: random.Random
+) -> pd.DataFrame:
+    """Return a row per copy: edit, position, split, resemblance, and whether its page was found."""
     long = [page for page in pages if len(page.text.split()) >= _MIN_WORDS]
-    count: dict[str, int] = {}
+    count: Counter[str] = Counter()
+    rows = []
     for page in long:
         host = host_of(page.url)
-        count[host] = count.get(host, 0) + 1
         other = rng.choice(long)
-        if count[host] <= a_host and host_of(other.url) != host:
-            yield page, page.text.split(), other.text.split()
-
-
-def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
-    """A row per copy: edit, position, split, estimated share, and whether its page was found."""
-    rows = []
-    for page, words, other in edited_pages(asked.pages, a_host, rng):
-        host = host_of(page.url)
+        count[host] += 1
+        if count[host] > edited_a_host or host_of(other.url) == host:
+            continue
         places = {"another host": f"http://copies.{host}/", "same host": f"{page.url}?copy"}
         for kind, edit in EDITS.items():
-            text = " ".join(edit(words, other, rng))
+            text = " ".join(edit(page.text.split(), other.text.split(), rng))
             for place, url in places.items():
-                copy = asked.index.page_sketch(replace(page, url=url, text=text), shingles(text))
-                share, like, _ = asked.index.nearest(copy)
+                copy = index.page_sketch(replace(page, url=url, text=text), shingles(text))
+                share, like, _ = index.nearest(copy)
                 rows.append((kind, place, split_of(host), share, like == page.url))
     return pd.DataFrame(rows, columns=["edit", "place", "split", "share", "right"])
 
 
-def recall_by_edit(made: pd.DataFrame) -> pd.DataFrame:
+def recall_by_edit(copies: pd.DataFrame) -> pd.DataFrame:
     """The share of test copies that are called duplicates, and of calls that name another page."""
-    test = made[made["split"] == "test"].assign(
-        called=lambda rows: rows["share"] >= MIN_RESEMBLANCE
-    )
+    test = copies[copies["split"] == "test"].copy()
+    test["called"] = test["share"] >= MIN_RESEMBLANCE
     test["misnamed"] = test["called"] & ~test["right"]
     grouped = test.groupby(["edit", "place"], sort=False)
     table = grouped.agg(
@@ -207,120 +215,24 @@ def recall_by_edit(made: pd.DataFrame) -> pd.DataFrame:
     return table.round(3).reset_index()
 
 
-def by_threshold(made: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+def recall_by_threshold(copies: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
     """Recall of validation copies, and validation pages called duplicates, by threshold."""
-    valid = made[made["split"] == "validation"]
-    natural = calls[calls["url"].map(host_of).map(split_of) == "validation"]
+    valid = copies[copies["split"] == "validation"]
+    unedited = calls[calls["url"].map(host_of).map(split_of) == "validation"]
     return pd.DataFrame(
         {
             "threshold": threshold,
             "recall": round(float((valid["share"] >= threshold).mean()), 3),
-            "other pages called": int((natural["resemblance"] >= threshold).sum()),
+            "other pages called": int((unedited["resemblance"] >= threshold).sum()),
         }
         for threshold in THRESHOLDS
     )
-
-
-def by_method(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
-    """Similarities of copies on another host, and of pages of one host, by each method."""
-    by_host: dict[str, list[Page]] = {}
-    for page in asked.pages:
-        by_host.setdefault(host_of(page.url), []).append(page)
-    rows = []
-    for page, words, other in edited_pages(asked.pages, a_host, rng):
-        host = host_of(page.url)
-        boilerplate = asked.index.page_sketch(page, shingles(page.text)).boilerplate
-        mine = shingles(page.text)
-        for kind, edit in EDITS.items():
-            copy = shingles(" ".join(edit(words, other, rng)))
-            rows.append((kind, split_of(host), *scores(mine, copy, boilerplate)))
-        for neighbour in rng.sample(by_host[host], min(_NEIGHBOURS, len(by_host[host]))):
-            if neighbour.url != page.url:
-                found = scores(mine, shingles(neighbour.text), boilerplate)
-                rows.append(("", split_of(host), *found))
-    return pd.DataFrame(rows, columns=["edit", "split", *METHODS])
-
-
-METHODS = ("sketch", "sketch, whole text", "SimHash", "SimHash, whole text")
-
-
-def scores(
-    one: ShingleHashes, other: ShingleHashes, boilerplate: ShingleHashes
-) -> tuple[float, float, float, float]:
-    """The similarity of two pages in [0, 1] by each of :data:`METHODS`."""
-    one_own, other_own = hashes_not_in(one, boilerplate), hashes_not_in(other, boilerplate)
-    return (
-        estimate_resemblance(make_sketch(one_own), make_sketch(other_own))[0],
-        estimate_resemblance(make_sketch(one), make_sketch(other))[0],
-        1 - int((simhash(one_own) != simhash(other_own)).sum()) / 64,
-        1 - int((simhash(one) != simhash(other)).sum()) / 64,
-    )
-
-
-def simhash(hashes: ShingleHashes) -> NDArray[np.bool_]:
-    """Charikar's (2002) fingerprint of 64 bits, shape (64,): the majority of all hashes' bits."""
-    bits = np.unpackbits(hashes.view(np.uint8).reshape(len(hashes), 8), axis=1)
-    return np.asarray(bits.sum(axis=0) * 2 > len(hashes))
-
-
-def recall_by_method(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Recall on test hosts, each method at its lowest threshold with few false calls in
-    validation.
-    """
-    negative = pairs["edit"] == ""
-    valid, test = pairs["split"] == "validation", pairs["split"] == "test"
-    rows = []
-    for method in METHODS:
-        limit = float(pairs.loc[negative & valid, method].quantile(1 - MOST_FALSE))
-        called = pairs[method] > limit
-        recall = called[test & ~negative].groupby(pairs["edit"], sort=False).mean()
-        false = float(called[test & negative].mean())
-        rows.append(
-            {
-                "method": method,
-                "above": limit,
-                "false calls": false,
-                "all edits": called[test & ~negative].mean(),
-                **recall,
-            }
-        )
-    return pd.DataFrame(rows).round(4)
-
-
-def variants(web: RecordedWeb) -> pd.DataFrame:
-    """How similar documents on two hosts are, in one version or two."""
-    rows = []
-    urls = set(web.page_urls)
-    for here, there in VARIANTS:
-        twins = [(url, there + url.removeprefix(here)) for url in urls if url.startswith(here)]
-        pages = [(page_of(web, one), page_of(web, two)) for one, two in twins if two in urls]
-        both = [(one, two) for one, two in pages if one is not None and two is not None]
-        exact = sum(content_fingerprint(one) == content_fingerprint(two) for one, two in both)
-        shares = [
-            estimate_resemblance(make_sketch(shingles(one.text)), make_sketch(shingles(two.text)))[
-                0
-            ]
-            for one, two in both
-        ]
-        alike = sum(share >= MIN_RESEMBLANCE for share in shares)
-        rows.append((here, there, len(both), exact, alike, float(np.median(shares or [0.0]))))
-    columns = ["here", "there", "pairs", "exact", "alike in whole text", "median resemblance"]
-    return pd.DataFrame(rows, columns=columns).round(3)
 
 
 def split_of(host: str) -> str:
     """Validation or test, by hash; subdomains of a site together."""
     site = ".".join(re.sub(r":\d+$", "", host).split(".")[-2:])
     return "test" if hash_fraction(site) < 0.5 else "validation"
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("web", type=Path, help="folder of a recorded web")
-    parser.add_argument("--pages-a-host", type=int, default=100)
-    parser.add_argument("--edited-a-host", type=int, default=5)
-    parser.add_argument("--draw", type=int, default=1, help="the seed of all random choices")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-r"""Measure how well libraries extract the main text of pages whose source text is known.
+r"""Measure how well the main text of pages is extracted whose source text is known.
 
-    pip install trafilatura readability-lxml jusText boilerpy3 docutils
+    pip install docutils
     python benchmarks/extraction.py --web webs/docweb-medium --debs webs/packages/debs
     python benchmarks/extraction.py --articles article-extraction-benchmark
 
@@ -11,16 +11,13 @@ are compared as bags: precision, recall and F1, with 95% intervals by a bootstra
 articles). Pages whose visible text lacks more than 5% of their source's words are left out: they
 show something else. ``structure`` is the share of the source's headings that are headings of the
 extraction, and of its code blocks that come back to the letter, for extractions with structure.
-Prints Markdown tables. Libraries that are not installed are skipped.
+Prints a Markdown table.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
-import importlib
-import io
 import json
 import logging
 import re
@@ -37,7 +34,6 @@ from resiliparse.extract.html2text import extract_plain_text
 
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.html.document import extract_document
-from focused.web.html.text_blocks import text_blocks
 from focused.web.html.text_structure import CODE, HEADING, render_text
 from focused.web.page import Fetched
 from focused_lab.analysis.inference import bootstrap_weights
@@ -45,12 +41,11 @@ from focused_lab.analysis.inference import bootstrap_weights
 MIN_SOURCE_SHARE = 0.95
 _WORD = re.compile(r"\w+")
 _NO_WORD = re.compile(r"\W+")
-_FENCE = re.compile(r"```[^\n]*\n(.*?)\n?```", re.DOTALL)
 _BAD_F1 = 0.5
 
 
 class Extraction(NamedTuple):
-    """An extracted text; headings and code are None where the library tells none."""
+    """An extracted text; headings and code are None without structure."""
 
     text: str
     headings: Sequence[str] | None = None
@@ -86,67 +81,15 @@ def resiliparse(html: str) -> Extraction:
     )
 
 
-def blocks(html: str) -> Extraction:
-    """Take the blocks that change detection compares."""
-    return Extraction("\n".join(text_blocks(_fetched(html))))
-
-
 def all_text(html: str) -> Extraction:
     """Take all visible text."""
     return Extraction(extract_plain_text(html))
 
 
-def _trafilatura(*, fast: bool) -> Extractor:
-    trafilatura = importlib.import_module("trafilatura")
-
-    def extract(html: str) -> Extraction:
-        text = trafilatura.extract(
-            html, fast=fast, include_comments=False, output_format="markdown"
-        )
-        lines = (text or "").split("\n")
-        headings = [line.lstrip("# ") for line in lines if re.match("#+ ", line)]
-        return Extraction(text or "", headings, _FENCE.findall(text or ""))
-
-    return extract
-
-
-def _readability() -> Extractor:
-    document = importlib.import_module("readability").Document
-
-    def extract(html: str) -> Extraction:
-        tree = lxml.html.fromstring(document(html).summary())
-        return Extraction(tree.text_content())
-
-    return extract
-
-
-def _justext() -> Extractor:
-    justext = importlib.import_module("justext")
-    stop_words = justext.get_stoplist("English")
-
-    def extract(html: str) -> Extraction:
-        paragraphs = justext.justext(html.encode(), stop_words)
-        return Extraction("\n".join(each.text for each in paragraphs if not each.is_boilerplate))
-
-    return extract
-
-
-def _boilerpy3() -> Extractor:
-    library = importlib.import_module("boilerpy3.extractors")
-    extractor = library.DefaultExtractor(raise_on_failure=False)
-    return lambda html: Extraction(extractor.get_content(html))
-
-
-EXTRACTORS: dict[str, Callable[[], Extractor]] = {
-    "focused export": lambda: focused,
-    "trafilatura": lambda: _trafilatura(fast=False),
-    "trafilatura, fast": lambda: _trafilatura(fast=True),
-    "resiliparse": lambda: resiliparse,
-    "boilerpy3": _boilerpy3,
-    "readability-lxml": _readability,
-    "jusText": _justext,
-    "blocks of change detection": lambda: blocks,
-    "all visible text": lambda: all_text,
+EXTRACTORS: dict[str, Extractor] = {
+    "focused export": focused,
+    "resiliparse": resiliparse,
+    "all visible text": all_text,
 }
 
 
@@ -204,19 +147,9 @@ def rows(pages: Sequence[SourcePage]) -> Iterator[list[str]]:
     sources = [word_counts(page.text) for page in pages]
     n_headings = sum(len(page.headings) for page in pages)
     n_code = sum(len(page.code) for page in pages)
-    for name, make in EXTRACTORS.items():
-        try:
-            extract = make()
-        except ModuleNotFoundError:
-            continue
-        found: list[Extraction] = []
+    for name, extract in EXTRACTORS.items():
         began_s = time.process_time()
-        for page in pages:
-            try:
-                with contextlib.redirect_stdout(io.StringIO()):
-                    found.append(extract(page.html))
-            except Exception:  # a library that fails over a page has found nothing
-                found.append(Extraction(""))
+        found = [extract(page.html) for page in pages]
         seconds = time.process_time() - began_s
         scores = np.array(
             [

@@ -1,34 +1,20 @@
-"""Measure Scrapy's stock scheduler and its disk queues with the same links.
+"""Measure Scrapy's stock scheduler and its disk queues with the links of :mod:`frontier_links`.
 
 All settings are Scrapy's own except ``JOBDIR``. Its priorities are integers, and each priority of
-each host has its own open file: scores are rounded to ``steps`` levels. Other data of a link goes
+each host has its own open file: scores are rounded to ``_LEVELS`` levels. Other data of a link goes
 into the request's meta.
 """
 
 from __future__ import annotations
 
-import errno
-import gc
+import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from frontier_growth import UNDER_WAY, WARM_UP_PAGES, WINDOW_PAGES
-from frontier_links import LinkSource
-from frontier_machine import (
-    Seconds,
-    Spent,
-    allocated_bytes,
-    anonymous_mb,
-    began,
-    shared,
-    spent,
-    took,
-)
-from frontier_recording import Recording
+from frontier_links import LinkSource, queued_links
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.httpobj import urlparse_cached
@@ -36,52 +22,9 @@ from scrapy.utils.test import get_crawler
 
 from focused.frontier.queued_link import QueuedLink
 
-POPS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class StockJob:
-    """Grow a job folder to ``links`` queued requests of ``hosts``, priorities in ``steps`` levels.
-
-    ``closes``: end normally, because only then the queues are completely on disk; otherwise be
-    killed.
-    """
-
-    folder: Path
-    recording: Recording
-    links: int
-    hosts: int
-    steps: int
-    closes: bool
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StockStage:
-    """The figures of Scrapy's scheduler; fields as of :class:`frontier_growth.Stage`.
-
-    ``left`` links were queued at the end; ``disk_bytes`` is known if it closed.
-    """
-
-    links: int
-    hosts: int
-    steps: int
-    push: Spent
-    pop: Spent
-    pushed_links_per_s: float
-    anonymous_mb: float
-    left: int
-    disk_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """The scheduler failed: its number of links and hosts, and the error."""
-
-    links: int
-    hosts: int
-    steps: int
-    why: str
+_LEVELS = 10
+_POPS = 1_000
+_IN_FLIGHT = 16
 
 
 class _Slot:
@@ -109,20 +52,29 @@ class _Engine:
         self.downloader = _Downloader()
 
 
-def stock_grow_and_measure(connection: Connection, job: StockJob) -> None:
-    """Send a :class:`StockStage` or :class:`Died`; wait to be killed."""
-    connection.send(_measured(job))
+def measure_scrapy(connection: Connection, folder: Path, source: LinkSource, links: int) -> None:
+    """Send seconds of pushes, a link, and of pops, and the links that are left; wait for a kill."""
+    scheduler, downloader = _open_scheduler(folder)
+    push_s = []
+    queued = 0
+    while queued < links:
+        page = source.page()
+        requests = [_request(link) for link in queued_links(page, {}, 0.0)]
+        began_s = time.perf_counter()
+        queued += sum(map(scheduler.enqueue_request, requests))
+        push_s.append((time.perf_counter() - began_s) / len(requests))
+    connection.send((push_s, _pop(scheduler, downloader), len(scheduler)))
     connection.recv()
 
 
-def stock_reopen(connection: Connection, job: StockJob) -> None:
-    """Send the number of requests that return in a new process."""
-    scheduler, _ = _opened(job.folder)
+def reopen_scrapy(connection: Connection, folder: Path) -> None:
+    """Send the number of requests that a new process finds."""
+    scheduler, _ = _open_scheduler(folder)
     connection.send(len(scheduler))
     connection.recv()
 
 
-def _opened(folder: Path) -> tuple[Scheduler, _Downloader]:
+def _open_scheduler(folder: Path) -> tuple[Scheduler, _Downloader]:
     crawler = get_crawler(Spider, {"JOBDIR": str(folder)})
     engine: Any = _Engine()
     crawler.engine = engine
@@ -132,59 +84,7 @@ def _opened(folder: Path) -> tuple[Scheduler, _Downloader]:
     return scheduler, engine.downloader
 
 
-def _measured(job: StockJob) -> StockStage | Died:
-    source = LinkSource(job.recording, job.hosts, job.links // job.hosts, job.seed)
-    for _ in range(WARM_UP_PAGES):
-        _requests(source, job.steps)
-    gc.collect()
-    before_mb = anonymous_mb()
-    scheduler, downloader = _opened(job.folder)
-    try:
-        push_s, rate = _grow(scheduler, source, job)
-        links = len(scheduler)
-        pop_s = _popped(scheduler, downloader)
-    except OSError as error:
-        if error.errno != errno.EMFILE:
-            raise
-        return Died(len(scheduler), source.hosts_met, job.steps, str(error.strerror))
-    own_mb, left = anonymous_mb() - before_mb, len(scheduler)
-    if job.closes:
-        scheduler.close("finished")
-    return StockStage(
-        links=links,
-        hosts=source.hosts_met,
-        steps=job.steps,
-        push=spent(push_s),
-        pop=spent(pop_s),
-        pushed_links_per_s=rate,
-        anonymous_mb=own_mb,
-        left=left,
-        disk_bytes=allocated_bytes(job.folder) if job.closes else None,
-    )
-
-
-def _grow(
-    scheduler: Scheduler, source: LinkSource, job: StockJob
-) -> tuple[Sequence[Seconds], float]:
-    window: deque[Seconds] = deque(maxlen=WINDOW_PAGES)
-    spent_s, pushed, queued = 0.0, 0, 0
-    while queued < job.links:
-        requests = _requests(source, job.steps)
-        since = began()
-        for request in requests:
-            queued += scheduler.enqueue_request(request)
-        passed = took(since)
-        window.append(shared(passed, len(requests)))
-        spent_s += passed[0]
-        pushed += len(requests)
-    return window, pushed / spent_s
-
-
-def _requests(source: LinkSource, steps: int) -> Sequence[Request]:
-    return [_request(link, steps) for link in source.queued(source.page(), {}, 0.0)]
-
-
-def _request(link: QueuedLink, steps: int) -> Request:
+def _request(link: QueuedLink) -> Request:
     meta = {
         "depth": link.depth,
         "score": link.score,
@@ -193,22 +93,21 @@ def _request(link: QueuedLink, steps: int) -> Request:
         "features": link.features,
         "tag_path_key": link.tag_path_key,
     }
-    return Request(link.url, priority=round(link.score * steps), meta=meta)
+    return Request(link.url, priority=round(link.score * _LEVELS), meta=meta)
 
 
-def _popped(scheduler: Scheduler, downloader: _Downloader) -> Sequence[Seconds]:
+def _pop(scheduler: Scheduler, downloader: _Downloader) -> Sequence[float]:
     """The time of each pop, with as many requests in flight as in a crawl."""
     times = []
-    under_way: deque[Request] = deque()
-    for _ in range(min(POPS, len(scheduler) // 10)):
-        since = began()
+    in_flight: deque[Request] = deque()
+    for _ in range(min(_POPS, len(scheduler) // 10)):
+        began_s = time.perf_counter()
         request = scheduler.next_request()
-        times.append(took(since))
+        times.append(time.perf_counter() - began_s)
         if request is None:
             raise AssertionError("the scheduler has requests and gives none")
         downloader.slots.setdefault(downloader.get_slot_key(request), _Slot()).active.add(request)
-        under_way.append(request)
-        if len(under_way) > UNDER_WAY:
-            done = under_way.popleft()
-            downloader.slots.pop(downloader.get_slot_key(done), None)
+        in_flight.append(request)
+        if len(in_flight) > _IN_FLIGHT:
+            downloader.slots.pop(downloader.get_slot_key(in_flight.popleft()), None)
     return times

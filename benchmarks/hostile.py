@@ -25,6 +25,7 @@ from focused.scrapy_addon.middlewares import DecodingMiddleware
 from focused.scrapy_addon.outcomes import ResponseTooLargeError
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
+from focused_lab.run_measures import peak_mb, reset_peak
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -151,31 +152,13 @@ def measure(name: str) -> Cost:
     make, content_type = {**PAGES, **BOMBS}[name]
     body = make()
     work(b"<p>whale", "text/html" if name in PAGES else "")  # what is loaded once
-    before_kb = _rss_kb()
-    _forget_peak()
+    reset_peak()
+    before_mb = peak_mb() or 0.0
     began = time.process_time()
     outcome = work(body, content_type)
     took_s = time.process_time() - began
     sent_mb = len(body) / 1e6
-    return Cost(sent_mb, took_s, (_peak_kb() - before_kb) / 1024 + sent_mb, outcome)
-
-
-def _status_kb(field: str) -> int:
-    with open("/proc/self/status", encoding="ascii") as lines:
-        return next(int(line.split()[1]) for line in lines if line.startswith(field))
-
-
-def _rss_kb() -> int:
-    return _status_kb("VmRSS")
-
-
-def _peak_kb() -> int:
-    return max(_status_kb("VmHWM"), _rss_kb())
-
-
-def _forget_peak() -> None:
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")
+    return Cost(sent_mb, took_s, (peak_mb() or 0.0) - before_mb + sent_mb, outcome)
 
 
 def main(arguments: list[str]) -> None:

@@ -1,115 +1,60 @@
-"""Size, speed and memory of the link graph, on recorded webs and on a synthetic one.
+"""Size, speed and memory of the link graph of a synthetic web.
 
-``python benchmarks/link_graph.py webs`` builds the graphs of four recorded webs (``focused web
-build``); ``synthetic`` that of a power-law web, 10 million pages by default. Both print a table and
-write JSON into ``benchmarks/results/link-graph/``.
+``python benchmarks/link_graph.py --pages 1000000`` writes the pages and links of a web whose sizes
+and degrees follow power laws, as a crawl stores them, builds their graph, and prints its figures.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import resource
-import shutil
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
 
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.link_graph.build import BuildOptions, build_graph
 from focused.link_graph.page_graph import PageGraph
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.storage.arrow_columns import TIMESTAMP
-from focused.web.page import Fetched, Page
-from focused_lab.simulation.parsed_web import ParsedWeb
 
-ROOT = Path(__file__).parents[1]
-WORK = ROOT / "crawls/benchmark-link-graph"
-RESULTS = ROOT / "benchmarks/results/link-graph"
-WEBS = ("docweb-medium", "foldoc", "wordnet", "debian")
 LOOKUPS = 20_000
-PAGES_A_CHUNK = 200_000
-LINKS_A_PAGE = 14  # drawn; the distinct ones are about ten
+PAGES_PER_CHUNK = 200_000
+LINKS_PER_PAGE = 14  # drawn; the distinct ones are about ten
 OWN_HOST = 0.75
 
 
 def main() -> None:
-    """Measure what is asked."""
+    """Write the crawl, build the graph in another process, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["webs", "synthetic"])
-    parser.add_argument("--pages", type=int, default=10_000_000, help="of the synthetic web")
-    parser.add_argument("--memory-mb", type=int, default=1_000, help="for sorting")
-    parser.add_argument("--built", action="store_true", help="measure the graphs that are there")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    crawls = (
-        [web_as_crawl(name) for name in WEBS]
-        if options.what == "webs"
-        else [synthetic_crawl(options.pages, options.seed)]
+    parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--memory-mb", type=int, default=500, help="for sorting")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="on a disk"
     )
-    rows = []
-    for crawl in crawls:
-        graph = crawl.with_name(f"{crawl.name}-measured")
-        built = {} if options.built else measure_build(crawl, graph, options.memory_mb)
-        rows.append({"web": crawl.name, **measure(graph, options.seed), **built})
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    name = options.what if options.what == "webs" else crawls[0].name
-    (RESULTS / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
-    table = Table(title="link graph")
-    for name in rows[0]:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            *(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values())
-        )
-    Console(width=220).print(table)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="link-graph-", dir=options.folder) as folder:
+        crawl, graph = Path(folder, "crawl"), Path(folder, "graph")
+        write_crawl(crawl, options.pages)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            cpu_s, peak_mb = pool.apply(timed_build, (crawl, graph, options.memory_mb))
+        figures = {**measure(graph), "build CPU s": cpu_s, "build MB": peak_mb}
+    for name, value in figures.items():
+        print(f"{name:16}{value:>14,.1f}")
 
 
-def web_as_crawl(name: str) -> Path:
-    """Write all pages and links of a recorded web as the tables of a crawl; return its folder."""
-    folder = WORK / name
-    if folder.is_dir():
-        return folder
-    pages: list[str] = []
-    sources: list[str] = []
-    targets: list[str] = []
-    with ParsedWeb(RecordedWeb.open(ROOT / "webs" / name)) as web:
-        for url, page in pages_of(web):
-            pages.append(url)
-            links = dict.fromkeys(link.url for link in page.links)
-            sources += [url] * len(links)
-            targets += links
-    write_tables(folder, pages, iter([pa.table([sources, targets], names=["source", "target"])]))
-    return folder
-
-
-def pages_of(web: ParsedWeb) -> Iterator[tuple[str, Page]]:
-    """Yield the pages of a recorded web."""
-    for url in web.web.page_urls:
-        answer = web.answer(url, 0.0, 0.0)
-        page = web.parse(answer) if isinstance(answer, Fetched) else None
-        if isinstance(page, Page):
-            yield url, page
-
-
-def synthetic_crawl(pages: int, seed: int) -> Path:
+def write_crawl(folder: Path, pages: int) -> None:
     """Write a web whose hosts' sizes, out-degrees and in-degrees follow power laws.
 
     Three of four links stay on their host. A link leads to the page of rank r on a host with a
     probability proportional to 1/r.
     """
-    folder = WORK / f"synthetic-{pages}"
-    if folder.is_dir():
-        return folder
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     sizes = np.minimum(rng.pareto(1.1, size=pages // 10 + 1) * 4 + 1, pages / 50).astype(np.int64)
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), pages)) + 1]
     starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -122,9 +67,9 @@ def synthetic_crawl(pages: int, seed: int) -> Path:
     )
 
     def chunks() -> Iterator[pa.Table]:
-        for first in range(0, pages, PAGES_A_CHUNK):
-            own = np.arange(first, min(first + PAGES_A_CHUNK, pages))
-            degrees = np.minimum(rng.pareto(2.0, len(own)) * LINKS_A_PAGE + 1, 2_000)
+        for first in range(0, pages, PAGES_PER_CHUNK):
+            own = np.arange(first, min(first + PAGES_PER_CHUNK, pages))
+            degrees = np.minimum(rng.pareto(2.0, len(own)) * LINKS_PER_PAGE + 1, 2_000)
             sources = np.repeat(own, degrees.astype(np.int64))
             elsewhere = host_of_page[rng.integers(0, pages, len(sources))]
             is_own = rng.random(len(sources)) < OWN_HOST
@@ -133,25 +78,13 @@ def synthetic_crawl(pages: int, seed: int) -> Path:
             targets = starts[hosts] + ranks.astype(np.int64) - 1
             yield pa.table([urls.take(sources), urls.take(targets)], names=["source", "target"])
 
-    write_tables(folder, urls, chunks())
-    return folder
-
-
-def write_tables(folder: Path, pages: Any, links: Iterator[pa.Table]) -> None:
-    """Write ``pages.parquet`` and ``links.parquet`` of a crawl."""
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    with pq.ParquetWriter(part / "links.parquet", LINKS_SCHEMA, compression="zstd") as writer:
-        for table in links:
+    folder.mkdir()
+    with pq.ParquetWriter(folder / "links.parquet", LINKS_SCHEMA, compression="zstd") as writer:
+        for table in chunks():
             writer.write_table(fill(table, LINKS_SCHEMA))
-    own = pa.table({"url": pages})
-    fetched_at = pa.array(np.arange(len(own)).astype("datetime64[s]")).cast(TIMESTAMP)
-    own = own.append_column("outcome", pa.array(["fetched"] * len(own)))
-    pq.write_table(
-        fill(own.append_column("fetched_at", fetched_at), PAGES_SCHEMA), part / "pages.parquet"
-    )
-    part.rename(folder)
+    fetched_at = pa.array(np.arange(pages).astype("datetime64[s]")).cast(TIMESTAMP)
+    own = pa.table({"url": urls, "outcome": ["fetched"] * pages, "fetched_at": fetched_at})
+    pq.write_table(fill(own, PAGES_SCHEMA), folder / "pages.parquet")
 
 
 def fill(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -163,36 +96,19 @@ def fill(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def measure_build(crawl: Path, graph: Path, memory_mb: int) -> dict[str, Any]:
-    """Build the graph of a crawl in another process."""
-    spawn = multiprocessing.get_context("spawn")
-    with spawn.Pool(1) as pool:
-        build_s, build_mb = pool.apply(timed_build, (crawl, graph, memory_mb))
-    return {
-        "build CPU s": round(build_s, 1),
-        "build MB": round(build_mb),
-    }
-
-
-def measure(graph: Path, seed: int) -> dict[str, Any]:
-    """Return the sizes and speeds of a graph."""
+def measure(graph: Path) -> Mapping[str, float]:
+    """Return the sizes of a graph and its look-ups per second of CPU."""
     pages = PageGraph(graph)
-    rng = np.random.default_rng(seed)
-    nodes = rng.integers(0, len(pages), LOOKUPS)
-    urls = pages.urls.urls(nodes)
-    few = LOOKUPS // 4
+    nodes = np.random.default_rng(0).integers(0, len(pages), LOOKUPS).tolist()
+    urls = pages.urls.urls(np.array(nodes))
     return {
-        "nodes": len(pages),
+        "URLs": len(pages),
         "links": pages.links,
-        "bytes/URL": round(stored(graph, "urls.*") / len(pages), 2),
-        "bytes/link": round(stored(graph, "*.npy") / pages.links, 2),
-        "succ./s": rate(few, lambda: [pages.out[n] for n in nodes[:few].tolist()]),
-        "batch/s": rate(LOOKUPS, lambda: pages.out.select(nodes)),
-        "URL/s": rate(few, lambda: [pages.urls[n] for n in nodes[:few].tolist()]),
-        "node/s": rate(few, lambda: [pages.urls.node(url) for url in urls[:few]]),
-        "scan links/s": rate(
-            pages.links, lambda: sum(len(sources) for sources, _ in pages.out.pairs())
-        ),
+        "bytes a URL": stored_bytes(graph, "urls.*") / len(pages),
+        "bytes a link": stored_bytes(graph, "*.npy") / pages.links,
+        "links of a page": rate(lambda: [pages.out[node] for node in nodes]),
+        "node of a URL": rate(lambda: [pages.urls.node(url) for url in urls]),
+        "URL of a node": rate(lambda: [pages.urls[node] for node in nodes]),
     }
 
 
@@ -203,15 +119,15 @@ def timed_build(crawl: Path, graph: Path, memory_mb: int) -> tuple[float, float]
     return time.process_time(), peak_kb / 1_000
 
 
-def rate(count: int, run: Any) -> int:
-    """Operations per second of CPU time, of one pass."""
+def rate(look_up: Callable[[], object]) -> float:
+    """Return look-ups per second of CPU time."""
     began_s = time.process_time()
-    run()
-    return round(count / (time.process_time() - began_s))
+    look_up()
+    return LOOKUPS / (time.process_time() - began_s)
 
 
-def stored(graph: Path, pattern: str) -> int:
-    """Bytes of some files of a graph."""
+def stored_bytes(graph: Path, pattern: str) -> int:
+    """Return the bytes of some files of a graph."""
     return sum(path.stat().st_size for path in graph.glob(f"generation-*/{pattern}"))
 
 

@@ -21,10 +21,9 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from frontier_machine import anonymous_mb, machine
-from long_meter import Meter, Window
-from long_report import HEAD, flatness, line, sentence
+from long_meter import HEAD, Meter, Window, flatness, line, sentence
 from long_web import LongWeb
+from machine import anonymous_mb, machine
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl, SettledFetch, Step, build_crawl
@@ -39,7 +38,7 @@ from focused.web.page import Fetched, Outcome
 from focused_lab.run_measures import reset_peak
 from focused_lab.simulation.simulator import CrawlDriver, hashed_latency
 
-_TOLD = ("pages", "warm_up", "policy", "hosts", "web_pages", "concurrency", "warc")
+_CONCURRENCY = 64
 _LATENCY_S = 0.2
 _PAGES_PER_SYNC = 500
 _SEEDS = 20
@@ -84,22 +83,20 @@ def drive(
             metered.settled = 0
         if (window := meter.look()) is not None:
             watch(window)
-    return "as many pages as were asked for", driver.now
+    return "the number of pages was reached", driver.now
 
 
 def main(arguments: Sequence[str]) -> None:
     """Crawl; print a line per window, store JSON of all so far, and print the conclusion."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
-    output = replace(
-        topic.output, folder=options.folder, warc="full" if options.warc else "off", parquet=False
-    )
-    politeness = replace(topic.politeness, concurrency=options.concurrency)
+    output = replace(topic.output, folder=options.folder, warc="full", parquet=False)
+    politeness = replace(topic.politeness, concurrency=_CONCURRENCY)
     # All pages are made of the same words: sites would be closed for it.
     scope = replace(topic.scope, spam="report")
     topic = replace(topic, output=output, politeness=politeness, scope=scope)
-    guide = load_crawl_models(topic, web=options.web, replay=None, say=print)
-    web = LongWeb(_model_of(guide), hosts=options.hosts, pages=options.web_pages)
+    models = load_crawl_models(topic, web=options.web, replay=None, say=print)
+    web = LongWeb(_model_of(models))
     shutil.rmtree(options.folder, ignore_errors=True)
     gc.collect()
     gc.freeze()  # as the live crawl does
@@ -109,51 +106,52 @@ def main(arguments: Sequence[str]) -> None:
     windows: list[Window] = []
     options.out.mkdir(parents=True, exist_ok=True)
 
-    def tell(window: Window) -> None:
+    def report(window: Window) -> None:
         print(line(window), flush=True)
         windows.append(window)
-        told = {
+        figures = {
             "machine": machine(),
-            "asked": {name: getattr(options, name) for name in _TOLD},
+            "pages": options.pages,
+            "warm_up": options.warm_up,
             "before_mb": before_mb,
             "flatness": flatness(windows, options.warm_up),
             "windows": [{**asdict(each), "cpu_us": each.cpu_us} for each in windows],
         }
-        write_json_atomically(options.out / "long-crawl.json", told)
+        write_json_atomically(options.out / "long-crawl.json", figures)
 
-    print(f"it ended: {_crawl(topic, guide, web, options, tell)}")
+    print(f"it ended: {_crawl(topic, models, web, options, report)}")
     print(sentence(flatness(windows, options.warm_up), windows, before_mb))
 
 
 def _crawl(
     topic: Topic,
-    guide: CrawlModels,
+    models: CrawlModels,
     web: LongWeb,
     options: argparse.Namespace,
     watch: Callable[[Window], object],
 ) -> str:
     """Crawl to the end; return why it ended."""
-    policy = find_policy(options.policy)(PolicyInputs(guide.classifier, guide.scorer))
-    identity = {"topic": topic.name, "policy": options.policy}
+    policy = find_policy("focused")(PolicyInputs(models.classifier, models.scorer))
+    identity = {"topic": topic.name, "policy": policy.name}
     store = StateStore.open(options.folder / "state", identity)
     stages = StageTimes(time.process_time)
     crawl = build_crawl(
-        topic, guide.classifier, policy, store, training_urls=guide.training_urls, stages=stages
+        topic, models.classifier, policy, store, training_urls=models.training_urls, stages=stages
     )
-    model = _model_of(guide)
+    model = _model_of(models)
     seeds = web.seeds(model.taxonomy.good.index(True), _SEEDS)
     page = web.answer(seeds[0], 0.0, _LATENCY_S)
     assert isinstance(page, Fetched)
     print(HEAD)
     with Meter(crawl, stages, options.folder, options.window, page) as meter:
         crawl.seed(seeds, 0.0)
-        ended, now = drive(crawl, web, options.concurrency, meter, options.pages, watch)
+        ended, now = drive(crawl, web, _CONCURRENCY, meter, options.pages, watch)
     crawl.close(now)
     return ended
 
 
-def _model_of(guide: CrawlModels) -> LinearTopicClassifier:
-    model = getattr(guide.classifier, "current", guide.classifier)
+def _model_of(models: CrawlModels) -> LinearTopicClassifier:
+    model = getattr(models.classifier, "current", models.classifier)
     assert isinstance(model, LinearTopicClassifier), "the web is made of a topic classifier's words"
     return model
 
@@ -163,13 +161,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--window", type=int, default=10_000, help="pages a line")
     parser.add_argument("--warm-up", type=int, default=10_000, help="pages not compared")
-    parser.add_argument("--policy", default="focused")
     parser.add_argument("--topic", type=Path, default=Path("topics/parallel-computing.toml"))
     parser.add_argument("--web", help="recorded web to train from, where there is no model")
-    parser.add_argument("--hosts", type=int, default=20_000)
-    parser.add_argument("--web-pages", type=int, default=20_000_000)
-    parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--no-warc", dest="warc", action="store_false")
     parser.add_argument("--folder", type=Path, default=Path("crawls/long"), help="is made anew")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/long-crawl"))
     return parser.parse_args(arguments)

@@ -1,4 +1,8 @@
-"""The hosts of a generated web: names, sizes, sections, subjects, addresses, failures."""
+"""The hosts and the words of a generated web.
+
+Hosts have names, sizes, sections, subjects, addresses and failures. Words are the model's own, by
+category, and unknown ones.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import xxhash
-from long_words import made_up
+from numpy.typing import NDArray
 
-_LEAST_PAGES = 20
+from focused.classifier.topic_classifier import LinearTopicClassifier
+
+_MIN_PAGES = 20
 _SIZE_EXPONENT = 0.9
-_HOSTS_A_DOMAIN = 8
-_HOSTS_AN_ADDRESS = 1.5
+_HOSTS_PER_DOMAIN = 8
+_HOSTS_PER_ADDRESS = 1.5
 _ONE_IN_DEAD, _ONE_IN_FAILING, _ONE_IN_WITHOUT_ROBOTS, _ONE_IN_SLOW = 200, 200, 5, 50
 ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /cgi-bin/\nDisallow: /{section}/private\n"
+
+DRAWS = 1 << 16
+"""Words sampled in advance for each subject: two bytes of a hash select one."""
+
+_UNKNOWN_WORDS = 50_000
+_OF_SUBJECT, _OF_ALL = 0.5, 0.2
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+
+Words = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +53,34 @@ class Host:
     robots: str | None
 
 
-def made_up_hosts(hosts: int, pages: int, subjects: int, seed: int) -> Sequence[Host]:
+def generate_hosts(hosts: int, pages: int, subjects: int, seed: int) -> Sequence[Host]:
     """``hosts`` hosts with about ``pages`` pages in total, largest first, sizes by Zipf's law."""
     weights = (np.arange(hosts) + 10.0) ** -_SIZE_EXPONENT
-    sizes = (weights / weights.sum() * pages).astype(int) + _LEAST_PAGES
+    sizes = (weights / weights.sum() * pages).astype(int) + _MIN_PAGES
     return [_host(number, int(sizes[number]), hosts, subjects, seed) for number in range(hosts)]
 
 
 def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host:
-    lots = xxhash.xxh3_128_intdigest(f"{seed} host {number}".encode())
+    bits = xxhash.xxh3_128_intdigest(f"{seed} host {number}".encode())
 
     def one_of(choices: int) -> int:
-        nonlocal lots
-        lots, choice = divmod(lots, choices)
+        nonlocal bits
+        bits, choice = divmod(bits, choices)
         return choice
 
     folders = 2 + min(30, pages // 200)
-    sections = tuple(made_up(5_000 + one_of(20_000)) for _ in range(min(folders, 6)))
-    sections += tuple(f"{sections[n % 6]}-{made_up(n)}" for n in range(6, folders))
+    sections = tuple(generate_word(5_000 + one_of(20_000)) for _ in range(min(folders, 6)))
+    sections += tuple(f"{sections[n % 6]}-{generate_word(n)}" for n in range(6, folders))
     # One host in eight shares its domain with others.
-    domain = f"{made_up(100 + number)}{('.com', '.org', '.net', '.io')[one_of(4)]}"
+    domain = f"{generate_word(100 + number)}{('.com', '.org', '.net', '.io')[one_of(4)]}"
     if one_of(8) == 0:
-        domain = f"{made_up(number // _HOSTS_A_DOMAIN)}hosting.net"
-    address = one_of(int(hosts / _HOSTS_AN_ADDRESS) or 1)
+        domain = f"{generate_word(number // _HOSTS_PER_DOMAIN)}hosting.net"
+    address = one_of(int(hosts / _HOSTS_PER_ADDRESS) or 1)
     crawl_delay = f"Crawl-delay: {1 + one_of(5)}\n" if one_of(_ONE_IN_SLOW) == 0 else ""
     without_robots = one_of(_ONE_IN_WITHOUT_ROBOTS) == 0
     return Host(
         number,
-        f"{made_up(number)}.{domain}",
+        f"{generate_word(number)}.{domain}",
         "https" if one_of(4) else "http",
         pages,
         one_of(subjects),
@@ -78,3 +93,41 @@ def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host
         number > 500 and one_of(_ONE_IN_FAILING) == 0,
         None if without_robots else ROBOTS.format(section=sections[0]) + crawl_delay,
     )
+
+
+def sample_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
+    """For each category of the model, :data:`DRAWS` words of a page on it, shape (DRAWS,).
+
+    Half are sampled from the category's word frequencies, a fifth from those of all categories; the
+    rest are generated, with Zipf-distributed frequencies.
+    """
+    drawing = np.random.default_rng(seed)
+    known = np.array(model.vocabulary.words, dtype=object)
+    unknown = np.array([generate_word(number) for number in range(_UNKNOWN_WORDS)], dtype=object)
+    likely = np.exp(model.taxonomy.log_likelihood[: len(model.taxonomy.categories)])
+    shares = likely / likely.sum(axis=1, keepdims=True)
+    ranks = 1.0 / (np.arange(_UNKNOWN_WORDS) + 20.0)
+    subjects = []
+    for share in shares:
+        of_subject = int(DRAWS * _OF_SUBJECT)
+        of_all = int(DRAWS * _OF_ALL)
+        words = np.concatenate(
+            [
+                drawing.choice(known, of_subject, p=share / share.sum()),
+                drawing.choice(known, of_all, p=shares.mean(axis=0) / shares.mean(axis=0).sum()),
+                drawing.choice(unknown, DRAWS - of_subject - of_all, p=ranks / ranks.sum()),
+            ]
+        )
+        drawing.shuffle(words)
+        subjects.append(words)
+    return subjects
+
+
+def generate_word(number: int) -> str:
+    """The generated word of that number, a syllable or more."""
+    parts = []
+    left = number + len(_SYLLABLES)
+    while left:
+        left, syllable = divmod(left, len(_SYLLABLES))
+        parts.append(_SYLLABLES[syllable])
+    return "".join(parts)

@@ -1,4 +1,4 @@
-"""Measure a long crawl by windows of pages: CPU by stage, memory, disk."""
+"""Measure a long crawl by windows of pages: CPU by stage, memory, disk; compare last with first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from frontier_machine import allocated_bytes, anonymous_mb
+from machine import allocated_bytes, anonymous_mb
 
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Stage, StageTimes
@@ -22,6 +22,12 @@ _SYNCING, _REST = "syncing", "rest"
 STAGES = (*map(str, Stage), _SYNCING, _REST)
 """The crawl's stages, without those of the generated web and the driver."""
 _PAGES_PER_LOOK = 25
+_COMPARED_PAGES = 100_000
+_SHOWN = {stage: stage[:7] for stage in STAGES}
+HEAD = (
+    f"    pages us/page |{''.join(f'{name:>8}' for name in _SHOWN.values())} |    gc  yard |"
+    " anon MB peak MB state MB WARC MB kB/page |   waiting  hosts on topic pages/s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ class Meter:
     def _window(self) -> Window:
         counters = self.crawl.counters
         now = counters.fetched, counters.settled, counters.classified, counters.on_topic
-        fetched, settled, judged, on_topic = (
+        fetched, settled, classified, on_topic = (
             after - before for after, before in zip(now, self._before, strict=True)
         )
         self._before = now
@@ -141,15 +147,15 @@ class Meter:
             harvest_mb=(allocated_bytes(self.folder) - allocated_bytes(state)) / 1e6,
             links_waiting=len(self.crawl.frontier),
             hosts=sum(1 for _ in self.crawl.frontier.hosts),
-            on_topic=on_topic / judged if judged else 0.0,
+            on_topic=on_topic / classified if classified else 0.0,
             written_kb=(_written_bytes() - self._written_before) / fetched / 1e3,
         )
 
     def _by_stage(self) -> Mapping[str, float]:
         before = self._stages_before
-        told = {name: s - before.get(name, 0.0) for name, s in self.stages.seconds.items()}
-        rest = self._spent_s - self._synced_s - sum(told.values())
-        return {**told, _SYNCING: self._synced_s, _REST: rest}
+        stages = {name: s - before.get(name, 0.0) for name, s in self.stages.seconds.items()}
+        rest = self._spent_s - self._synced_s - sum(stages.values())
+        return {**stages, _SYNCING: self._synced_s, _REST: rest}
 
     def _collecting(self, phase: str, _: Mapping[str, Any]) -> None:
         if phase == "start":
@@ -171,10 +177,61 @@ def yardstick_us(windows: Sequence[Window]) -> float:
     return sum(window.yardstick_us for window in windows) / len(windows) if windows else 0.0
 
 
+def flatness(windows: Sequence[Window], warm_up: int) -> dict[str, Any]:
+    """The last pages' cost relative to the first after ``warm_up`` pages, by stage and in total.
+
+    A hundred thousand pages each, or a third of all; ``by_yardstick`` is corrected for the
+    machine's speed.
+    """
+    warm = [each for each in windows if each.pages - each.fetched >= warm_up]
+    pages = min(_COMPARED_PAGES, sum(each.fetched for each in warm) // 3)
+    first = [each for each in warm if each.pages - warm_up <= pages * 1.01]
+    last = [each for each in warm if warm[-1].pages - each.pages < pages * 0.99]
+    if not first:
+        return {}
+    speed = yardstick_us(last) / yardstick_us(first)
+    return {
+        "pages_each": sum(each.fetched for each in first),
+        "first_us": mean_us(first),
+        "last_us": mean_us(last),
+        "ratio": mean_us(last) / mean_us(first),
+        "by_yardstick": mean_us(last) / mean_us(first) / speed,
+        "stages": {
+            stage: {"first_us": mean_us(first, stage), "last_us": mean_us(last, stage)}
+            for stage in STAGES
+        },
+    }
+
+
+def line(window: Window) -> str:
+    """One window, under :data:`HEAD`."""
+    stages = "".join(f"{window.stages_us[stage]:>8,.0f}" for stage in STAGES)
+    return (
+        f"{window.pages:>9,}{window.cpu_us:>8,.0f} |{stages} |{window.gc_us:>6,.0f}"
+        f"{window.yardstick_us:>6,.0f} |{window.anonymous_mb:>8,.0f}{window.peak_mb:>8,.0f}"
+        f"{window.state_mb:>9,.0f}{window.harvest_mb:>8,.0f}{window.written_kb:>8,.0f} |"
+        f"{window.links_waiting:>10,}{window.hosts:>7,}{window.on_topic:>9.1%}"
+        f"{window.fetched / window.wall_s:>8,.0f}"
+    )
+
+
+def sentence(found: dict[str, Any], windows: Sequence[Window], before_mb: float) -> str:
+    """Whether costs are constant and memory bounded; ``before_mb`` was used before."""
+    if not found:
+        return "too few pages to compare first and last"
+    grown = max(window.anonymous_mb for window in windows) - before_mb
+    return (
+        f"the last {found['pages_each']:,} pages cost {found['ratio']:.2f} times the first "
+        f"({found['last_us']:,.0f} and {found['first_us']:,.0f} us of CPU a page); "
+        f"{found['by_yardstick']:.2f} times by the yardstick; {grown:,.0f} MB of memory beside "
+        "the libraries, the model and the generated web"
+    )
+
+
 def _written_bytes() -> int:
     """Bytes that this process has written to files; 0 if the system does not say."""
     try:
-        told = Path("/proc/self/io").read_text(encoding="ascii")
+        counters = Path("/proc/self/io").read_text(encoding="ascii")
     except OSError:
         return 0
-    return int(told.partition("\nwchar: ")[2].partition("\n")[0] or 0)
+    return int(counters.partition("\nwchar: ")[2].partition("\n")[0] or 0)

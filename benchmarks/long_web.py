@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xxhash
-from long_hosts import Host, made_up_hosts
-from long_words import DRAWS, Words, drawn_words, made_up
+from long_hosts import DRAWS, Host, Words, generate_hosts, generate_word, sample_words
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
@@ -53,8 +52,8 @@ class LongWeb:
         seed: int = 0,
     ) -> None:
         self._seed = seed
-        self._words: Sequence[Words] = drawn_words(model, seed)
-        self._hosts = made_up_hosts(hosts, pages, len(self._words), seed)
+        self._words: Sequence[Words] = sample_words(model, seed)
+        self._hosts = generate_hosts(hosts, pages, len(self._words), seed)
         self._by_name = {host.name: host for host in self._hosts}
         self._on_subject: list[list[Host]] = [[] for _ in self._words]
         for host in self._hosts:
@@ -62,8 +61,8 @@ class LongWeb:
 
     def seeds(self, subject: int, count: int) -> list[str]:
         """The roots of ``count`` hosts of that subject, without the very largest."""
-        well = [host for host in self._on_subject[subject] if not (host.dead or host.failing)]
-        return [f"{host.scheme}://{host.name}/" for host in well[10 : 10 + count]]
+        reachable = [host for host in self._on_subject[subject] if not (host.dead or host.failing)]
+        return [f"{host.scheme}://{host.name}/" for host in reachable[10 : 10 + count]]
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
         """The outcome of a request for a normalised URL."""
@@ -92,39 +91,39 @@ class LongWeb:
         return None if host is None or number is None else self._about(host, number)[1]
 
     def _page(self, url: str, host: Host, number: int, elapsed_s: float) -> Outcome:
-        lots, _ = self._about(host, number)
-        kind = (lots >> 64) % 1_000 if number else 999
+        bits, _ = self._about(host, number)
+        kind = (bits >> 64) % 1_000 if number else 999
         shown = number
         if kind < 20:
             return Failed(url, FailureKind.GONE, 404, elapsed_s=elapsed_s, address=host.address)
         if kind < 40:
-            target = f"{host.scheme}://{host.name}{self._path(host, (lots >> 76) % host.pages)}"
+            target = f"{host.scheme}://{host.name}{self._path(host, (bits >> 76) % host.pages)}"
             if target != url:
                 return Redirected(url, 301, target, elapsed_s, host.address)
         if kind < 45:
             pdf = {"content-type": "application/pdf"}
             return Fetched(url, 200, pdf, b"%PDF-1.4", elapsed_s, host.address)
         if kind < 65:
-            shown = (lots >> 76) % (number or 1)
+            shown = (bits >> 76) % (number or 1)
         words = ("newly", "changed", str(number)) if 55 <= kind < 65 else ()
         headers = {"content-type": "text/html; charset=utf-8", "server": "long"}
         body = self._html(host, shown, words).encode()
         return Fetched(url, 200, headers, body, elapsed_s, host.address)
 
     def _html(self, host: Host, number: int, changed: Sequence[str]) -> str:
-        lots, subject = self._about(host, number)
-        length = _WORDS + lots % _MORE_WORDS
+        bits, subject = self._about(host, number)
+        length = _WORDS + bits % _MORE_WORDS
         drawn = hashlib.shake_128(f"{self._seed} {host.number} {number}".encode()).digest(
             2 * length + 8 * LINKS
         )
         places = np.frombuffer(drawn, np.uint16, length)
         words: list[str] = self._words[subject][places].tolist()
-        words[50] = made_up(lots % _RARE_WORDS)
-        words[150] = made_up((lots >> 22) % _RARE_WORDS)
+        words[50] = generate_word(bits % _RARE_WORDS)
+        words[150] = generate_word((bits >> 22) % _RARE_WORDS)
         words[200 : 200 + len(changed)] = changed
         choices = np.frombuffer(drawn, np.uint64, LINKS, 2 * length).tolist()
         links = [self._link(host, number, subject, choice) for choice in choices]
-        title = " ".join(self._title(lots, subject))
+        title = " ".join(self._title(bits, subject))
         menu = [f'<li class="item"><a href="/">{host.name}</a></li>']
         for section in range(min(_NAVIGATION, len(host.sections))):
             path = self._path(host, section)
@@ -139,19 +138,19 @@ class LongWeb:
 
     def _about(self, host: Host, number: int) -> tuple[int, int]:
         """128 random bits of a page, and its subject, usually its section's."""
-        lots = xxhash.xxh3_128_intdigest(f"{self._seed} {host.number} {number}".encode())
+        bits = xxhash.xxh3_128_intdigest(f"{self._seed} {host.number} {number}".encode())
         section = number % len(host.sections)
-        if (lots >> 100) % 8 == 0:
-            return lots, (lots >> 104) % len(self._words)
+        if (bits >> 100) % 8 == 0:
+            return bits, (bits >> 104) % len(self._words)
         if section < host.pure:
-            return lots, host.subject
-        return lots, xxhash.xxh3_64_intdigest(f"{host.number} {section}".encode()) % len(
+            return bits, host.subject
+        return bits, xxhash.xxh3_64_intdigest(f"{host.number} {section}".encode()) % len(
             self._words
         )
 
-    def _title(self, lots: int, subject: int) -> tuple[str, str]:
+    def _title(self, bits: int, subject: int) -> tuple[str, str]:
         words = self._words[subject]
-        return words[(lots >> 16) % DRAWS], words[(lots >> 32) % DRAWS]
+        return words[(bits >> 16) % DRAWS], words[(bits >> 32) % DRAWS]
 
     def _link(self, host: Host, number: int, subject: int, choice: int) -> str:
         """One link of a page, selected by 64 random bits."""
@@ -176,8 +175,8 @@ class LongWeb:
         return self._anchor(other, min(target, other.pages - 1), f"{other.scheme}://{other.name}")
 
     def _anchor(self, host: Host, number: int, origin: str) -> str:
-        lots, subject = self._about(host, number)
-        one, two = self._title(lots, subject)
+        bits, subject = self._about(host, number)
+        one, two = self._title(bits, subject)
         path = self._path_of(host, number, one, two)
         return f'<a class="link" href="{origin}{path}">{one} {two}</a>'
 

@@ -11,7 +11,7 @@ end of the run, until the manifest of what they wrote is stored (commit).
 
 In each round a share of the nodes is lost while its partitions fetch; their processes start again
 on others when the driver allows. Rounds of 60 seconds pass on a simulated clock. The figures are
-means of the last half of the rounds. Then the state of one partition is restored from the folder.
+means of the last half of the rounds.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ import random
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
@@ -49,9 +47,7 @@ from focused.rounds.messages import (
     encode,
 )
 from focused.rounds.process_supervision import Limits
-from focused.rounds.replication import Replica, restore
 from focused.rounds.storage import SharedStorage
-from focused.storage.state_store import StateStore
 from focused.topic import Budget
 
 BEGIN, GRANT, RUN, COMMIT = "begin", "grant", "run", "commit"
@@ -59,14 +55,19 @@ _STEPS: Mapping[type, str] = {Begin: BEGIN, Run: GRANT, Finish: RUN}
 _LINK_BATCH = b"l" * 600
 _CLAIMS = (b"c" * 250,) * 4
 _PAGES = 60
+_BUDGET_PAGES = 10**10
+_PROGRESS_MESSAGES = 5
+_RECEIVERS = 100
+_NEW_ADDRESSES = 20
+_RECEIVED_AT_ONCE = 100
 _ROUND_S = 60.0
 
 
 class AnsweringPartitions:
     """An executor whose partitions answer at once; it measures the time of the driver between.
 
-    A round has ``progress`` messages of each partition. Its file has links for ``receivers``
-    others. Each partition reports ``addresses`` new ones, of which one in ten is shared.
+    A round has five messages of progress of each partition. Its file has links for a hundred
+    others. Each partition reports twenty new addresses, of which one in ten is shared.
     """
 
     def __init__(self, options: argparse.Namespace, partitions: int, storage: SharedStorage):
@@ -102,7 +103,7 @@ class AnsweringPartitions:
         """Return the next answers."""
         if self._messages:
             self._answer()
-        count = min(self._options.batch, len(self._answers))
+        count = min(_RECEIVED_AT_ONCE, len(self._answers))
         return [self._answers.popleft() for _ in range(count)]
 
     def kill(self, partition: int) -> None:
@@ -166,14 +167,14 @@ class AnsweringPartitions:
                 False,
             )
         elif isinstance(message, Run):
-            for _ in range(self._options.progress):
-                self._fetched[partition] += _PAGES // self._options.progress
+            for _ in range(_PROGRESS_MESSAGES):
+                self._fetched[partition] += _PAGES // _PROGRESS_MESSAGES
                 best_link = self._random.random()
                 yield Progress(message.round, self._fetched[partition], True, best_link)
         elif isinstance(message, Finish):
             yield Finishing(message.round)
             contents: dict[str, Sequence[bytes]] = {CONTENTS: _CLAIMS}
-            others = min(self._options.receivers, self._partitions)
+            others = min(_RECEIVERS, self._partitions)
             for to in self._random.sample(range(self._partitions), others):
                 contents[links_for(to)] = (_LINK_BATCH,)
             file = write_round_file(self._storage, message.round, partition, "a", contents)
@@ -183,7 +184,7 @@ class AnsweringPartitions:
             yield None
 
     def _addresses(self, partition: int, number: int) -> Iterator[str]:
-        for place in range(self._options.addresses):
+        for place in range(_NEW_ADDRESSES):
             shared = place % 10 == 0
             owner = partition % (self._partitions // 2) if shared else partition
             yield f"10.{owner >> 8}.{owner & 255}.{place}:{number}:{shared}"
@@ -205,7 +206,7 @@ def measure(options: argparse.Namespace, partitions: int) -> str:
         manifest = len(msgspec.msgpack.encode(driver.manifest)) / 1e6
         lines.append(
             f"{partitions:,} | {steps} | {1e3 * sum(took.values()) / partitions:.2f} | "
-            f"{1e6 * took[RUN] / partitions / options.progress:.0f} | {manifest:.1f} | "
+            f"{1e6 * took[RUN] / partitions / _PROGRESS_MESSAGES:.0f} | {manifest:.1f} | "
             f"{executor.sent_bytes / 1e6:.0f} | {executor.received_bytes / 1e6:.0f}"
         )
         missing.append(len(report.missing))
@@ -219,7 +220,7 @@ def measure(options: argparse.Namespace, partitions: int) -> str:
         starts,
         executor,
         storage,
-        Budget(pages=options.pages),
+        Budget(pages=_BUDGET_PAGES),
         limits=Limits(round_s=_ROUND_S) if options.nodes else Limits(),
         worth_waiting_for=0.5,
         on_round=on_round,
@@ -236,39 +237,14 @@ def measure(options: argparse.Namespace, partitions: int) -> str:
     )
 
 
-def measure_restore(options: argparse.Namespace) -> str:
-    """Return what it takes to restore one state of random rows."""
-    storage = SharedStorage(f"file://{options.folder}", "restore")
-    source, target = Path(options.folder, "source"), Path(options.folder, "target")
-    store = StateStore.open(source / "state", {"topic": "scale"})
-    numbers = random.Random(3)
-    for _ in range(options.rows):
-        store.tables.put("content", numbers.randbytes(16), numbers.randbytes(150))
-    store.commit()
-    replica = Replica(storage, 0, 1, store, source, background=ThreadPoolExecutor(1))
-    replica.begin()
-    state = replica.upload(replica.prepare())
-    store.abandon()
-    began = time.perf_counter()
-    restore(storage, 0, target, state)
-    took = time.perf_counter() - began
-    return f"restore {options.rows:,} rows, {state.bytes / 1e6:.0f} MB: {took:.1f} s"
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", default="100,1000,4000")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--progress", type=int, default=5, help="messages of a partition in a run")
-    parser.add_argument("--receivers", type=int, default=100, help="of links in a round")
-    parser.add_argument("--addresses", type=int, default=20, help="new ones in a round")
-    parser.add_argument("--pages", type=int, default=10**10)
-    parser.add_argument("--batch", type=int, default=100, help="messages received at once")
     parser.add_argument("--folder", help="in which a temporary one is made")
     parser.add_argument("--nodes", type=int, default=0, help="of which some are lost in each round")
     parser.add_argument("--leave", type=float, default=0.01, help="share of nodes that is lost")
-    parser.add_argument("--rows", type=int, default=500_000, help="of the state to restore")
     options = parser.parse_args()
     if options.nodes:
         print("partitions | nodes | lost a round | partitions that miss a round | driver s")
@@ -280,8 +256,6 @@ def main() -> None:
     with TemporaryDirectory(prefix="round-scale-", dir=options.folder) as options.folder:
         for number in options.partitions.split(","):
             print(measure(options, int(number)), flush=True)
-        if options.nodes:
-            print(measure_restore(options))
 
 
 if __name__ == "__main__":

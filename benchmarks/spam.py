@@ -1,18 +1,22 @@
-"""Harvest beside web spam: focused crawls with and without the spam filter.
+"""Crawls of a web of 40 real sites and 44 spam sites of five kinds, with and without the filter.
 
-``python benchmarks/spam.py`` crawls four recorded webs, first as they are and then with the sites
-of one spammer at a time (:mod:`spam_sites`): families that the spam classifier is trained on, and
-others. It prints for each crawl the relevant pages by ground truth, the requests for spam pages,
-how many of those the crawl called on topic, and how many good pages it called spam. Missing webs
-are built.
+``python benchmarks/spam.py`` crawls 800 pages for each topic. The real sites are the 40 hosts
+of the recorded web with the most pages on topic, then the largest; :mod:`spam_sites` describes
+the spam. Each crawl is repeated by whose sites it trusts: those of all samples (``samples``), which
+are nearly all sites with pages on topic, or of the five seeds alone (``seeds``). It prints for each
+crawl the relevant pages by ground truth, the requests by kind of spam, the spam pages that count as
+harvest, and the real pages on topic that were lost: called spam, called a copy of a spam page, or
+on a site that was closed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,140 +24,147 @@ from itertools import chain
 from pathlib import Path
 
 import pandas as pd
-from harvest import PARTS, ROOT, Part, build, collect, parts_of, plan_topic
-from spam_sites import FAMILIES, UNSEEN_FAMILIES, SpamNetwork
+from harvest import PARTS, ROOT, build, collect, plan_topic
+from spam_sites import KINDS, SHOP, SPAM_SUFFIX, SpamWeb
 
 from focused.crawl.spam_filter import SPAM_THRESHOLD
+from focused.crawl.traps.trap_detector import NO_NEW_CONTENT, SPAM_SITE
 from focused.web.page import Fetched, Page
+from focused.web.urls import host_of
 from focused_lab.experiment_plan import Trial
 from focused_lab.runner import WebContext, simulate_trial, topic_for_run
-from focused_lab.simulation.simulator import Network
 
-CLEAN = "none"
+HONEST_SITES = 40
 ACTIONS = ("ignore", "avoid")
-_SOURCE_PAGES = 300
+TRUST = ("samples", "seeds")
+_SOURCE_PAGES = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One crawl: ``relevant`` pages by ground truth; ``called_*`` by the crawl itself."""
+    """One crawl.
 
-    web: str
+    ``relevant`` pages by ground truth; ``spam_requests`` in all and by kind; ``spam_harvest`` are
+    spam pages that count as harvest. Of real pages on topic, ``called_spam`` and ``called_copies``
+    were refused; ``closed`` are real sites that were closed.
+    """
+
     topic: str
-    family: str
+    trust: str
     action: str
     requests: int
     relevant: int
     spam_requests: int
-    spam_on_topic: int
-    good_pages: int
-    good_called_spam: int
+    by_kind: dict[str, int]
+    spam_harvest: int
+    called_spam: int
+    called_copies: int
+    closed: str
 
 
 def main() -> int:
     """Crawl and print; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--budget", type=int, default=300, help="pages per crawl (default: 300)")
-    parser.add_argument(
-        "--topics", type=int, default=1, help="topics of each web, the last ones (default: 1)"
-    )
-    parser.add_argument("--webs", default=",".join(part.web.name for part in PARTS))
-    parser.add_argument("--families", default=",".join((CLEAN, *FAMILIES)))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--budget", type=int, default=800, help="pages per crawl (default: 800)")
+    parser.add_argument("--topics", default="security,docweb/networking,docweb/text-processing")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
     options = parser.parse_args()
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
-    parts = parts_of(options.webs)
-    build(*parts)
-    tasks = [(part, topic) for part in parts for topic in part.topics[-options.topics :]]
-    crawl = partial(
-        crawl_topic,
-        budget=options.budget,
-        families=tuple(options.families.split(",")),
-    )
-    # A web's cache of parsed pages is open in one process at a time.
+    build(PARTS[0])
+    crawl = partial(crawl_topic, budget=options.budget)
     with ProcessPoolExecutor(options.jobs) as pool:
-        print_summary(collect(chain.from_iterable(pool.map(crawl, tasks)), options.out))
+        found = chain.from_iterable(pool.map(crawl, options.topics.split(",")))
+        print_summary(collect(found, options.out))
     return 0
 
 
 def print_summary(rows: pd.DataFrame) -> None:
-    """Print means over topics, by family and action."""
-    rows = rows.assign(
-        spam_share=rows["spam_requests"] / rows["requests"],
-        wrongly=rows["good_called_spam"] / rows["good_pages"],
-        unseen=rows["family"].isin(UNSEEN_FAMILIES),
-    )
-    columns = ["relevant", "spam_share", "spam_on_topic", "wrongly"]
-    print(rows.groupby(["unseen", "family", "action"])[columns].mean().round(4).to_string())
+    """Print means over topics, by trust and action."""
+    kinds = pd.DataFrame(list(rows["by_kind"])).add_prefix("n_")
+    frame = rows.join(kinds)
+    frame["spam_share"] = frame["spam_requests"] / frame["requests"]
+    frame["closed"] = [len(sites.split()) for sites in frame["closed"]]
+    columns = ["relevant", "spam_share", "spam_harvest", "called_spam", "called_copies", "closed"]
+    columns += [name for name in frame.columns if name.startswith("n_")]
+    print(frame.groupby(["trust", "action"])[columns].mean().round(3).to_string())
 
 
-def crawl_topic(task: tuple[Part, str], budget: int, families: tuple[str, ...]) -> list[Row]:
-    """Crawl one topic on one web, once for each family and action."""
-    with plan_topic(*task, budget) as planned:
-        return list(_crawl_each(planned.context, planned.trials[0], families))
+def crawl_topic(topic: str, budget: int) -> list[Row]:
+    """Crawl one topic, once for each trust and action."""
+    with plan_topic(PARTS[0], topic, budget) as planned:
+        context, trial = planned.context, planned.trials[0]
+        hosts = honest_hosts(context, trial)
+        urls = sorted(url for url in context.ground_truth.relevant if host_of(url) in hosts)
+        random.Random(0).shuffle(urls)
+        source = list(pages_with_text(context, urls[:_SOURCE_PAGES]))
+        web = SpamWeb(context.network, hosts, source, seed=0)
+        return [_crawl(context, trial, web, trust, action) for trust in TRUST for action in ACTIONS]
 
 
-def _crawl_each(context: WebContext, trial: Trial, families: tuple[str, ...]) -> Iterator[Row]:
-    source = good_source(context)
-    for family in families:
-        for action in ACTIONS:
-            network: Network = context.network
-            spam = None
-            if family != CLEAN:
-                network = spam = SpamNetwork(context.network, family, source, trial.repeat)
-            yield _crawl(context, trial, network, spam, family, action)
-
-
-def good_source(context: WebContext, count: int = _SOURCE_PAGES) -> list[Page]:
-    """Return the relevant pages that a spammer copies from: the first ones by URL."""
-    return good_pages(context, sorted(context.ground_truth.relevant)[:count])
-
-
-def good_pages(context: WebContext, urls: Iterable[str]) -> list[Page]:
-    """Return the pages at ``urls`` that have 30 words or more."""
-    pages = []
+def pages_with_text(context: WebContext, urls: Sequence[str]) -> Iterator[Page]:
+    """Yield the pages at ``urls`` that have 30 words or more."""
     for url in urls:
         answer = context.network.answer(url, 0.0, 0.0)
         page = context.network.parse(answer) if isinstance(answer, Fetched) else None
         if isinstance(page, Page) and len(page.text.split()) >= 30:
-            pages.append(page)
-    return pages
+            yield page
 
 
-def _crawl(
-    context: WebContext,
-    trial: Trial,
-    network: Network,
-    spam: SpamNetwork | None,
-    family: str,
-    action: str,
-) -> Row:
+def honest_hosts(context: WebContext, trial: Trial) -> frozenset[str]:
+    """Return the hosts of the seeds, those with the most pages on topic, and the largest."""
+    sizes = Counter(map(host_of, context.ground_truth.graph.urls))
+    relevant = Counter(map(host_of, context.ground_truth.relevant))
+    seeds = {host_of(url) for url in trial.start}
+    ranked = sorted(
+        sizes, key=lambda host: (host not in seeds, -relevant[host], -sizes[host], host)
+    )
+    return frozenset(ranked[:HONEST_SITES])
+
+
+def _crawl(context: WebContext, trial: Trial, web: SpamWeb, trust: str, action: str) -> Row:
     topic = topic_for_run(context.prepared_topic.topic, trial)
     run = simulate_trial(
         context,
         trial,
         topic=replace(topic, scope=replace(topic.scope, spam=action)),
-        # Not the experiments' cache of classified URLs: a spammer's pages differ by crawl.
+        # Not the experiments' cache of classified URLs: the spam differs from draw to draw.
         classifier=context.prepared_topic.classifier,
-        network=network,
+        network=web,
+        training_urls=context.ground_truth.training_urls if trust == "samples" else frozenset(),
     )
     pages = run.pages[run.pages["outcome"] == "fetched"]
-    is_spam = pages["url"].map(spam.is_spam if spam else lambda url: False).astype(bool)
+    is_spam = pages["url"].map(web.is_spam).astype(bool)
     good = pages[~is_spam]
+    on_topic = good[good["url"].map(context.ground_truth.is_relevant).astype(bool)]
+    kinds = Counter(web.kind(url) for url in run.asked)
+    closed = sorted(
+        line.site
+        for line in run.traps
+        if line.kind in (SPAM_SITE, NO_NEW_CONTENT) and not _is_spam_site(line.site)
+    )
     return Row(
-        web=trial.web,
         topic=trial.topic,
-        family=family,
+        trust=trust,
         action=action,
         requests=len(run.asked),
         relevant=int(context.ground_truth.relevance_of(good).sum()),
-        spam_requests=sum(spam.is_spam(url) for url in run.asked) if spam else 0,
-        spam_on_topic=int(pages.loc[is_spam, "on_topic"].sum()),
-        good_pages=len(good),
-        good_called_spam=sum(good.get("spam", pd.Series()) >= SPAM_THRESHOLD),
+        spam_requests=len(run.asked) - kinds[""],
+        by_kind={kind.name: kinds[kind.name] for kind in KINDS},
+        spam_harvest=int(pages.loc[is_spam, "on_topic"].sum()),
+        called_spam=sum(on_topic.get("spam", pd.Series()) >= SPAM_THRESHOLD),
+        called_copies=int(on_topic["duplicate_of"].map(_is_spam_url).sum()),
+        closed=" ".join(closed),
     )
+
+
+def _is_spam_url(url: object) -> bool:
+    return isinstance(url, str) and _is_spam_site(host_of(url))
+
+
+def _is_spam_site(site: str) -> bool:
+    return site.endswith(SPAM_SUFFIX) or site == SHOP
 
 
 if __name__ == "__main__":

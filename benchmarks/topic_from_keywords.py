@@ -3,8 +3,8 @@
 ``python benchmarks/topic_from_keywords.py`` takes twelve topics of four recorded webs the way a
 user does: ``focused topic new``, labels, ``focused retrain``, a crawl of 300 pages, more labels.
 Crawls are simulated; the ground truth answers for the person, through the labelling session. Each
-model is measured on pages that were neither samples nor labelled. Tables go into
-``benchmarks/results/topic-from-keywords/``.
+model is measured on pages that were neither samples nor labelled. Prints means over topics and
+draws of seeds, and average precisions by topic. Without a model all three figures count as 0.
 
 The ground truth also picks the two seeds, because a person knows which pages are on topic. Neither
 the classifier nor the link scorer sees any other label.
@@ -17,18 +17,17 @@ import os
 import re
 import sys
 import tempfile
-import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from harvest import ROOT
+from harvest import ROOT, build, parts_of
 from joblib import Parallel, delayed
 from numpy.random import default_rng
 from sklearn.metrics import average_precision_score
@@ -42,7 +41,6 @@ from focused.cli.new_topic import train_first_classifier
 from focused.cli.topic import NewTopicOptions, write_topic_files
 from focused.cli.training import retrain_from
 from focused.errors import FocusedError
-from focused.files import write_atomically
 from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task
 from focused.labelling.page_selection import build_training_pool
 from focused.labelling.session import LabellingSession
@@ -54,6 +52,7 @@ from focused.recorded_web.recorded_web import RecordedWeb
 from focused.reports.metrics import select_relevant_urls
 from focused.scrapy_addon.crawl_models import training_urls
 from focused.text.documents import HashedPage, hash_page
+from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
@@ -142,46 +141,59 @@ NEXT_PAGES = 300
 """Pages of the crawl that provides the labels beyond the first 20."""
 
 LABELS = (0, 20, 50, 100)
-MEASURED = (120, 480)
-"""Maximum number of on-topic and of other pages to measure models on."""
+MEASURES = ("precision", "recall", "average precision")
+MAX_GOOD, MAX_OTHERS = 120, 480
+"""Numbers of on-topic and of other pages to measure models on."""
 
 _AGENT = "Benchmark/1.0 (+https://example.org/bot)"
 _CHARS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A measured model; NaN without one.
-
-    ``listed_good`` counts the pages proposed as on topic, ``listed_right`` those that are by ground
-    truth. ``harvest`` is the share of on-topic pages of the crawl of 300 pages.
-    """
-
-    web: str
-    topic: str
-    draw: int
-    labels: int
-    yes: int
-    listed_good: int
-    listed_right: int
-    precision: float
-    recall: float
-    average_precision: float
-    harvest: float = float("nan")
-    message: str = ""
+def main() -> int:
+    """Run and print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--topics", default=",".join(TOPICS), help="names, with commas between")
+    parser.add_argument("--draws", type=int, default=3, help="pairs of seeds for each topic")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    names = options.topics.split(",")
+    build(*parts_of(",".join(TOPICS[name].web for name in names)))
+    found = Parallel(n_jobs=options.jobs)(
+        delayed(measure_topic)(name, options.draws) for name in names
+    )
+    rows = pd.DataFrame([row for each in found for row in each])
+    print(rows.groupby("labels")[list(MEASURES)].mean().round(2).to_string(), "\n")
+    by_topic = rows.pivot_table("average precision", "topic", "labels", sort=False)
+    print(f"average precision\n{by_topic.round(2).to_string()}")
+    return 0
 
 
-@dataclass
-class Open:
-    """An open recorded web with its ground truth."""
+def measure_topic(name: str, draws: int) -> list[Mapping[str, object]]:
+    """Return a row for each draw of seeds and number of labels."""
+    rows: list[Mapping[str, object]] = []
+    with RecordedWeb.open(Path("webs") / TOPICS[name].web) as web, ParsedWeb(web) as parsed:
+        truth = TopicTruth(name, web, parsed)
+        for draw in range(draws):
+            with tempfile.TemporaryDirectory(prefix="focused-topic-") as folder:
+                route = Route(truth, Path(folder), draw)
+                rows += [{"topic": name, "draw": draw, **row} for row in route.measured_models()]
+    return rows
 
-    name: str
-    web: RecordedWeb
-    parsed: ParsedWeb
-    _pages: dict[str, Page | None] = field(default_factory=dict)
+
+class TopicTruth:
+    """A topic's recorded web with its ground truth; ``good`` are the URLs on topic."""
+
+    def __init__(self, name: str, web: RecordedWeb, parsed: ParsedWeb) -> None:
+        self.name = name
+        self.wanted = TOPICS[name]
+        self.web = web
+        self.parsed = parsed
+        self.good = select_relevant_urls(web.labels, self.wanted.categories)
+        self.measured = dict(self._measured_pages())
 
     def page(self, url: str) -> Page | None:
-        """The parsed page of a URL, redirects followed; None without one."""
+        """Return the parsed page of a URL, redirects followed; None without one."""
         for _ in range(5):
             outcome = self.parsed.answer(url, 0.0, 0.0)
             if isinstance(outcome, Fetched):
@@ -193,19 +205,27 @@ class Open:
             url = target
         return None
 
-    def on_topic(self, wanted: Wanted) -> frozenset[str]:
-        """The URLs with one of the topic's categories."""
-        return select_relevant_urls(self.web.labels, wanted.categories)
+    def _measured_pages(self) -> Iterator[tuple[str, HashedPage]]:
+        """Yield pages to measure models on, on and off topic."""
+        rng = default_rng(7)
+        others = self.web.labels.keys() - self.good
+        for urls, most in ((self.good, min(MAX_GOOD, len(self.good) // 2)), (others, MAX_OTHERS)):
+            found: set[str] = set()
+            for url in rng.permutation(sorted(urls)).tolist():
+                page = self.page(url) if len(found) < most else None
+                if page is not None and page.url not in found:
+                    found.add(page.url)
+                    yield page.url, hash_page(replace(page, text=page.text[:_CHARS]))
 
 
 @dataclass(frozen=True)
-class Simulated(FetchedPages):
+class SimulatedPages(FetchedPages):
     """A simulated crawl's pages for a session, with the recorded web's responses."""
 
     web: RecordedWeb | None = None
 
     def response(self, page: CrawledPage) -> Fetched | None:
-        """The server's response."""
+        """Return the server's response."""
         assert self.web is not None
         found = self.web.get(page.url)
         if found is None:
@@ -213,206 +233,114 @@ class Simulated(FetchedPages):
         return Fetched(page.url, found.status, found.headers, found.body)
 
 
-def main() -> int:
-    """Run, write, print; return the exit status."""
-    options = _options()
-    os.chdir(ROOT)
-    began_s = time.monotonic()
-    names = [name for name in TOPICS if TOPICS[name].web in options.webs.split(",")]
-    if options.topics:
-        names = [name for name in names if name in options.topics.split(",")]
-    labels = tuple(int(count) for count in options.labels.split(","))
-    draws = range(options.first, options.first + options.draws)
-    found = Parallel(n_jobs=options.jobs)(
-        delayed(points_of)(name, draws, labels, words_only=options.words_only) for name in names
-    )
-    points = pd.DataFrame([asdict(point) for each in found for point in each])
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_atomically(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
-    told = f"# From keywords to a classifier\n\n{_how()}\n\n{summary(points)}\n"
-    write_atomically(options.out / "README.md", told.encode())
-    print(told)
-    print(f"{len(names) * options.draws} cases, {(time.monotonic() - began_s) / 60:.1f} minutes")
-    return 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--webs", default="docweb-small,foldoc,wordnet,debian")
-    parser.add_argument("--topics", help="names, with commas between them; default: all twelve")
-    parser.add_argument("--draws", type=int, default=3, help="pairs of seeds for each topic")
-    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
-    parser.add_argument("--labels", default=",".join(map(str, LABELS)), help="0 first, commas")
-    parser.add_argument("--words-only", action="store_true", help="training.embedding = false")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/topic-from-keywords"))
-    return parser.parse_args()
-
-
-def points_of(
-    name: str, draws: Sequence[int], labels: Sequence[int], *, words_only: bool
-) -> list[Point]:
-    """The measured models of one topic, for each draw of seeds."""
-    wanted = TOPICS[name]
-    points: list[Point] = []
-    with RecordedWeb.open(Path("webs") / wanted.web) as web, ParsedWeb(web) as parsed:
-        opened = Open(wanted.web, web, parsed)
-        good = opened.on_topic(wanted)
-        measured = _measured_pages(opened, good)
-        for draw in draws:
-            with tempfile.TemporaryDirectory(prefix="focused-topic-") as folder:
-                about = (name, wanted, opened, good, measured, draw, Path(folder))
-                route = Route(*about, labels, words_only)
-                points += route.points()
-    return points
-
-
-def _measured_pages(opened: Open, good: frozenset[str]) -> dict[str, HashedPage]:
-    """Pages to measure on, on and off topic."""
-    rng = default_rng(7)
-    found: dict[str, HashedPage] = {}
-    others = opened.web.labels.keys() - good
-    for urls, most in ((good, min(MEASURED[0], len(good) // 2)), (others, MEASURED[1])):
-        taken = 0
-        for url in rng.permutation(sorted(urls)).tolist():
-            page = opened.page(url) if taken < most else None
-            if page is not None and page.url not in found:
-                found[page.url] = hash_page(replace(page, text=page.text[:_CHARS]))
-                taken += 1
-    return found
-
-
-@dataclass
 class Route:
     """One person's way from keywords to a classifier."""
 
-    name: str
-    wanted: Wanted
-    opened: Open
-    good: frozenset[str]
-    measured: Mapping[str, HashedPage]
-    draw: int
-    folder: Path
-    labels: Sequence[int]
-    words_only: bool
-    used: set[str] = field(default_factory=set)
-    models: list[tuple[int, int, LinearTopicClassifier | None, str]] = field(default_factory=list)
-    harvest: float = float("nan")
+    def __init__(self, truth: TopicTruth, folder: Path, draw: int) -> None:
+        self._truth = truth
+        self._folder = folder
+        self._draw = draw
+        self.topic = self._write_topic()
 
-    def points(self) -> list[Point]:
+    def measured_models(self) -> list[Mapping[str, float]]:
         """Train all models, then measure them on pages that none has seen."""
-        first = self.begin()
-        crawl = first
-        for before, labels in pairwise(self.labels):
-            self._keep(labels, self.label(crawl, labels - before))
-            model = self.model()
-            if labels == self.labels[1] and model is not None:
-                crawl = self.crawl(model, NEXT_PAGES, training_urls(self.topic))
-                rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
-                self.harvest = float(rows["url"].isin(self.good).mean())
-        return self._measure()
+        crawl = self._crawl(KeywordClassifier(self._truth.wanted.keywords), FIRST_PAGES)
+        self._train(crawl)
+        models = {0: self._model()}
+        for before, labels in pairwise(LABELS):
+            self._label(crawl, labels - before)
+            models[labels] = model = self._model()
+            if before == 0 and model is not None:
+                crawl = self._crawl(model, NEXT_PAGES, training_urls(self.topic))
+        used = self._used_urls()
+        pages = {url: page for url, page in self._truth.measured.items() if url not in used}
+        good = np.array([url in self._truth.good for url in pages])
+        return [
+            {"labels": labels, **measures_of(model, list(pages.values()), good)}
+            for labels, model in models.items()
+        ]
 
-    def begin(self) -> SimulatedRun:
-        """Write the topic, crawl around two seeds and train the first model; return the crawl."""
-        seeds = self._seeds()
-        (self.folder / "seeds.txt").write_text("\n".join(seeds) + "\n", encoding="utf-8")
-        idea = NewTopicOptions(
-            self.name, self.wanted.keywords, self.folder / "seeds.txt", _AGENT, self.folder
-        )
-        told = StringIO()
-        with redirect_stdout(told):
+    def _write_topic(self) -> Topic:
+        seeds = self._folder / "seeds.txt"
+        seeds.write_text("\n".join(self._seeds()) + "\n", encoding="utf-8")
+        keywords = self._truth.wanted.keywords
+        idea = NewTopicOptions(self._truth.name, keywords, seeds, _AGENT, self._folder)
+        with redirect_stdout(StringIO()):
             write_topic_files(idea)
-            if self.words_only:
-                text = idea.topic_file.read_text("utf-8")
-                text = text.replace("embedding = true", "embedding = false")
-                idea.topic_file.write_text(text, "utf-8")
-            self.topic = load_topic(idea.topic_file)
-            classifier = KeywordClassifier(self.wanted.keywords)
-            first = self.crawl(classifier, FIRST_PAGES)
-            message = self._teach(first)
-        self._keep(0, message)
-        return first
+        return load_topic(idea.topic_file)
 
     def _seeds(self) -> list[str]:
         """Two on-topic pages with one of the keywords, as a search would find."""
-        rng = default_rng([zlib.crc32(self.name.encode()), self.draw])
-        stems = [word.rstrip("*").strip().lower() for word in self.wanted.keywords]
+        rng = default_rng([zlib.crc32(self._truth.name.encode()), self._draw])
+        stems = [word.rstrip("*").strip().lower() for word in self._truth.wanted.keywords]
         pattern = re.compile("|".join(rf"\b{re.escape(stem)}" for stem in stems))
         found: list[str] = []
-        for url in rng.permutation(sorted(self.good)).tolist():
-            page = self.opened.page(url)
+        for url in rng.permutation(sorted(self._truth.good)).tolist():
+            page = self._truth.page(url)
             if page is not None and pattern.search(f"{page.title} {page.text}".lower()):
                 found.append(url)
             if len(found) == SEEDS:
                 break
         return found
 
-    def crawl(
+    def _crawl(
         self, classifier: TopicClassifier, pages: int, known: frozenset[str] = frozenset()
     ) -> SimulatedRun:
         """Simulate a crawl of the topic; pages of ``known`` are no harvest."""
-        scorer = Apprentice(
-            classifier, load_link_prior(f"without-{self.wanted.web.partition('-')[0]}")
-        )
+        prior = load_link_prior(f"without-{self._truth.wanted.web.partition('-')[0]}")
+        inputs = PolicyInputs(classifier, Apprentice(classifier, prior))
         return simulate(
             self.topic,
             classifier,
-            self.opened.parsed,
-            find_policy("focused")(PolicyInputs(classifier, scorer)),
+            self._truth.parsed,
+            find_policy("focused")(inputs),
             latency=constant_latency(0.1),
             training_urls=known,
             pages=pages,
         )
 
-    def _teach(self, crawl: SimulatedRun) -> str:
-        rows = crawl.pages[crawl.pages["outcome"] == "fetched"]
-        own = {url: page for url in rows["url"] if (page := self.opened.page(url)) is not None}
-        found = {**own}
-        for seed in self.topic.seeds.urls:
-            url = normalize_url(seed) or seed
-            if url not in found and (page := self.opened.page(url)) is not None:
-                found[url] = page
-        try:
-            train_first_classifier(self.topic, found)
-        except FocusedError as error:
-            return str(error)
-        return ""
+    def _train(self, crawl: SimulatedRun) -> None:
+        """Train the first model on the pages of a crawl and the seeds."""
+        fetched = crawl.pages.loc[crawl.pages["outcome"] == "fetched", "url"]
+        seeds = [normalize_url(seed) or seed for seed in self.topic.seeds.urls]
+        pages = {url: self._truth.page(url) for url in [*fetched, *seeds]}
+        found = {url: page for url, page in pages.items() if page is not None}
+        with redirect_stdout(StringIO()):
+            try:
+                train_first_classifier(self.topic, found)
+            except FocusedError as error:
+                print(f"{self._truth.name}: {error}", file=sys.stderr)
 
-    def _retrain(self) -> str:
-        labels = load_topic_labels(self.topic.training)
-        told = StringIO()
-        try:
-            with redirect_stdout(told):
-                # With too few held-out pages a person replaces the model.
-                replaced = len(evaluation_labels(labels)) < MIN_COMPARED_PAGES
-                status = retrain_from(self.topic, labels, self.opened.page, replace=replaced)
-        except FocusedError as error:
-            return str(error)
-        return "the old model stays" if status else ""
-
-    def label(self, crawl: SimulatedRun, count: int) -> str:
-        """Label pages of a crawl and retrain; return why no new model came, or nothing."""
-        subject = find_labelling_task(self.topic.path, self.topic.training.labels)
-        crawled = self._crawled(crawl)
+    def _label(self, crawl: SimulatedRun, count: int) -> None:
+        """Label pages of a crawl and retrain."""
+        task = find_labelling_task(self.topic.path, self.topic.training.labels)
+        crawled = self._crawled_pages(crawl)
         assert self.topic.training.labels is not None
         with LabelFile(self.topic.training.labels) as file:
-            pool = build_training_pool(crawled, subject.classifier)
-            session = LabellingSession(subject, crawled, pool, file, None)
+            pool = build_training_pool(crawled, task.classifier)
+            session = LabellingSession(task, crawled, pool, file, None)
             for number in range(count):
                 shown = session.current()
                 if shown is None:
                     break
-                verdict: Verdict = "yes" if shown.page.url in self.good else "no"
+                verdict: Verdict = "yes" if shown.page.url in self._truth.good else "no"
                 session.answer(shown.page.url, verdict, "", float(number))
-        return self._retrain()
+        labels = load_topic_labels(self.topic.training)
+        # With too few held-out pages a person replaces the model.
+        replaces = len(evaluation_labels(labels)) < MIN_COMPARED_PAGES
+        with redirect_stdout(StringIO()):
+            try:
+                retrain_from(self.topic, labels, self._truth.page, replace=replaces)
+            except FocusedError as error:
+                print(f"{self._truth.name}: {error}", file=sys.stderr)
 
-    def _crawled(self, crawl: SimulatedRun) -> Simulated:
+    def _crawled_pages(self, crawl: SimulatedRun) -> SimulatedPages:
         rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
         pages: dict[str, CrawledPage] = {}
         for row in rows.to_dict("records"):
             # Only pages with ground truth can be answered for.
-            known = row["url"] in self.opened.web.labels
-            if known and pd.isna(row["duplicate_of"]) and not pd.isna(row["relevance"]):
+            has_label = row["url"] in self._truth.web.labels
+            if has_label and pd.isna(row["duplicate_of"]) and not pd.isna(row["relevance"]):
                 pages[row["url"]] = CrawledPage(
                     url=row["url"],
                     host=row["host"],
@@ -423,122 +351,36 @@ class Route:
                     place=WarcPosition("", 0),
                     fetched_at=0.0,
                 )
-        return Simulated(self.folder, pages, 0, self.opened.web)
+        return SimulatedPages(self._folder, pages, 0, self._truth.web)
 
-    def model(self) -> LinearTopicClassifier | None:
-        """Return the topic's current model, None without one."""
+    def _model(self) -> LinearTopicClassifier | None:
+        """The topic's current model, None without one."""
         path = self.topic.training.model
         return load_model(path).classifier if path.exists() else None
 
-    def _keep(self, labels: int, message: str) -> None:
-        given = load_topic_labels(self.topic.training)
-        self.used.update(label.url for label in given)
-        yes = sum(label.verdict == "yes" for label in given)
-        self.models.append((labels, yes, self.model(), message))
-
-    def _measure(self) -> list[Point]:
-        listed = [
-            line.split("\t")
-            for line in self.topic.training.directory[0].read_text("utf-8").splitlines()
-            if not line.startswith("#")
-        ]
-        self.used.update(normalize_url(line[1]) or line[1] for line in listed)
-        good = [line[1] for line in listed if line[0] == self.topic.training.good[0]]
-        pages = {url: words for url, words in self.measured.items() if url not in self.used}
-        truth = np.array([url in self.good for url in pages])
-        points = []
-        for labels, yes, model, message in self.models:
-            figures = (float("nan"),) * 3
-            if model is not None:
-                figures = _figures(model, list(pages.values()), truth)
-            points.append(
-                Point(
-                    self.wanted.web,
-                    self.name,
-                    self.draw,
-                    labels,
-                    yes,
-                    len(good),
-                    sum(url in self.good for url in good),
-                    *figures,
-                    harvest=self.harvest,
-                    message=message[:160],
-                )
-            )
-        return points
+    def _used_urls(self) -> frozenset[str]:
+        """The URLs of samples and labels."""
+        listed = self.topic.training.directory[0].read_text("utf-8").splitlines()
+        samples = [line.split("\t")[1] for line in listed if not line.startswith("#")]
+        labels = [label.url for label in load_topic_labels(self.topic.training)]
+        return frozenset([*(normalize_url(url) or url for url in samples), *labels])
 
 
-def _figures(
-    model: LinearTopicClassifier, pages: Sequence[HashedPage], truth: np.ndarray
-) -> tuple[float, float, float]:
-    judged = [model.classify_hashed(page) for page in pages]
-    relevance = np.array([one.relevance for one in judged])
-    called = np.array([one.on_topic for one in judged])
-    hits = int((called & truth).sum())
-    return (
-        hits / max(int(called.sum()), 1),
-        hits / max(int(truth.sum()), 1),
-        float(average_precision_score(truth, relevance)),
+def measures_of(
+    model: LinearTopicClassifier | None, pages: Sequence[HashedPage], good: np.ndarray
+) -> Mapping[str, float]:
+    """Return a model's :data:`MEASURES` on pages that are ``good`` or not, 0 without a model."""
+    if model is None:
+        return dict.fromkeys(MEASURES, 0.0)
+    found = [model.classify_hashed(page) for page in pages]
+    called = np.array([each.on_topic for each in found])
+    hits = int((called & good).sum())
+    values = (
+        hits / max(1, int(called.sum())),
+        hits / max(1, int(good.sum())),
+        float(average_precision_score(good, [each.relevance for each in found])),
     )
-
-
-def _how() -> str:
-    return (
-        f"By `benchmarks/topic_from_keywords.py`: {SEEDS} seeds, a first crawl of {FIRST_PAGES} "
-        f"pages, the first 20 labels of these, the others of a crawl of {NEXT_PAGES}. A model is "
-        f"measured on up to {MEASURED[0]} pages on topic and {MEASURED[1]} others. "
-        "Without a model all three figures count as 0."
-    )
-
-
-def summary(points: pd.DataFrame) -> str:
-    """Markdown tables: means over topics and draws with their spread, then by topic."""
-    points = points.assign(model=points["average_precision"].notna())
-    measures = ["precision", "recall", "average_precision"]
-    filled = points.fillna(dict.fromkeys(measures, 0.0))
-    rows = []
-    for labels, group in filled.groupby("labels"):
-        row = [f"{labels}", f"{group['model'].mean():.0%}"]
-        for measure in measures:
-            low, high = group[measure].quantile([0.1, 0.9])
-            row.append(f"{group[measure].mean():.2f} ({low:.2f} to {high:.2f})")
-        row.append(f"{_spread(group):.2f}")
-        rows.append(row)
-    head = ["labels", "cases with a model", *(name.replace("_", " ") for name in measures),
-            "spread over seeds"]  # fmt: skip
-    parts = [
-        "## All topics\n\nMean over topics and draws of seeds (10th to 90th percentile); the "
-        "last column is the mean over topics of the standard deviation of average precision "
-        f"over draws.\n\n{_table(head, rows)}"
-    ]
-    rows = []
-    for (web, topic), group in filled.groupby(["web", "topic"], sort=False):
-        first = group[group["labels"] == 0]
-        right = first["listed_right"].sum() / max(first["listed_good"].sum(), 1)
-        row = [str(web), str(topic), f"{first['listed_good'].mean():.0f}", f"{right:.0%}"]
-        for _, at in group.groupby("labels"):
-            row.append(
-                f"{at['average_precision'].mean():.2f} ± {at['average_precision'].std():.2f}"
-            )
-        row.append(f"{first['harvest'].mean():.0%}")
-        rows.append(row)
-    head = ["web", "topic", "listed on topic", "rightly",
-            *(f"after {n}" for n in sorted(set(points["labels"]))), "harvest"]  # fmt: skip
-    parts.append(
-        "## By topic\n\nPages proposed as on topic, how many rightly, average precision after so "
-        "many labels (mean ± standard deviation over draws), and the share of on-topic pages "
-        f"among {NEXT_PAGES} crawled after 20 labels.\n\n{_table(head, rows)}"
-    )
-    return "\n\n".join(parts)
-
-
-def _spread(group: pd.DataFrame) -> float:
-    return float(group.groupby("topic")["average_precision"].std(ddof=1).mean())
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return dict(zip(MEASURES, values, strict=True))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ Until a few good pages are known, the most relevant pages come first: nothing ca
 good ones. After that three turns in four go to ``uncertain`` pages, with a relevance near the
 threshold (Lewis, Gale 1994, "A sequential algorithm for training text classifiers"), one to
 ``doubtful`` ones: called on topic but unlike all good pages, or off topic but like one. Always
-taking the most relevant pages makes worse models than random ones: ``python benchmarks/labelling.py
---choices random,high,ours``.
+taking the most relevant pages makes worse models than random ones.
 
 Each utility is multiplied by the distance to the nearest labelled page, by how typical the page is
 of the pool (Settles, Craven 2008, "information density"), and by how few pages of its host are

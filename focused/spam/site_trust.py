@@ -39,7 +39,7 @@ _GOOD_SITES_SD, _GOOD_PAGES_SD = 0.2, 0.35
 _SPAM_SITES_SD, _SPAM_PAGES_SD = 0.3, 0.3
 _SPAM_MEAN = 0.8
 """Of scaled evidence, between and within sites; chosen on the first topic of each web of
-benchmarks/spam.py, which measures on the last."""
+benchmarks/harvest.py, beside spam sites."""
 
 _BASE_SITES = 4.0
 """How many linking sites the share of spam among all sites weighs as much as."""

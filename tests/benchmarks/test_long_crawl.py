@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 from long_crawl import drive
-from long_meter import STAGES, Meter, Window, mean_us
-from long_report import flatness
+from long_meter import STAGES, Meter, Window, flatness, mean_us
 from long_web import LongWeb
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
@@ -82,7 +81,7 @@ def test_a_crawl_is_measured_window_by_window(web, model, tmp_path):
     with Meter(crawl, stages, subject.output.folder, 20, yardstick) as meter:
         ended, _ = drive(crawl, web, 4, meter, 60, shown.append)
     crawl.close(1_000.0)
-    assert ended == "as many pages as were asked for"
+    assert ended == "the number of pages was reached"
     assert shown == meter.windows and [each.fetched for each in shown] == [20, 20, 20]
     assert all(each.cpu_us > 0 and each.links_waiting and each.hosts for each in shown)
 
