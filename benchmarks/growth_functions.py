@@ -399,7 +399,6 @@ def _read_words(text: str) -> None:
     tokens.tokenize(text)
     tokens.has_only_ascii_letters(text)
     word_hashes.hash_texts([text, text])
-    word_hashes.hash_short_text(text)
     csv_cells.unescape_formulas(csv_cells.escape_formulas(text))
     duplicates._normalise_title(text)
     page_fate._ERROR_TITLE.search(text)
@@ -785,7 +784,6 @@ READERS: tuple[Reader, ...] = (
             tokens.tokenize,
             tokens.has_only_ascii_letters,
             word_hashes.hash_texts,
-            word_hashes.hash_short_text,
             word_hashes.hash_texts_once,
             word_hashes.hash_word,
             csv_cells.escape_formulas,
