@@ -31,13 +31,10 @@ class CalibrationCurve:
 
     def __call__(self, raw_scores: FloatArray) -> FloatArray:
         """Return probabilities of raw scores, elementwise."""
-        smooth = expit(self.slope * raw_scores + self.offset)
-        if not self.points:
-            return smooth
-        return np.asarray((smooth + np.interp(raw_scores, self.points, self.shares)) / 2)
+        return np.array([self.at(score) for score in raw_scores.tolist()])
 
     def at(self, raw_score: float) -> float:
-        """Return the probability of one raw score; faster than with arrays."""
+        """Return the probability of one raw score."""
         log_odds = self.slope * raw_score + self.offset
         smooth = (
             1 / (1 + math.exp(-log_odds)) if log_odds > -_MIN_LOG_ODDS else math.exp(-_MIN_LOG_ODDS)

@@ -42,8 +42,8 @@ class PageBatcher:
     """Batches the pages of one crawl; parsed pages are settled before others are parsed.
 
     Code and data for one page exceed a core's caches: several pages in a row cost some tenth less
-    than alone. No page waits for a batch: it is parsed in the next turn. A turn either parses or settles
-    pages, some 20 ms, so that the reactor can do other work.
+    than alone. No page waits for a batch: it is parsed in the next turn. A turn either parses or
+    settles pages, some 20 ms, so that the reactor can do other work.
     """
 
     def __init__(self, parser: Callable[[], PageParser]) -> None:
