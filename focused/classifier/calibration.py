@@ -29,10 +29,6 @@ class CalibrationCurve:
     points: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
 
-    def __call__(self, raw_scores: FloatArray) -> FloatArray:
-        """Return probabilities of raw scores, elementwise."""
-        return np.array([self.at(score) for score in raw_scores.tolist()])
-
     def at(self, raw_score: float) -> float:
         """Return the probability of one raw score."""
         log_odds = self.slope * raw_score + self.offset

@@ -110,7 +110,7 @@ def cross_fit_probabilities(
         held_out = folds == fold
         rest = ~held_out if 0 < good[~held_out].sum() < (~held_out).sum() else folds >= 0
         curve = fit_calibration_curve(raw_scores[rest], good[rest], weights[rest])
-        probability[held_out] = curve(raw_scores[held_out])
+        probability[held_out] = [curve.at(score) for score in raw_scores[held_out].tolist()]
     return probability
 
 

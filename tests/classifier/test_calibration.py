@@ -144,7 +144,7 @@ def test_a_curve_never_falls_and_is_never_sure(samples):
     raw_scores, good, weights = (np.array(column) for column in zip(*samples, strict=True))
     good[:2] = True, False
     curve = fit_calibration_curve(raw_scores, good, weights)
-    shares = curve(np.linspace(-20, 20, 200))
+    shares = np.array([curve.at(score) for score in np.linspace(-20, 20, 200).tolist()])
     if curve.slope > 0:
         assert np.all(np.diff(shares) >= -1e-12)
     assert np.all((shares >= 0.0) & (shares <= 1.0))
@@ -167,7 +167,8 @@ def test_a_sample_of_weight_three_counts_as_three():
 @given(
     raw_scores=st.floats(-1e6, 1e6) | st.sampled_from([-1.0, 0.0, 0.5, 2.0]), steps=st.booleans()
 )
-def test_a_single_score_gets_the_probability_it_has_in_an_array(raw_scores, steps):
+def test_a_probability_is_the_mean_of_the_sigmoid_and_the_interpolated_shares(raw_scores, steps):
     points = ((-1.0, 0.0, 0.5, 2.0), (0.1, 0.2, 0.2, 0.9)) if steps else ((), ())
-    curve = CalibrationCurve(1.5, -0.5, *points)
-    assert curve.at(raw_scores) == pytest.approx(float(curve(np.array([raw_scores]))[0]), abs=1e-12)
+    sigmoid = float(expit(np.array(1.5 * raw_scores - 0.5)))
+    expected = (sigmoid + float(np.interp(raw_scores, *points))) / 2 if steps else sigmoid
+    assert CalibrationCurve(1.5, -0.5, *points).at(raw_scores) == pytest.approx(expected, abs=1e-12)
