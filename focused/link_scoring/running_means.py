@@ -23,51 +23,6 @@ from numpy.typing import NDArray
 from focused.kernels.link_features import clip_mean, word_features
 from focused.text.word_hashes import HashedTexts, WordHashes
 
-
-class RunningMeans:
-    """Counts and sums of relevance by 64-bit key, in the order of the keys' first observations."""
-
-    def __init__(self) -> None:
-        # Count as the real part and sum of relevance as the imaginary part: one object per key.
-        self._counts: dict[int, complex] = {}
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def add(self, key: int, relevance: float) -> None:
-        """Count one observation."""
-        self._counts[key] = self._counts.get(key, 0j) + complex(1.0, relevance)
-
-    def log_odds_of_key(self, key: int, relevance: float, cases: float) -> float | None:
-        """Return the log-odds of one key; None if unknown."""
-        counts = self._counts.get(key)
-        if counts is None:
-            return None
-        share = clip_mean((counts.imag + relevance) / (counts.real + cases))
-        return math.log(share / (1.0 - share))
-
-    def forget(self, count: int) -> None:
-        """Drop the first ``count`` keys."""
-        self._counts = dict(islice(self._counts.items(), count, None))
-
-    def state(self) -> Any:
-        """Return all counts as plain data."""
-        known = len(self)
-        keys = np.fromiter(self._counts, "<u8", known)
-        counts = np.fromiter(self._counts.values(), np.complex128, known)
-        cases, relevance = counts.real.astype("<u4"), counts.imag.astype("<f8")
-        return [keys.tobytes(), cases.tobytes(), relevance.tobytes()]
-
-    @classmethod
-    def restored(cls, state: Any) -> RunningMeans:
-        """Return the object whose :meth:`state` is given, with the same order of keys."""
-        means = cls()
-        keys, cases, relevance = map(np.frombuffer, state, ("<u8", "<u4", "<f8"))
-        counts = cases + 1j * relevance
-        means._counts = dict(zip(keys.tolist(), counts.tolist(), strict=True))
-        return means
-
-
 MAX_POSITIONS = 200_000
 """Maximum number of keys, about 120 bytes each; at the limit the older half is dropped."""
 
@@ -79,33 +34,44 @@ class PositionMeans:
     """Mean relevance of targets by position of the link: its page, or its tag path and host."""
 
     def __init__(self) -> None:
-        self._means = RunningMeans()
+        # By key, in the order of the first links. Count as the real part and sum of relevance as
+        # the imaginary part: one object per key.
+        self._counts: dict[int, complex] = {}
 
     def __len__(self) -> int:
-        return len(self._means)
+        return len(self._counts)
 
     def learn(self, key: int, relevance: float) -> None:
         """Count a link at ``key`` that led to a page of ``relevance`` in [0, 1]."""
-        self._means.add(key, relevance)
+        self._counts[key] = self._counts.get(key, 0j) + complex(1.0, relevance)
         if len(self) > MAX_POSITIONS:
-            self._means.forget(MAX_POSITIONS // 2)
+            self._counts = dict(islice(self._counts.items(), MAX_POSITIONS // 2, None))
 
     def feature(self, key: int, mean: float) -> float:
-        """Return the feature of one position."""
+        """Return a position's log-odds relative to ``mean``, in (0, 1); 0 if it is unknown."""
+        counts = self._counts.get(key)
+        if counts is None:
+            return 0.0
         mean = clip_mean(mean)
-        share = self._means.log_odds_of_key(key, _PRIOR_LINKS * mean, _PRIOR_LINKS)
-        return 0.0 if share is None else share - math.log(mean / (1.0 - mean))
+        share = clip_mean((counts.imag + _PRIOR_LINKS * mean) / (counts.real + _PRIOR_LINKS))
+        return math.log(share / (1.0 - share)) - math.log(mean / (1.0 - mean))
 
     def state(self) -> Any:
         """Return all counts as plain data."""
-        return self._means.state()
+        known = len(self)
+        keys = np.fromiter(self._counts, "<u8", known)
+        counts = np.fromiter(self._counts.values(), np.complex128, known)
+        cases, relevance = counts.real.astype("<u4"), counts.imag.astype("<f8")
+        return [keys.tobytes(), cases.tobytes(), relevance.tobytes()]
 
     @classmethod
     def restored(cls, state: Any) -> PositionMeans:
-        """Return the object whose :meth:`state` is given."""
-        found = cls()
-        found._means = RunningMeans.restored(state)
-        return found
+        """Return the object whose :meth:`state` is given, with the same order of keys."""
+        means = cls()
+        keys, cases, relevance = map(np.frombuffer, state, ("<u8", "<u4", "<f8"))
+        counts = cases + 1j * relevance
+        means._counts = dict(zip(keys.tolist(), counts.tolist(), strict=True))
+        return means
 
 
 @lru_cache(8_192)
