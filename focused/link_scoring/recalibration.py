@@ -8,6 +8,7 @@ apprentice learns from the page, as a forecast that the page did not influence.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -73,22 +74,15 @@ class ScoreRecalibration:
     def __init__(self) -> None:
         self.slope = 1.0
         self.intercept = 0.0
-        # Rows: log-odds that were predicted, and tempered relevance of the target.
-        self._forecasts = np.empty((2, MAX_FORECASTS + _FIT_INTERVAL))
-        self._n_kept = 0
+        # Log-odds that were predicted, and tempered relevance of the target.
+        self._forecasts: deque[tuple[float, float]] = deque(maxlen=MAX_FORECASTS)
         self._n_seen = 0
 
     def learn(self, log_odds: float, relevance: float) -> None:
         """Add a forecast and the tempered relevance in [0, 1] of the link's target."""
-        self._forecasts[:, self._n_kept] = log_odds, relevance
-        self._n_kept += 1
+        self._forecasts.append((log_odds, relevance))
         self._n_seen += 1
         if self._n_seen % _FIT_INTERVAL == 0:
-            too_many = self._n_kept - MAX_FORECASTS
-            if too_many > 0:
-                kept = self._forecasts[:, too_many : self._n_kept].copy()
-                self._forecasts[:, :MAX_FORECASTS] = kept
-                self._n_kept = MAX_FORECASTS
             self._fit()
 
     def apply(self, scores: FloatArray) -> FloatArray:
@@ -105,19 +99,21 @@ class ScoreRecalibration:
 
     def state(self) -> Any:
         """Return the learned state as plain data."""
-        forecasts = self._forecasts[:, : self._n_kept].astype("<f8").tobytes()
-        return [self._n_seen, self.slope, self.intercept, forecasts]
+        return [self._n_seen, self.slope, self.intercept, self._columns().astype("<f8").tobytes()]
 
     def restore(self, state: Any) -> None:
         """Restore what :meth:`state` returned."""
         self._n_seen, self.slope, self.intercept, kept = state
-        forecasts = np.frombuffer(kept, "<f8").reshape(2, -1)
-        self._n_kept = forecasts.shape[1]
-        self._forecasts[:, : self._n_kept] = forecasts
+        columns = np.frombuffer(kept, "<f8").reshape(2, -1)
+        self._forecasts = deque(zip(*columns.tolist(), strict=True), maxlen=MAX_FORECASTS)
+
+    def _columns(self) -> FloatArray:
+        """Return the log-odds and the relevances, shape (2, n)."""
+        return np.array(self._forecasts).reshape(-1, 2).T
 
     def _fit(self) -> None:
-        log_odds, relevance = self._forecasts[:, : self._n_kept]
-        design = np.vstack([log_odds, np.ones(self._n_kept)])
+        log_odds, relevance = self._columns()
+        design = np.vstack([log_odds, np.ones(len(log_odds))])
         start = np.array([self.slope - 1.0, self.intercept])
         moved = fit_newton(design, log_odds, relevance, _PRECISIONS, start)
         self.slope = float(np.clip(1.0 + moved[0], MIN_SLOPE, MAX_SLOPE))
