@@ -39,12 +39,12 @@ from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import fit_classifier
 from focused.directory import is_in_category
 from focused.errors import TrainingError
-from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.text.documents import hash_page, page_words
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from focused.web.urls import host_of
 from focused_lab.analysis.inference import Estimate, bootstrap_weights, mean_estimates
+from focused_lab.recorded_web.recorded_web import RecordedWeb, page_reader
 
 SIZES = (10, 30, 100, 300)
 TOPICS = {

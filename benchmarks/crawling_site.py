@@ -20,9 +20,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import xxhash
 
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 
 HOSTS = 250
 SMALL_PAGES_A_HOST = 40

@@ -21,13 +21,13 @@ from pathlib import Path
 import pandas as pd
 
 from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, NearDuplicateIndex
-from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Page
 from focused.web.urls import host_of
+from focused_lab.recorded_web.recorded_web import RecordedWeb, page_reader
 
 RESULTS = Path(__file__).parent / "results" / "duplicates"
 THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)

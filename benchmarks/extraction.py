@@ -32,11 +32,11 @@ import numpy as np
 from extraction_sources import SourcePage, read_sphinx_markup, source_pages
 from resiliparse.extract.html2text import extract_plain_text
 
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.html.document import extract_document
 from focused.web.html.text_structure import CODE, HEADING, render_text
 from focused.web.page import Fetched
 from focused_lab.analysis.inference import bootstrap_weights
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 
 MIN_SOURCE_SHARE = 0.95
 _WORD = re.compile(r"\w+")

@@ -23,9 +23,9 @@ from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
 
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.text.hash_sampling import hash_fraction
 from focused_lab.builders.docweb_rules import DocPackage, load_doc_packages
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 
 MIN_WORDS = 100
 """Shorter pages are left out: they are lists of links."""

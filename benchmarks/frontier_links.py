@@ -31,11 +31,11 @@ from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.orderings import PolicyInputs, find_policy
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Budget
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.simulation.simulator import hashed_latency, simulate
 

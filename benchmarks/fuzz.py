@@ -24,7 +24,7 @@ from fuzz_mutations import MAX_CASE_BYTES, SEEDS, TOKENS, mutated
 from fuzz_targets import PARSERS, Target
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 
 MAX_CPU_S = 3.0
 HANG_S = 120.0  # of the clock: the machine may be busy

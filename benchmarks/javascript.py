@@ -28,11 +28,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, page_reader
 from focused.rendering.chromium import process_tree
 from focused.rendering.decision import javascript_need
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, page_reader
 from tests.support.javascript_sites import FRAMEWORKS, SITES, SitePage, site_responses
 from tests.support.recorded_web import MemoryWeb, served
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.web.page import Page
+from focused_lab.recorded_web.recorded_web import RecordedWeb, page_reader
 
 REPEATS = 7
 RELATIVE_ERROR = 1e-6

@@ -53,9 +53,6 @@ from scrapy.cmdline import execute
 
 from focused.crawl.folder_check import check_folder
 from focused.durations import DAY_S, YEAR_S
-from focused.recorded_web.changing_web import ReplayClock
-from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.replay_process import ReplayProcess
 from focused.reports.metrics import select_relevant_urls
 from focused.revisit.policy import find_revisit_policy
 from focused.scrapy_addon.model_training import train_topic_model
@@ -83,6 +80,9 @@ from focused_lab.freshness.windows import Window
 from focused_lab.living_web.living_changes import home_page
 from focused_lab.living_web.living_options import LivingOptions, LivingReplay, host_behaviour
 from focused_lab.living_web.living_web import FEED_PATH, SITEMAP_PATH
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from focused_lab.recorded_web.replay_clock import ReplayClock
+from focused_lab.recorded_web.replay_process import ReplayProcess
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.recorded_web.replay_process import ReplayProcess
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_process import ReplayProcess
 
 _TOPIC = """
 name = "rounds"

@@ -33,13 +33,13 @@ from resiliparse.parse.html import HTMLTree
 
 from focused.corpus.page_selection import SelectedPage
 from focused.corpus.stored_documents import StoredDocument
-from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.web_import import read_html
 from focused.search.index import CrawlSearch, SearchQuery, open_index, open_writer, page_document
 from focused.web.decoding import decode
 from focused.web.html.document import Document
 from focused.web.html.text_structure import PARAGRAPH, TextBlock
 from focused.web.urls import host_of
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from focused_lab.recorded_web.web_import import read_html
 
 _WORD = re.compile(r"\w+")
 _TOP = 10

@@ -48,7 +48,6 @@ from focused.labels.label_file import LabelFile, Verdict, evaluation_labels, loa
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.orderings import PolicyInputs, find_policy
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.reports.metrics import select_relevant_urls
 from focused.scrapy_addon.crawl_models import training_urls
 from focused.text.documents import HashedPage, hash_page
@@ -56,6 +55,7 @@ from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.simulation.simulator import SimulatedRun, constant_latency, simulate
 

@@ -28,7 +28,6 @@ from focused.crawl.steps import SettledFetch
 from focused.crawl.traps import trap_detector
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.storage.state_store import StateStore
 from focused.web.content_hash import content_fingerprint
 from focused.web.html.parse import parse_page
@@ -37,6 +36,7 @@ from focused.web.page import Classification, Fetched, Page
 from focused.web.scope_filter import find_url_trap
 from focused.web.url_patterns import UrlPatternKind
 from focused.web.urls import host_of, normalize_url
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 
 _SEEDS = 5
 

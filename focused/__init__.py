@@ -15,7 +15,7 @@ Packages, in the order of their layers::
     classifier      the topic classifier: training, calibration, model files
     link_scoring    the apprentice: predicts the relevance of link targets
     frontier        queued links, host scheduling, politeness
-    recorded_web    webs recorded on disk and replayed over loopback
+    recorded_web    what the crawler asks of recorded webs, which ``focused_lab`` has
     archive         fetched pages: rows, WARC, Parquet
     crawl           the crawl loop
     orderings       crawling strategies: our own, best-first, breadth-first

@@ -52,10 +52,10 @@ def describe(point: EntryPoint) -> str:
 
 
 _KINDS = {
-    "focused.changing_webs": "changing web",
     "focused.commands": "command",
     "focused.features": "feature",
     "focused.orderings": "policy",
+    "focused.recorded_webs": "reader of recorded webs",
     "focused.revisit_policies": "revisit policy",
     "focused.scrapy_features": "feature",
 }

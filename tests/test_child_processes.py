@@ -26,10 +26,10 @@ from focused.child_processes import (
 from focused.console.crawl_views import ChildCommands
 from focused.errors import FocusedError
 from focused.parser_process import ParserProcess, ParsingLimits
-from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.model_training import _fetch_samples
 from focused.topic import Topic
 from focused_lab.live_runs import _start_crawl
+from focused_lab.recorded_web.replay_process import ReplayProcess
 from tests.support import simulated
 
 ROOT = Path(__file__).parents[1]

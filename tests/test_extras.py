@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import ROOT
-from tests.support.made_up_topic import BASE, TOPIC, write_site
+from tests.support.made_up_topic import BASE, TOPIC, served_site
 from tests.support.wheel import build_lab_wheel, build_wheel
 
 pytestmark = [
@@ -34,6 +35,7 @@ OLDEST_PIP = "23.0.1"
 
 NO_SERVER = "127.0.0.1:9"
 NO_ADDRESS = "192.0.2.1"
+REPLAY = ("-s", "FOCUSED_REPLAY={replay}")
 COMMANDS = {
     "report": ["report", "out"],
     "experiments": [
@@ -42,19 +44,19 @@ COMMANDS = {
     ],
     "label": ["label", "out", "--host", NO_ADDRESS, "--labels", "labels.jsonl"],
     "cluster": [
-        *("crawl", "cheese.toml", "--web", "web", "--folder", "many", "--processes", "2"),
+        *("crawl", "cheese.toml", *REPLAY, "--folder", "many", "--processes", "2"),
         *("--ray", NO_SERVER, "--storage", "file://{folder}/shared"),
     ],
     "corpus": ["export", "out", "--min-relevance", "0", "--out", "corpus"],
-    "documents": ["crawl", "documents.toml", "--web", "web", "--pages", "2"],
+    "documents": ["crawl", "documents.toml", *REPLAY, "--pages", "2"],
     "search": ["search", "out", "cheese", "--json"],
-    "javascript": ["crawl", "javascript.toml", "--web", "web", "--pages", "2"],
+    "javascript": ["crawl", "javascript.toml", *REPLAY, "--pages", "2"],
     "opensearch": ["index", "out", f"opensearch+http://{NO_SERVER}/pages"],
     "elasticsearch": ["index", "out", f"elasticsearch+http://{NO_SERVER}/pages"],
     "solr": ["index", "out", f"solr+http://{NO_SERVER}/solr/pages"],
     "graph": ["graph", "build", "out", "--out", "graph"],
     "operations": [
-        *("crawl", "cheese.toml", "--web", "web", "--pages", "2", "--folder", "other"),
+        *("crawl", "cheese.toml", *REPLAY, "--pages", "2", "--folder", "other"),
         *("-s", "FOCUSED_METRICS_PORT=0", "-s", "FOCUSED_LOG_FORMAT=json"),
     ],
 }
@@ -72,10 +74,14 @@ ENDS_FOR_WANT_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """An environment with the wheel alone, and the folder of a crawl that it made."""
+    """An environment with the wheel alone, and the folder of a crawl that it made.
+
+    ``replay`` is the address of the web that was crawled.
+    """
 
     wheel: Path
     folder: Path
+    replay: str
     environment: Path
     constraints: Path
 
@@ -122,8 +128,13 @@ def run_python(
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("installed")
+    with served_site(folder) as replay:
+        yield crawled_by_wheel(folder, replay)
+
+
+def crawled_by_wheel(folder: Path, replay: str) -> Installed:
     environment = folder / "base"
     venv.create(environment, with_pip=True)
     # The versions of this environment: pip finds them at once, and in its cache.
@@ -138,25 +149,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     source = folder / "source"
     source.mkdir()
     build_lab_wheel(folder / "lab")
-    made = Installed(build_wheel(source), folder, environment, constraints)
+    made = Installed(build_wheel(source), folder, replay, environment, constraints)
     pip_install(made, environment, f"pip=={OLDEST_PIP}")
     pip_install(made, environment, str(made.wheel))
-    write_site(folder / "site")
-    (folder / "cheese.toml").write_text(TOPIC)
     for name, scope in (
         ("documents", 'documents = ["markdown"]'),
         ("javascript", 'javascript = "render"'),
     ):
         own = TOPIC.replace('folder = "out"', f'folder = "{name}"')
         (folder / f"{name}.toml").write_text(f"{own}[scope]\n{scope}\n")
-    for arguments in (
-        ["web", "import", "site", "--base-url", BASE, "--folder", "web"],
-        ["crawl", "cheese.toml", "--web", "web", "--pages", "9"],
-    ):
-        done = focused(made, environment, *arguments)
-        assert done.returncode == 0, done.stderr
-        labels = [f"{BASE}cheese{number}.html\tTop/Food\n" for number in range(20)]
-        (folder / "web" / "labels.tsv").write_text("".join(labels))
+    crawl = ("crawl", "cheese.toml", "-s", f"FOCUSED_REPLAY={replay}", "--pages", "9")
+    done = focused(made, environment, *crawl)
+    assert done.returncode == 0, done.stderr
+    labels = [f"{BASE}cheese{number}.html\tTop/Food\n" for number in range(20)]
+    (folder / "web" / "labels.tsv").write_text("".join(labels))
     return made
 
 
@@ -181,7 +187,10 @@ def test_an_extra_alone_has_all_that_its_command_needs(
         done = focused(
             installed,
             environment,
-            *(word.format(folder=installed.folder) for word in COMMANDS[extra]),
+            *(
+                word.format(folder=installed.folder, replay=installed.replay)
+                for word in COMMANDS[extra]
+            ),
         )
     shutil.rmtree(environment)
     assert "Traceback" not in done.stderr

@@ -20,7 +20,7 @@ from scrapy.spiderloader import SpiderLoader
 
 from focused.errors import missing_extra
 from tests.support.crawling import ROOT
-from tests.support.made_up_topic import BASE, TOPIC, write_site
+from tests.support.made_up_topic import BASE, TOPIC, served_site, write_site
 from tests.support.wheel import build_lab_wheel, build_wheel
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -145,6 +145,7 @@ def test_a_command_names_the_extra_that_it_needs_in_one_line(
     ]
 
 
+REPLAY = ("-s", "FOCUSED_REPLAY=127.0.0.1:9")
 OPTIONAL = ("pandas", "matplotlib", "nh3", "jinja2", "trafilatura", "htmldate", "duckdb", "tantivy")
 
 
@@ -179,16 +180,18 @@ for command in COMMANDS:
         (["compare"], "compare needs"),
         (["compare", "--help"], "compare needs"),
         (["compare-revisits", "--poisson"], "compare-revisits needs"),
-        (["web", "build", "docweb"], "web build needs"),
-        (
-            ["web", "serve", ".", "--changes", "site.tsv"],
-            "--changes needs",
-        ),
+        (["web"], "web needs"),
+        (["web", "build", "docweb"], "web needs"),
+        (["crawl", "cheese.toml", "--web", "site"], "a recorded web needs"),
+        (["train", "cheese.toml", "--web", "site"], "a recorded web needs"),
+        (["report", "out", "--web", "site"], "a recorded web needs"),
+        (["crawl", "cheese.toml", *REPLAY, "-s", "FOCUSED_CLOCK=0,0,1"], "a recorded web needs"),
     ],
 )
-def test_without_the_lab_its_commands_name_what_to_install_in_one_line(
+def test_without_the_lab_what_needs_it_names_what_to_install_in_one_line(
     tmp_path: Path, arguments: list[str], needs: str
 ) -> None:
+    write_site(tmp_path / "site")
     done = run_without(["focused_lab"], tmp_path, *arguments)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
@@ -247,11 +250,9 @@ def test_a_module_of_no_extra_is_an_error_of_ours() -> None:
 
 
 def test_a_crawl_needs_no_extra(tmp_path: Path) -> None:
-    write_site(tmp_path / "site")
-    imported = ["web", "import", "site", "--base-url", BASE, "--folder", "web"]
-    done = run_without(OF_EXTRAS, tmp_path, *imported)
-    assert done.returncode == 0, done.stderr
-    done = run_without(OF_EXTRAS, tmp_path, "crawl", "cheese.toml", "--web", "web", "--pages", "3")
+    with served_site(tmp_path) as replay:
+        crawl = ["crawl", "cheese.toml", "-s", f"FOCUSED_REPLAY={replay}", "--pages", "3"]
+        done = run_without(["focused_lab", *OF_EXTRAS], tmp_path, *crawl)
     assert done.returncode == 0, done.stderr
     assert "the report needs" in done.stderr
     assert "focused-crawler[report]" in done.stderr
@@ -347,12 +348,12 @@ def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_pat
     )
     assert where.startswith(str(own))
     focused("topic", "init", "cheese", "--user-agent", "CheeseBot/1.0 (+https://cheese.test/bot)")
-    write_site(home / "site")
-    focused("web", "import", "site", "--base-url", BASE, "--folder", "web")
     topic = home / "topics" / "cheese.toml"
     text = topic.read_text().replace("Top/Computers/Databases", "Top/Food")
     topic.write_text(re.sub(r"urls = \[.*?\]", f'urls = ["{BASE}"]', text, flags=re.DOTALL))
-    shutil.copy(home / "directory.tsv", home / "topics" / "cheese.tsv")
-    focused("crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0", "--pages", "9")
+    with served_site(home) as address:
+        shutil.copy(home / "directory.tsv", home / "topics" / "cheese.tsv")
+        replay = ["-s", f"FOCUSED_REPLAY={address}"]
+        focused("crawl", "topics/cheese.toml", *replay, "--delay-s", "0", "--pages", "9")
     assert (home / "crawls" / "cheese" / "pages.parquet").is_file()
     assert (home / "topics" / "cheese.joblib").is_file()

@@ -28,13 +28,13 @@ from pathlib import Path
 from resiliparse.extract.html2text import extract_plain_text
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb
 from focused.topic.topic_file import load_topic
 from focused.web.decoding import decode
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import RobotsRules, rules_from_fetch
 from focused.web.urls import host_of, normalize_url
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb
 
 SALT = "focused directory sample 1"
 USER_AGENT = "FocusedBot"

@@ -146,7 +146,15 @@ class Archive:
     @property
     def last_activity_at(self) -> float:
         """When the last row or visit was settled; 0.0 without rows."""
-        return last_settled_at(self._tables)
+        key = self._tables.last_key("pages")
+        if key is None:
+            return 0.0
+        fetched_at = float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
+        if self._tables.last_key("visits") is None:
+            return fetched_at
+        from focused.archive.page_history import last_visit_at  # only for a continuous crawl
+
+        return max(fetched_at, last_visit_at(self._tables))
 
     @property
     def record_builder(self) -> WarcRecordBuilder | None:
@@ -222,19 +230,6 @@ class Archive:
 def added_columns(tables: Tables) -> Mapping[str, str]:
     """Return the kinds of the columns that features added, by name."""
     return tables.get_meta(_COLUMNS_META) or {}
-
-
-def last_settled_at(tables: Tables) -> float:
-    """Return when the last row or visit was settled; 0.0 without rows."""
-    key = tables.last_key("pages")
-    if key is None:
-        return 0.0
-    fetched_at = float(unpack(tables.get("pages", key) or b"")[_FETCHED_AT])
-    if tables.last_key("visits") is None:
-        return fetched_at
-    from focused.archive.page_history import last_visit_at  # only for a continuous crawl
-
-    return max(fetched_at, last_visit_at(tables))
 
 
 def page_rows(tables: Tables) -> Iterator[dict[str, Any]]:

@@ -36,50 +36,34 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "topic": ("topic", "Start a topic."),
     "train": ("training", "Train the topic classifier from the topic's directory."),
     "ui": ("browser", "Watch and steer crawls in the browser."),
-    "web": ("web", "Build, import, inspect and serve recorded webs."),
     "why": ("report", "Explain why a page was fetched."),
 }
 """The module of each command, and its line in the help of ``focused``."""
 
 ENTRY_POINT_GROUP = "focused.commands"
 
-_LAB_COMMANDS = frozenset({"compare", "compare-revisits", "web.build"})
+_LAB_COMMANDS = frozenset({"compare", "compare-revisits", "web"})
 
 
-class ExtensibleGroup(click.Group):
-    """A group of lazy commands, to which installed distributions add some.
+class _Commands(click.Group):
+    """The commands of :data:`COMMANDS`, imported when they run, and those of distributions.
 
-    ``lazy`` has the module in :mod:`focused.cli` and the line of help of each command, which is
-    that module's attribute of its name. An entry point ``NAME`` of the group ``focused.commands``
-    adds a command to ``focused``; ``GROUP.NAME`` adds one to ``focused GROUP``, whose ``prefix`` is
-    ``GROUP.``.
+    An entry point of the group ``focused.commands`` adds a command of its name. Errors that a user
+    can fix are printed in one line, without a traceback.
     """
-
-    def __init__(
-        self,
-        *arguments: Any,
-        lazy: Mapping[str, tuple[str, str]] | None = None,
-        prefix: str = "",
-        **options: Any,
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self._lazy = lazy or {}
-        self._prefix = prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands in order."""
-        found = (name for name in self._installed(ctx) if name.startswith(self._prefix))
-        names = (name.removeprefix(self._prefix) for name in found)
-        return sorted({*self.commands, *self._lazy, *(name for name in names if "." not in name)})
+        return sorted({*COMMANDS, *self._installed(ctx)})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the line of each command, without importing the lazy ones."""
+        """Write the line of each command, without importing those of the crawler."""
         rows = [(name, self._help_line(ctx, name, 80)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete names of commands, without importing the lazy ones, and options."""
+        """Complete names of commands, without importing those of the crawler, and options."""
         found = [
             CompletionItem(name, help=self._help_line(ctx, name, 45))
             for name in self.list_commands(ctx)
@@ -88,25 +72,20 @@ class ExtensibleGroup(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def _help_line(self, ctx: click.Context, name: str, most_chars: int) -> str:
-        if name in self._lazy:
-            return self._lazy[name][1]
+        if name in COMMANDS:
+            return COMMANDS[name][1]
         command = self.get_command(ctx, name)
         return "" if command is None else command.get_short_help_str(most_chars)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command or None. Raises MissingExtraError for one of the lab."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None or "." in cmd_name:
-            return own
-        if cmd_name in self._lazy:
+        if cmd_name in COMMANDS:
             return self._import(cmd_name)
-        name = self._prefix + cmd_name
-        point = self._installed(ctx).get(name)
+        point = self._installed(ctx).get(cmd_name)
         if point is None:
-            if name in _LAB_COMMANDS:
-                shown = name.replace(".", " ")
+            if cmd_name in _LAB_COMMANDS:
                 raise MissingExtraError(
-                    f"{shown} needs {LAB}, which is not installed: {INSTALL_LAB}"
+                    f"{cmd_name} needs {LAB}, which is not installed: {INSTALL_LAB}"
                 )
             return None
         command = load_entry_point(point)
@@ -116,7 +95,7 @@ class ExtensibleGroup(click.Group):
 
     def _import(self, name: str) -> click.Command:
         try:
-            module = import_module(f"focused.cli.{self._lazy[name][0]}")
+            module = import_module(f"focused.cli.{COMMANDS[name][0]}")
         except ModuleNotFoundError as error:
             raise missing_extra(error, name) or error from None
         command: click.Command = getattr(module, name)
@@ -129,11 +108,8 @@ class ExtensibleGroup(click.Group):
         installed: Mapping[str, EntryPoint] = ctx.meta[ENTRY_POINT_GROUP]
         return installed
 
-
-class _PlainErrors(ExtensibleGroup):
-    """Prints errors that a user can fix in one line, without a traceback."""
-
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; end with status 2 for an error that a user can fix."""
         try:
             return super().invoke(ctx)
         except FocusedError as error:
@@ -147,9 +123,7 @@ class _PlainErrors(ExtensibleGroup):
             sys.exit(2)
 
 
-@click.group(
-    cls=_PlainErrors, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="focused-crawler")
 def main() -> None:
     """Crawl the Web for pages on one topic."""

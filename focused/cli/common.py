@@ -141,22 +141,3 @@ def serving_options(what: str) -> Callable[[Callable[..., Any]], Callable[..., A
         help=f"Address to listen on. Any other exposes the {what} to other machines.",
     )
     return lambda command: no_browser(port(host(command)))
-
-
-def changing_web_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--changes`` and ``--speed``, the options of a recorded web whose pages change."""
-    changes = click.option(
-        "--changes",
-        type=FILE,
-        multiple=True,
-        help="Let the pages of the recorded web change by this change history. Repeatable. See "
-        "docs/how-to/recorded-webs.md#pages-that-change.",
-    )
-    speed = click.option(
-        "--speed",
-        type=click.FloatRange(min=0, min_open=True),
-        default=1.0,
-        show_default=True,
-        help="With --changes: factor of the clock to real time.",
-    )
-    return changes(speed(command))

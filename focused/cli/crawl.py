@@ -11,20 +11,19 @@ from typing import Any
 
 import click
 
-from focused.archive.archive import last_settled_at
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.cli.common import (
     ANY_PATH,
     FOLDER,
     SECONDS,
     Problems,
-    changing_web_options,
     echo,
     finite,
     free_path,
     settings_option,
 )
 from focused.errors import ConfigurationError, StateError
+from focused.recorded_web import recorded_webs
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.spiders.run import project_settings, run
@@ -87,7 +86,6 @@ from focused.topic import without_credentials
     type=click.FloatRange(min=0.1),
     help="Maximum length of a round of --processes; 30 by default.",
 )
-@changing_web_options
 @settings_option
 @click.option(
     "--fresh",
@@ -123,8 +121,6 @@ class CrawlOptions:
     concurrency: int | None = None
     folder: Path | None = None
     continuous: bool | None = None
-    changes: tuple[Path, ...] = ()
-    speed: float = 1.0
     processes: int | None = None
     round_s: float | None = None
     storage: str | None = None
@@ -142,26 +138,14 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         raise ConfigurationError(
             f"--fresh: the crawl is in {without_credentials(shared)}; rename its folder there"
         )
-    if options.changes and options.web is None:
-        raise ConfigurationError("--changes: name the recorded web to change with --web")
     if options.processes is None and (options.storage or options.ray):
         raise ConfigurationError("--ray and --storage need --processes")
     with ExitStack() as stack:
         if fresh and folder.exists():
             stack.enter_context(_earlier_crawl_moved(folder))
         if options.web is not None:
-            from focused.recorded_web.replay_process import ReplayProcess  # only then
-
-            living = None
-            if options.changes:
-                from focused.recorded_web.changing_web import changing_web_type
-
-                living = changing_web_type().from_options(
-                    options.changes, options.speed, last_at=last_activity(folder)
-                )
-            replay = stack.enter_context(ReplayProcess(options.web, living=living))
-            settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
-            settings.set("FOCUSED_CLOCK", replay.clock or None, priority="cmdline")
+            address = stack.enter_context(recorded_webs().replay(options.web))
+            settings.set("FOCUSED_REPLAY", address, priority="cmdline")
         if options.processes is not None:
             from focused.rounds.process_supervision import Limits
             from focused.scrapy_addon.partitioned_crawl import run_partitioned
@@ -177,17 +161,6 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             )
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
         return int(not started or bool(session_of(crawler).driver.status.error_message))
-
-
-def last_activity(folder: Path) -> float:
-    """Return when an earlier crawl was last active, in seconds since the epoch; 0 without one."""
-    if not (folder / "state").is_dir():
-        return 0.0
-    from focused.cli.frontier import open_frontier  # only for pages that change
-
-    with open_frontier(folder) as opened:
-        asked_at = [at for _, at in opened.frontier.interrupted]
-        return max(last_settled_at(opened.store.tables), *asked_at, 0.0)
 
 
 def folder_of(topic_file: Path, options: CrawlOptions) -> Path:

@@ -31,7 +31,7 @@ from focused.cli.topic import DIRECTORY_HEAD, NewTopicOptions, write_topic_files
 from focused.errors import StateError, TrainingError
 from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path
-from focused.recorded_web.replay_process import ReplayProcess
+from focused.recorded_web import recorded_webs
 from focused.reports.formatting import single_line
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
@@ -123,7 +123,7 @@ def _crawl_around_seeds(
     }
     with ExitStack() as stack:
         if web is not None:
-            given["FOCUSED_REPLAY"] = stack.enter_context(ReplayProcess(web)).address
+            given["FOCUSED_REPLAY"] = stack.enter_context(recorded_webs().replay(web))
         crawler, started = run(KeywordSpider, project_settings(given))
     if not started:
         raise StateError(f"{folder}: the crawl around the seeds could not start")

@@ -19,7 +19,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
 from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
-from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
+from focused.recorded_web import recorded_webs
 from focused.reports.formatting import format_bytes, single_line
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
@@ -96,7 +96,7 @@ def why(url: str, folder: Path | None) -> None:
 
 
 @click.command()
-@click.argument("url", required=False)
+@click.argument("url")
 @_folder_option
 @click.option("--diff", is_flag=True, help="Print the difference between the last two versions.")
 @click.option(
@@ -106,36 +106,14 @@ def why(url: str, folder: Path | None) -> None:
     metavar="OLDER NEWER",
     help="With --diff: compare the versions of these numbers.",
 )
-@click.option(
-    "--export",
-    type=ANY_PATH,
-    help="Write the change histories of all pages into a file, .tsv or .tsv.gz, or into a folder, "
-    "a file for each host. See docs/how-to/freshness.md#the-history-of-a-page.",
-)
-def history(
-    url: str | None,
-    folder: Path | None,
-    diff: bool,
-    versions: tuple[int, int] | None,
-    export: Path | None,
-) -> None:
+def history(url: str, folder: Path | None, diff: bool, versions: tuple[int, int] | None) -> None:
     """Print the history of a page of a continuous crawl.
 
     Prints when the page was first and last seen, each visit that brought a change, the change rate,
     and when the next visit and change are due. URL may lack its scheme. The crawl may run.
     """
-    from focused.reports.collection_changes import diff_versions, export_changes, read_timeline
+    from focused.reports.collection_changes import diff_versions, read_timeline
 
-    if export is not None:
-        if url is not None or diff:
-            raise click.UsageError("--export writes the changes of all pages: leave out URL.")
-        folder = folder or _only_crawl(f"focused history --export {export} --folder {{}}")
-        with writing(export):
-            written = export_changes(folder, export)
-        echo(f"focused: wrote {len(written):,} change histories to {export}", err=True)
-        return
-    if url is None:
-        raise click.UsageError("Missing argument 'URL'.")
     diff = diff or versions is not None
     folder = folder or _only_crawl(
         f"focused history {url} {'--diff ' if diff else ''}--folder {{}}"
@@ -268,7 +246,7 @@ def _is_crawl(folder: Path) -> bool:
 
 
 def _labels(web: Path | None) -> CategoryLabels | None:
-    return None if web is None else read_web_labels(web / LABELS_FILE) or None
+    return None if web is None else recorded_webs().labels(web) or None
 
 
 def _print_timeline(timeline: PageTimeline, console: Console, now: float) -> None:

@@ -2,8 +2,7 @@
 
 :func:`read_timeline` tells the history of one page, :func:`diff_versions` compares its versions,
 whose texts are in the WARC. :func:`read_changes` lists the changes of the whole collection since a
-time, for JSON Lines or an Atom feed. :func:`export_changes` writes the changes of all pages as
-change histories, to compare revisit policies.
+time, for JSON Lines or an Atom feed.
 """
 
 from __future__ import annotations
@@ -23,14 +22,13 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
-from focused.archive.archive import Archive, PageRow, page_rows, page_values
+from focused.archive.archive import Archive, PageRow, page_values
 from focused.archive.crawl_tables import url_spellings
 from focused.archive.page_history import (
     FirstVersion,
     PageHistory,
     VisitResult,
     VisitRow,
-    page_histories,
     page_history,
     visit_rows,
     visits_with_news,
@@ -42,15 +40,6 @@ from focused.crawl.revisits.page_records import PageRecords
 from focused.documents.convert import BoundedConverter
 from focused.durations import DAY_S, iso_time
 from focused.errors import ConfigurationError, StateError
-from focused.recorded_web.changing_web import (
-    Change,
-    ChangeKind,
-    PageChanges,
-    SiteChanges,
-    page_changes,
-    site_name,
-    write_change_history,
-)
 from focused.reports.why import unknown_url_message
 from focused.revisit.disk_schedule import stored_due_at
 from focused.storage.state_store import StateStore
@@ -64,15 +53,6 @@ from focused.web.warc_reader import read_response
 
 FIRST = "first"
 """The result of the first version: the page's first fetch."""
-
-_CHANGE_KINDS = {
-    VisitResult.CHANGED: ChangeKind.CHANGED,
-    VisitResult.GONE: ChangeKind.DELETED,
-    VisitResult.SOFT_404: ChangeKind.DELETED,
-    VisitResult.MOVED: ChangeKind.DELETED,
-    VisitResult.REAPPEARED: ChangeKind.CREATED,
-}
-_FILE_SUFFIXES = (".tsv", ".tsv.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,51 +223,6 @@ def _version_text(folder: Path, number: int, version: VisitRow) -> list[str]:
     if not isinstance(page, Page):  # a feed
         return [line.strip() for line in decode(found.body, found.headers)[0].splitlines()]
     return [*filter(None, [page.title]), *text_blocks(fetched)]
-
-
-def export_changes(folder: Path, out: Path) -> list[Path]:
-    """Write the observed changes of the crawl in ``folder``; return the files.
-
-    ``out`` is a file whose name ends with ``.tsv`` or ``.tsv.gz``, for all pages together, or a
-    folder, which gets a file for each host. Each page is created at its first fetch. A change lies
-    between two visits; the midpoint stands for its time. So policies that visit more often than the
-    crawl did cannot be told apart by its history. Raises :class:`StateError` when the crawl cannot
-    be read, OSError when a file cannot be written.
-    """
-    histories = observed_changes(folder)
-    if out.name.endswith(_FILE_SUFFIXES):
-        pages = tuple(page for history in histories for page in history.pages)
-        write_change_history(out, SiteChanges(site_name(out), pages))
-        return [out]
-    out.mkdir(parents=True, exist_ok=True)
-    files = [out / f"{history.site.replace(':', '_')}.tsv.gz" for history in histories]
-    for path, history in zip(files, histories, strict=True):
-        write_change_history(path, history)
-    return files
-
-
-def observed_changes(folder: Path) -> list[SiteChanges]:
-    """Return the observed changes of all pages that the crawl visits again, by host."""
-    with open_state(folder) as store:
-        visited = {page for page, _ in page_histories(store.tables)}
-        rows = {
-            row["seq"]: (row["host"], row["url"], row["fetched_at"])
-            for row in page_rows(store.tables)
-            if row["seq"] in visited
-        }
-        changes = {
-            seq: [Change(ChangeKind.CREATED, fetched_at)]
-            for seq, (_, _, fetched_at) in rows.items()
-        }
-        for visit in visits_with_news(visit_rows(store.tables)):
-            kind = _CHANGE_KINDS.get(VisitResult(visit.result))
-            if kind is not None and visit.page in changes:
-                middle = (visit.previous_at + visit.at) / 2
-                changes[visit.page].append(Change(kind, middle))
-    hosts: dict[str, list[PageChanges]] = {}
-    for seq, (host, url, _) in rows.items():
-        hosts.setdefault(host, []).append(page_changes(url, changes[seq]))
-    return [SiteChanges(host, tuple(pages)) for host, pages in sorted(hosts.items())]
 
 
 _ATOM = "http://www.w3.org/2005/Atom"

@@ -13,7 +13,7 @@ from scrapy.utils.asyncio import sleep
 from focused.crawl import ROBOTS, Crawl
 from focused.crawl.hosts.robots_cache import MAX_REDIRECTS
 from focused.crawl.leases import POLL_INTERVAL_S, DirectRequest
-from focused.scrapy_addon.crawl_clock import Clock
+from focused.durations import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.name_resolver import (
     NameResolver,

@@ -17,6 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
+from focused.durations import Clock
 from focused.errors import FocusedError, print_notice
 from focused.files import make_private_folder
 from focused.installed_features import installed_features
@@ -27,7 +28,6 @@ from focused.scrapy_addon.addon_settings import (
     topic_from_settings,
 )
 from focused.scrapy_addon.assembly import Install, assemble
-from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_session import SessionHolder, single_crawl
 from focused.scrapy_addon.driver_features import DriverParts, connect_driver_features
 from focused.scrapy_addon.progress import install_quiet_formatter

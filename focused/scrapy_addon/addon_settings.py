@@ -20,6 +20,7 @@ from scrapy.utils.misc import load_object
 
 from focused.errors import ConfigurationError, print_notice
 from focused.orderings import find_policy
+from focused.recorded_web import recorded_webs
 from focused.scrapy_addon.driver_features import (
     Setting,
     SettingType,
@@ -38,8 +39,8 @@ from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
 
 if TYPE_CHECKING:
+    from focused.durations import Clock
     from focused.parser_process import ParsingLimits
-    from focused.recorded_web.changing_web import ReplayClock
     from focused.scrapy_addon.crawl_models import CrawlModels
 
 MAX_PARSER_PROCESSES = 64
@@ -240,8 +241,10 @@ def check_settings(settings: BaseSettings) -> None:
         setting.check(settings, setting.name)
     _check_level(settings["FOCUSED_LOG_LEVEL"])
     web = settings["FOCUSED_RECORDED_WEB"]
-    if web and not Path(web).is_dir():
-        raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
+    if web:
+        recorded_webs()  # now: the report reads it when the crawl is over
+        if not Path(web).is_dir():
+            raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
     parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
     if settings[REPLAY_SETTING]:
         check_replay_address(settings[REPLAY_SETTING])
@@ -291,7 +294,7 @@ def _check_reactor(settings: BaseSettings) -> None:
         )
 
 
-def replay_clock(settings: BaseSettings) -> ReplayClock | None:
+def replay_clock(settings: BaseSettings) -> Clock | None:
     """Return FOCUSED_CLOCK; None without the setting. Raises ConfigurationError."""
     text = settings["FOCUSED_CLOCK"]
     if not text:
@@ -300,10 +303,8 @@ def replay_clock(settings: BaseSettings) -> ReplayClock | None:
         raise ConfigurationError(
             "FOCUSED_CLOCK: set FOCUSED_REPLAY too; a crawl of the live Web runs in real time"
         )
-    from focused.recorded_web.changing_web import ReplayClock  # only for a replay
-
     try:
-        return ReplayClock.parse(text)
+        return recorded_webs().clock(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
 

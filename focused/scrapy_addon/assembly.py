@@ -12,9 +12,9 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
 from focused.crawl import ROBOTS
+from focused.durations import CrawlClock
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits, replay_clock
-from focused.scrapy_addon.crawl_clock import CrawlClock
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import CrawlSession, OpenCrawl
 from focused.scrapy_addon.crawl_slot import CrawlSlot

@@ -25,8 +25,8 @@ from twisted.internet.defer import Deferred
 
 from focused.crawl import SettledFetch
 from focused.crawl.leases import DirectRequest
+from focused.durations import Clock
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
-from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import ListenedSignals
 from focused.scrapy_addon.outcomes import (

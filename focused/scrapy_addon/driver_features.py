@@ -19,9 +19,9 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 
+from focused.durations import Clock
 from focused.errors import ConfigurationError, missing_extra
 from focused.installed_features import installed_features, installed_parts, load_feature
-from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import Authenticator
 from focused.scrapy_addon.downloader import RequestGate

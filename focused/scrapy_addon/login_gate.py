@@ -19,7 +19,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 
-from focused.scrapy_addon.crawl_clock import Clock
+from focused.durations import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.login_session import (

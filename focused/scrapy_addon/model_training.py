@@ -21,7 +21,7 @@ from focused.classifier.model_versions import (
 from focused.classifier.sample_texts import FetchPage
 from focused.errors import TrainingError
 from focused.labels.label_file import labelled_page_reader, load_topic_labels
-from focused.recorded_web.recorded_web import RecordedWeb, page_reader
+from focused.recorded_web import recorded_webs
 from focused.scrapy_addon.addon_settings import samples_folder
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
@@ -70,9 +70,8 @@ def open_sample_pages(
     path = topic.training.labels
     kept = labelled_page_reader(path) if path else lambda url: None
     if web is not None:
-        with RecordedWeb.open(web) as recorded:
-            recorded_page = page_reader(recorded)
-            yield lambda url: kept(url) or recorded_page(url)
+        with recorded_webs().pages(web) as recorded:
+            yield lambda url: kept(url) or recorded(url)
     else:
         # Fetched lazily: errors of the directory are reported first.
         pages = cache(lambda: _fetch_samples(topic, replay, say))

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from focused.crawl import SettledFetch
 from focused.crawl.page_parser import EarlyResult, PageParser, ParsedPage
-from focused.scrapy_addon.crawl_clock import Clock
+from focused.durations import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.run_status import RunStatus
 from focused.web.page import Failed, Fetched, Outcome

@@ -21,6 +21,7 @@ from scrapy.utils.asyncio import create_looping_call
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.policy import Policy
+from focused.durations import Clock
 from focused.errors import FocusedError, StateError, print_notice
 from focused.rounds.executors import inherited_connection
 from focused.rounds.messages import Progress, Start, decode_for_partition, encode
@@ -33,7 +34,6 @@ from focused.rounds.partition_rounds import (
     storage_of,
 )
 from focused.rounds.storage import try_again
-from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import OpenCrawl
 from focused.scrapy_addon.crawl_slot import CrawlRun

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import CannotResolveHostError, NotConfigured
 from scrapy.http import Request, Response
 
-from focused.recorded_web.replay_faults import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.recorded_web import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
 from focused.scrapy_addon.download_handlers import (
     FocusedDownloadHandler,
     TransferOptions,

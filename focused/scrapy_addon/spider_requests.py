@@ -32,9 +32,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.request import fingerprint, request_from_dict
 
 from focused.crawl.steps import SettledFetch
+from focused.durations import Clock
 from focused.errors import ConfigurationError
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.outcomes import UnstorableValueError
 from focused.scrapy_addon.request_state import META_KEY, state_of

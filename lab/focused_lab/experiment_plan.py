@@ -23,13 +23,13 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.errors import ConfigurationError
 from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import find_policy
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.reports.metrics import select_relevant_urls
 from focused.topic import Topic
 from focused.web.urls import normalize_url
 from focused_lab.analysis.comparison_runs import ExperimentSettings, SkippedTopic
 from focused_lab.ground_truth import GroundTruth
 from focused_lab.oracles import ORACLES
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.link_graph import LinkGraph, open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.web_sources import ExperimentWeb, Warn, unknown_labels

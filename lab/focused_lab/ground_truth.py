@@ -15,11 +15,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.web_index import INDEX_PAGE, other_scheme
 from focused.reports.metrics import harvest_pages, relevance_by_labels, select_relevant_urls
 from focused.topic import Scope
 from focused.web.scope_filter import ScopeFilter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from focused_lab.recorded_web.web_index import INDEX_PAGE, other_scheme
 from focused_lab.simulation.link_graph import LinkGraph, RedirectResolver
 
 

@@ -24,7 +24,6 @@ import pandas as pd
 
 from focused.child_processes import python_command, python_environment
 from focused.errors import StateError
-from focused.recorded_web.replay_process import ReplayProcess
 from focused.reports.crawl_folder import read_crawl
 from focused.reports.metrics import harvest_pages
 from focused.topic import Budget, Output, Seeds, Topic, topic_to_json
@@ -32,6 +31,7 @@ from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import PreparedTopic, Trial
 from focused_lab.ground_truth import GroundTruth
 from focused_lab.parallel_runs import OnRunning, iterate_completed
+from focused_lab.recorded_web.replay_process import ReplayProcess
 from focused_lab.run_measures import RunCosts, RunRecord, make_run_record, peak_mb
 from focused_lab.runner import RunCancelled, WebContext, topic_for_run
 from focused_lab.web_sources import ExperimentWeb

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused.recorded_web.recorded_web import (
+from focused_lab.recorded_web.recorded_web import (
     LABELS_FILE,
     RecordedWeb,
     read_details,
     read_web_labels,
     write_details,
 )
-from focused.recorded_web.web_import import import_warc
+from focused_lab.recorded_web.web_import import import_warc
 from focused_lab.simulation.parsed_web import warc_files_stamp
 
 _IMPORTED_FROM = "imported_from"

@@ -43,16 +43,6 @@ def test_a_page_without_a_diff_is_an_error_in_one_line(living_crawl: Path) -> No
     assert done.stderr == f"focused: {HOME}: has one version; there is nothing to compare\n"
 
 
-def test_all_observed_changes_can_be_exported(living_crawl: Path, tmp_path: Path) -> None:
-    focused("history", "--export", tmp_path / "changes.tsv.gz", "--folder", living_crawl)
-    assert (tmp_path / "changes.tsv.gz").is_file()
-
-
-@pytest.mark.parametrize("arguments", [(), (NEWS, "--export", "x.tsv")])
-def test_a_history_needs_a_url_or_an_export(arguments: tuple[str, ...]) -> None:
-    focused("history", *arguments, status=2)
-
-
 def test_changes_are_json_lines_on_the_output(living_crawl: Path) -> None:
     done = focused("changes", living_crawl, "--since", "1970-01-13")
     kinds = [json.loads(line)["kind"] for line in done.stdout.splitlines()]

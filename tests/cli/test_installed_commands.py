@@ -23,11 +23,6 @@ def greet():
     click.echo("hello")
 
 @click.command()
-def count():
-    "Count the pages of a web."
-    click.echo("42")
-
-@click.command()
 def crawl():
     "Replace the crawler's own."
     click.echo("replaced")
@@ -35,7 +30,6 @@ def crawl():
 ENTRY_POINTS = """
 [focused.commands]
 greet = their_commands:greet
-web.count = their_commands:count
 crawl = their_commands:crawl
 broken = their_commands:missing
 number = their_commands:COMMAND_COUNT
@@ -51,16 +45,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_package_adds_a_command() -> None:
     assert focused("greet").output == "hello\n"
-
-
-def test_a_package_adds_a_command_to_a_group() -> None:
-    assert focused("web", "count").output == "42\n"
-    assert "count" in focused("web", "--help").output
-
-
-def test_a_command_of_a_group_is_no_command_of_its_own() -> None:
-    focused("count", status=2)
-    focused("web.count", status=2)
 
 
 def test_a_command_of_the_crawler_cannot_be_replaced() -> None:

@@ -14,7 +14,6 @@ import pytest
 import xxhash
 
 from focused.archive.page_history import VisitRow, page_history, visit_rows
-from focused.cli.crawl import last_activity
 from focused.crawl import Done
 from focused.durations import HOUR_S
 from focused.revisit.disk_schedule import TableRecords
@@ -22,7 +21,6 @@ from focused.revisit.policy import RevisitInputs, Uniform
 from focused.revisit.source_trust import SourceTrust
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
-from focused_lab.living_web.living_options import LivingReplay
 from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier
 from tests.support.simulated import START, Simulation, page, topic
 
@@ -76,19 +74,6 @@ def test_the_last_activity_of_a_continuous_crawl_is_its_last_visit(
     """A resumed crawl continues its clock there, also if the system's clock was set back."""
     simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
     assert simulation.crawl.last_activity_at == visits(simulation)[-1].at
-
-
-def test_a_resumed_crawl_of_a_living_web_continues_where_its_clock_was(
-    simulate: Simulate, tmp_path: Path
-) -> None:
-    simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
-    ended_at = simulation.crawl.last_activity_at
-    simulation.close()
-    last_at = last_activity(simulation.topic.output.folder)
-    assert last_at == pytest.approx(ended_at)
-    replay = LivingReplay.from_options((), speed=1.0, start=START, last_at=last_at)
-    assert replay.clock(real_start=0.0).start == pytest.approx(ended_at)
-    assert last_activity(tmp_path / "none") == 0.0
 
 
 def test_a_crawl_that_is_not_continuous_ends_with_its_harvest(

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.ground_truth import GroundTruth
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.simulation.link_graph import open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
 from tests.support.recorded_web import html

@@ -17,9 +17,9 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import ScorableLink, TrainingExample, UpdatedScore
-from focused.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import ExperimentPlan, PreparedTopic, Trial
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from focused_lab.web_sources import ExperimentWeb
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import html

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused.topic import Scope
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Page
 from focused_lab.analysis import comparison_runs
 from focused_lab.ground_truth import GroundTruth
 from focused_lab.oracles import ORACLES
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.simulation.link_graph import open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.simulation.simulator import constant_latency, simulate

@@ -16,9 +16,9 @@ from typing import Any
 from focused.archive.archive import page_rows
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import link_key
-from focused.recorded_web.replay_server import AccessLogEntry
 from focused.storage.state_store import StateStore
 from focused.web.urls import host_of
+from focused_lab.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_web
 from tests.support.archived_links import link_rows
 from tests.support.crawling import Finished, finish, start, write_topic

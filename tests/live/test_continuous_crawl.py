@@ -14,11 +14,12 @@ from focused.archive.archive import page_rows
 from focused.archive.page_history import VisitResult, VisitRow, page_histories, visit_rows
 from focused.archive.warc_files import warc_files
 from focused.durations import DAY_S
-from focused.recorded_web.changing_web import Change, ChangeKind, ReplayClock
 from focused.storage.state_store import StateStore
 from focused.web.warc_reader import WarcResponse, read_responses
+from focused_lab.freshness.change_history import Change, ChangeKind
 from focused_lab.living_web.living_options import LivingOptions
 from focused_lab.living_web.living_web import LivingSource, LivingWeb
+from focused_lab.recorded_web.replay_clock import ReplayClock
 from tests.lab.living_web.test_living_web import HOME, START, histories, record
 from tests.live.webs import answered
 from tests.support.crawling import finish, start, write_topic

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.recorded_web.replay_server import AccessLogEntry
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_server import AccessLogEntry
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.live.webs import (
     SEED,
     SLOWLY,

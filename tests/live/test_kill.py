@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from focused.recorded_web.replay_server import AccessLogEntry
 from focused.web.warc_reader import WarcResponse, read_responses
+from focused_lab.recorded_web.replay_server import AccessLogEntry
 from tests.live.killing import DELAY_S, Left, Moment, Session, Survivor, url_of
 from tests.live.webs import (
     MOTLEY_SEEDS,

@@ -8,13 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 from focused.durations import DAY_S
-from focused.recorded_web.changing_web import Change, ChangeKind, ReplayClock
+from focused_lab.freshness.change_history import Change, ChangeKind
 from focused_lab.freshness.living_evaluation import (
     evaluate_crawl,
     read_crawl_visits,
     true_window,
 )
 from focused_lab.living_web.living_web import LivingSource, LivingWeb
+from focused_lab.recorded_web.replay_clock import ReplayClock
 from tests.lab.living_web.test_living_web import (
     END,
     HOME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from focused.orderings import PolicyInputs, find_policy
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.topic.topic_file import load_topic
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused_lab.simulation.simulator import RecordedNetwork, constant_latency, simulate
 from tests.support.crawling import crawl, write_topic
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from focused.recorded_web.replay_server import AccessLogEntry
+from focused_lab.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import answered, wait_for_answers
 from tests.support.crawling import ROOT, finish
 from tests.support.forked import ForkedCommand

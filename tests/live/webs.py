@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from subprocess import Popen
 
-from focused.recorded_web.recorded_web import RecordedResponse
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.recorded_web import RecordedResponse
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.support.forked import HANGS_AFTER_S, ForkedCommand
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect
 

@@ -1,4 +1,4 @@
-"""What changed since a time: as data, JSON Lines and an Atom feed; and as change histories."""
+"""What changed since a time: as data, JSON Lines and an Atom feed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from lxml import etree
 
-from focused.recorded_web.changing_web import ChangeKind
 from focused.reports.collection_changes import (
     CollectionEvent,
     PageChange,
-    export_changes,
     read_changes,
     to_atom,
     to_json_line,
@@ -21,7 +18,6 @@ from focused.reports.collection_changes import (
 from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
-from focused_lab.freshness.change_files import read_change_history
 from tests.crawl.test_oai_repository import PapersSite
 from tests.support.continuous_crawl import (
     BACK,
@@ -161,31 +157,3 @@ def test_a_title_with_control_characters_makes_no_broken_feed() -> None:
     change = PageChange(CollectionEvent.NEW, "http://a.test/", 0.0, title="a\x00b\x1b\ud800<c>")
     title = etree.fromstring(to_atom([change], "whales", now=0.0)).find(f"{ATOM}entry/{ATOM}title")
     assert title.text == "New: a\ufffdb\ufffd\ufffd<c>"
-
-
-@pytest.mark.parametrize("name", ["all.tsv", "all.tsv.gz"])
-def test_the_observed_changes_are_a_change_history(
-    living_crawl: Path, tmp_path: Path, name: str
-) -> None:
-    assert export_changes(living_crawl, tmp_path / name) == [tmp_path / name]
-    pages = {page.page: page.changes for page in read_change_history(tmp_path / name).pages}
-    kinds = {url: [str(change.kind) for change in found] for url, found in pages.items()}
-    assert kinds[HOME] == ["created"]
-    assert kinds[NEWS] == ["created", "changed", "changed"]
-    assert kinds[LEFT] == kinds[MOVED] == ["created", "deleted"]
-    assert kinds[BACK] == ["created", "deleted", "created"]
-
-
-def test_a_change_lies_in_the_middle_between_two_visits(living_crawl: Path, tmp_path: Path) -> None:
-    export_changes(living_crawl, tmp_path / "all.tsv")
-    pages = {page.page: page.changes for page in read_change_history(tmp_path / "all.tsv").pages}
-    (seen,) = [each for each in read_changes(living_crawl, HARVESTED) if each.url == SHIPS]
-    assert seen.previous_at is not None
-    (found,) = [each for each in pages[SHIPS] if each.kind is ChangeKind.CHANGED]
-    assert found.at == pytest.approx((seen.previous_at + seen.at) / 2)
-
-
-def test_a_folder_gets_the_history_of_each_host(living_crawl: Path, tmp_path: Path) -> None:
-    files = export_changes(living_crawl, tmp_path / "changes")
-    assert [file.name for file in files] == ["a.test.tsv.gz", "b.test.tsv.gz"]
-    assert [len(read_change_history(file).pages) for file in files] == [6, 1]

@@ -159,7 +159,7 @@ OFF = {
     "focused.web.feeds",
     "focused.web.html.json_ld",
 }
-OFF_PACKAGES = {"corpus", "recorded_web", "rendering", "reports"}
+OFF_PACKAGES = {"corpus", "rendering", "reports"}
 OFF_PACKAGES |= {"documents", "labels", "revisit", "rounds", "search", "spam"}
 MOST_MODULES, MOST_LINES = 138, 25_600
 """Of a plain crawl: raise them only for what every crawl needs."""

@@ -9,8 +9,8 @@ import pytest
 from scrapy.settings import Settings
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.scrapy_addon.scrapy_settings import check_replay_address, install_replay
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 

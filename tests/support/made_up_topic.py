@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Page
+from focused_lab.recorded_web.replay_process import ReplayProcess
+from focused_lab.recorded_web.web_import import import_html
 from tests.support.recorded_web import html
 
 _CHEESE = "cheese rind curd rennet brie cheddar dairy milk ripening whey gouda ferment"
@@ -65,6 +69,15 @@ def write_site(folder: Path) -> None:
     ]
     (folder.parent / "directory.tsv").write_text("\n".join(lines) + "\n")
     (folder.parent / "cheese.toml").write_text(TOPIC)
+
+
+@contextmanager
+def served_site(folder: Path) -> Iterator[str]:
+    """The site, its directory and topic in ``folder``; gives the address of its replay."""
+    write_site(folder / "site")
+    import_html(folder / "site", BASE, folder / "web", "web")
+    with ReplayProcess(folder / "web") as replay:
+        yield replay.address
 
 
 def page(kind: str, number: int, *, hosts: int = 6, length: int = 120) -> Page:

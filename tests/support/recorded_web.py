@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, WebSource
-from focused.recorded_web.replay_faults import FaultPlan
-from focused.recorded_web.replay_server import AccessLogEntry, ReplayServer
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, WebSource
+from focused_lab.recorded_web.replay_faults import FaultPlan
+from focused_lab.recorded_web.replay_server import AccessLogEntry, ReplayServer
 from tests.support.access_rules import Access
 from tests.support.serving import loop_in_thread
 

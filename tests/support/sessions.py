@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from focused.crawl import Crawl
+from focused.durations import Clock
 from focused.scrapy_addon.access_checks import HostTurns
-from focused.scrapy_addon.crawl_clock import Clock
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 
 

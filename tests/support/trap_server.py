@@ -13,9 +13,9 @@ from datetime import date, timedelta
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
-from focused.recorded_web.recorded_web import RecordedResponse
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Outcome
+from focused_lab.recorded_web.recorded_web import RecordedResponse
 from tests.support.recorded_web import html, page, redirect
 
 GOOD_PAGES = 6

@@ -12,7 +12,6 @@ from typing import Any
 
 from click.testing import Result
 
-from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Page
 from focused_lab.analysis.comparison_runs import ExperimentSettings
@@ -24,6 +23,7 @@ from focused_lab.experiment_plan import (
     plan_experiment,
 )
 from focused_lab.parallel_runs import run_trials
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.run_measures import RunRecord
 from focused_lab.web_sources import ExperimentWeb
 from tests.support.command import focused

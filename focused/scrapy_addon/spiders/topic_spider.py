@@ -12,6 +12,7 @@ from scrapy.settings import BaseSettings
 
 from focused.crawl import SettledFetch
 from focused.errors import FocusedError, missing_extra, print_notice
+from focused.recorded_web import recorded_webs
 from focused.scrapy_addon.addon_settings import parsing_limits
 from focused.scrapy_addon.crawl_session import find_session
 from focused.scrapy_addon.request_state import state_of
@@ -114,10 +115,9 @@ class TopicSpider(Spider):
             # Slow to import.
             from rich.console import Console
 
-            from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
             from focused.reports.report_output import print_report
 
-            labels = read_web_labels(Path(web) / LABELS_FILE) if web else None
+            labels = recorded_webs().labels(Path(web)) if web else None
             print_report(folder, Console(), labels or None, out=folder, draws=False)
         except FocusedError as error:
             if not driver.status.error_message:  # printed already

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import WEB_FILE, RecordedWebWriter, read_details
-from focused.recorded_web.web_import import page_headers
+from focused_lab.recorded_web.recorded_web import WEB_FILE, RecordedWebWriter, read_details
+from focused_lab.recorded_web.web_import import page_headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
-from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.builders.built_web import (
     BuiltWeb,
     SitePage,
@@ -36,6 +35,7 @@ from focused_lab.builders.debian_packages import (
     PackageIndex,
     ProgressLine,
 )
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 
 BUILDER = "focused debian 1"
 HOME = "https://packages.debian.org/stable/"

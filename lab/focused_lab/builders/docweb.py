@@ -23,9 +23,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.recorded_web.web_import import modified_at, page_headers
-from focused.recorded_web.web_index import INDEX_PAGE, key_variants
 from focused.web.urls import host_of, normalize_url
 from focused.web.warc_reader import EPOCH
 from focused_lab.builders.built_web import BuiltWeb, build_details, existing_web
@@ -42,6 +39,9 @@ from focused_lab.builders.docweb_rules import (
     page_categories,
 )
 from focused_lab.builders.package_pages import find_page_files, read_page
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
+from focused_lab.recorded_web.web_import import modified_at, page_headers
+from focused_lab.recorded_web.web_index import INDEX_PAGE, key_variants
 
 _ABSOLUTE_LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _LOCAL_LINK = re.compile(

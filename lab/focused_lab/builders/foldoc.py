@@ -23,8 +23,6 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.recorded_web.web_import import modified_at
 from focused_lab.builders.built_web import (
     BuiltWeb,
     SitePage,
@@ -34,6 +32,8 @@ from focused_lab.builders.built_web import (
     record_site,
 )
 from focused_lab.builders.debian_packages import ProgressLine, fetch_packages, unpacked
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
+from focused_lab.recorded_web.web_import import modified_at
 
 BUILDER = "focused foldoc 1"
 HOME = "http://foldoc.org/"

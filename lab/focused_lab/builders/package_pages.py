@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from focused.recorded_web.web_import import PAGE_NAME, is_page_name, page_path, read_html
+from focused_lab.recorded_web.web_import import PAGE_NAME, is_page_name, page_path, read_html
 
 MAX_PAGE_BYTES = 4_000_000
 

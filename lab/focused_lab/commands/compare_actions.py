@@ -27,7 +27,6 @@ from focused.directory.samples_digest import samples_digest
 from focused.errors import ConfigurationError
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
-from focused.recorded_web.recorded_web import read_details
 from focused.reports.formatting import single_line
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Topic
@@ -73,6 +72,7 @@ from focused_lab.freshness.revisit_comparison import (
 from focused_lab.freshness.revisit_report import result_tables, summarise, write_report
 from focused_lab.live_runs import run_live_trials
 from focused_lab.parallel_runs import run_trials
+from focused_lab.recorded_web.recorded_web import read_details
 from focused_lab.run_measures import RunRecord
 from focused_lab.simulation.link_graph import LinkGraph, open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb

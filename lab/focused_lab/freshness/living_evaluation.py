@@ -16,16 +16,16 @@ from statistics import fmean, median
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import (
+from focused.storage.state_store import StateStore
+from focused_lab.freshness.change_history import (
     Change,
     ChangeKind,
     SiteChanges,
+    read_change_history,
 )
-from focused.recorded_web.web_index import find_key
-from focused.storage.state_store import StateStore
-from focused_lab.freshness.change_files import read_change_history
 from focused_lab.freshness.simulator import FreshnessResult, measure_page
 from focused_lab.freshness.windows import PageLife, Window
+from focused_lab.recorded_web.web_index import find_key
 
 _DOWNLOADS = frozenset(
     {

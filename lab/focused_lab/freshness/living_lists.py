@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from focused.recorded_web.changing_web import ChangeKind, PageChanges, SiteChanges
+from focused_lab.freshness.change_history import ChangeKind, PageChanges, SiteChanges
 from focused_lab.freshness.sitemaps import SiteList, Statement
 from focused_lab.freshness.windows import Window
 from focused_lab.living_web.living_content import MAX_ENTRIES

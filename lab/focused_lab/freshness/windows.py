@@ -14,8 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from focused.durations import DAY_S, WEEK_S, YEAR_S
-from focused.recorded_web.changing_web import Change, ChangeKind, PageChanges, SiteChanges
-from focused_lab.freshness.change_files import first_at, last_at
+from focused_lab.freshness.change_history import (
+    Change,
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    first_at,
+    last_at,
+)
 
 SITES, PAGES = 8, 200
 _PAGES_PER_DIRECTORY = 25

@@ -11,10 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from focused.durations import WEEK_S
-from focused.recorded_web.changing_web import ChangeKind, PageChanges, SiteChanges
 from focused.text.hash_sampling import hash_fraction
 from focused.web.urls import host_of
-from focused_lab.freshness.change_files import exists_at, last_at
+from focused_lab.freshness.change_history import (
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    exists_at,
+    last_at,
+)
 
 
 @dataclass(frozen=True, slots=True)

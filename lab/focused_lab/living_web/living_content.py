@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape
 
-from focused.recorded_web.recorded_web import RecordedResponse
+from focused_lab.recorded_web.recorded_web import RecordedResponse
 
 _PARAGRAPH = re.compile(
     rb"<p(?:\s[^<>]*)?>[^<]*(?:<(?!/?p[\s>])[^<]*)*</p\s*>", re.IGNORECASE

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import ReplayClock
 from focused.text.hash_sampling import hash_fraction
 from focused_lab.living_web.living_changes import ReplayPeriod
+from focused_lab.recorded_web.replay_clock import ReplayClock
 
 if TYPE_CHECKING:
-    from focused.recorded_web.recorded_web import RecordedWeb, WebSource
+    from focused_lab.recorded_web.recorded_web import RecordedWeb, WebSource
 
 DEFAULT_START = 1_704_067_200.0
 """2024-01-01T00:00:00Z."""
@@ -117,21 +117,6 @@ class LivingReplay:
     speed: float = 1.0
     day: float = 0.0
     truth: Path | None = None
-
-    @classmethod
-    def from_options(
-        cls,
-        changes: Sequence[Path],
-        speed: float,
-        *,
-        day: float = 0.0,
-        last_at: float = 0.0,
-        truth: Path | None = None,
-        **options: Any,
-    ) -> Self:
-        """Make one from the options of a command; see ``focused.recorded_web.changing_web``."""
-        chosen = LivingOptions(**options)
-        return cls(tuple(changes), chosen, speed, max(day, (last_at - chosen.start) / DAY_S), truth)
 
     def open(
         self, web: RecordedWeb, real_time: Callable[[], float]

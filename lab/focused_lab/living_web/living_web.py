@@ -18,19 +18,20 @@ from pathlib import Path
 
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import (
-    Change,
-    ChangeKind,
-    PageChanges,
-    SiteChanges,
-    write_change_history,
-)
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb
 from focused.text.hash_sampling import hash_fraction
 from focused.web.decoding import media_type_of
 from focused.web.http_response import http_date
 from focused.web.urls import host_of, normalize_url
-from focused_lab.freshness.change_files import exists_at, last_change_at, read_change_history
+from focused_lab.freshness.change_history import (
+    Change,
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    exists_at,
+    last_change_at,
+    read_change_history,
+    write_change_history,
+)
 from focused_lab.living_web.living_changes import (
     always_exists,
     assign_histories,
@@ -59,6 +60,7 @@ from focused_lab.living_web.living_options import (
     host_behaviour,
     is_announced,
 )
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb
 
 SITEMAP_PATH = "/sitemap.xml"
 FEED_PATH = "/changes.atom"

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from focused.files import atomic_write_path
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.content_hash import content_fingerprint
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Fetched, Page, Redirected
 from focused.web.robots.robots_rules import RobotsRules, rules_from_fetch
 from focused.web.urls import robots_url
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 
 GRAPH_FILE = "links-2.npz"

@@ -23,10 +23,10 @@ import msgspec
 import focused.web
 from focused.errors import RecordedWebError
 from focused.frontier.queued_link import link_key
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.decoding import is_feed
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.simulator import RecordedNetwork
 
 CACHE_FOLDER = "parsed"

@@ -24,8 +24,6 @@ from focused.crawl import Done, Fetch, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.crawl.traps.trap_filter import TrapCount
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import WebSource
-from focused.recorded_web.replay_faults import answers_not_modified
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
@@ -35,6 +33,8 @@ from focused.web.http_response import headers_of_not_modified, outcome_from_resp
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.urls import host_of
 from focused_lab.living_web.living_web import LivingSource, LivingWeb
+from focused_lab.recorded_web.recorded_web import WebSource
+from focused_lab.recorded_web.replay_faults import answers_not_modified
 
 Latency = Callable[[str], float]
 """Seconds from request to last byte, by URL."""

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.builders.built_web import record_site
 from focused_lab.builders.debian_packages import PackageIndex, parse_index, parse_relation
 from focused_lab.builders.debian_site import (
@@ -22,6 +21,7 @@ from focused_lab.builders.debian_site import (
     package_url,
     source_url,
 )
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from tests.support.fake_debian import FakeDebian
 from tests.support.recorded_web import body
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb
 from focused_lab.builders.debian_packages import fetch_packages, parse_packages, unpack
 from focused_lab.builders.docweb import build_docweb
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from tests.support.fake_debian import FakeDebian
 
 OS = "/usr/share/doc/python3.11/html/library/os.html"

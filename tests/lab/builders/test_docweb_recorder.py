@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from focused_lab.builders.docweb import DocRecorder
 from focused_lab.builders.docweb_rules import DocPackage
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 
 PYTHON = DocPackage(
     "python3.11-doc",

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.builders.foldoc import (
     DictEntry,
     FoldocEntry,
@@ -23,6 +22,7 @@ from focused_lab.builders.foldoc import (
     read_dictionary,
     record_foldoc,
 )
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from tests.support.fake_debian import FakeDebian
 from tests.support.recorded_web import body
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.recorded_web.web_import import page_headers
 from focused_lab.builders.package_pages import find_page_files, read_page
+from focused_lab.recorded_web.web_import import page_headers
 
 PAGE = b"<html><body>words</body></html>"
 

@@ -9,9 +9,8 @@ import pytest
 
 from focused.crawl.revisits.announcements import read_change_signals
 from focused.durations import DAY_S
-from focused.recorded_web.changing_web import Change, ChangeKind, PageChanges, SiteChanges
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused.web.page import Fetched
+from focused_lab.freshness.change_history import Change, ChangeKind, PageChanges, SiteChanges
 from focused_lab.freshness.living_evaluation import restrict_window, true_window
 from focused_lab.freshness.living_lists import living_lists
 from focused_lab.freshness.sitemaps import SiteList
@@ -19,6 +18,7 @@ from focused_lab.freshness.windows import Window
 from focused_lab.living_web.living_content import MAX_ENTRIES
 from focused_lab.living_web.living_options import LivingOptions
 from focused_lab.living_web.living_web import FEED_PATH, SITEMAP_PATH, LivingWeb
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from tests.support.recorded_web import html
 
 HOST = "food.example"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from focused.durations import DAY_S, YEAR_S
-from focused.recorded_web.changing_web import Change, ChangeKind, SiteChanges, page_changes
 from focused.revisit.policy import find_revisit_policy
 from focused_lab.freshness.bounds import optimal, upper_bound
+from focused_lab.freshness.change_history import Change, ChangeKind, SiteChanges, page_changes
 from focused_lab.freshness.simulator import simulate
 from focused_lab.freshness.sitemaps import draw_lists
 from focused_lab.freshness.windows import PageLife, Window, bursty_sites, draw_window

@@ -9,20 +9,21 @@ import pytest
 
 from focused.durations import DAY_S, WEEK_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import (
+from focused.web.feeds import parse_feed
+from focused.web.html.parse import parse_page
+from focused.web.page import Fetched, Page
+from focused_lab.freshness.change_history import (
     Change,
     ChangeKind,
     PageChanges,
     SiteChanges,
+    exists_at,
+    read_change_history,
 )
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
-from focused.web.feeds import parse_feed
-from focused.web.html.parse import parse_page
-from focused.web.page import Fetched, Page
-from focused_lab.freshness.change_files import exists_at, read_change_history
 from focused_lab.living_web.living_changes import assign_histories, directory_pages
 from focused_lab.living_web.living_options import LivingOptions, LivingReplay
 from focused_lab.living_web.living_web import LivingWeb, write_truth
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from tests.support.recorded_web import html
 
 HOST = "https://food.example"

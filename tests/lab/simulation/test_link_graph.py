@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.simulation.link_graph import GRAPH_FILE, LinkGraph, open_link_graph
 from focused_lab.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from tests.support.recorded_web import html

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.simulation import parsed_web
 from focused_lab.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from focused_lab.simulation.simulator import RecordedNetwork

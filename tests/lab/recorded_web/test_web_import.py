@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb
-from focused.recorded_web.web_import import import_html, import_warc
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from focused_lab.recorded_web.web_import import import_html, import_warc
 
 
 def http_record(

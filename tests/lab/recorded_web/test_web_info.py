@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 
 HTML = {"content-type": "text/html"}
 

@@ -25,11 +25,10 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused.recorded_web.replay_faults import (
-    FAULT_HEADER,
-    SCHEME_HEADER,
+from focused.recorded_web import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.web.http_response import headers_of_not_modified, http_date
+from focused_lab.recorded_web.replay_faults import (
     SOFT_404_PAGE,
-    UNKNOWN_HOST,
     Fault,
     FaultEffects,
     FaultKind,
@@ -37,11 +36,11 @@ from focused.recorded_web.replay_faults import (
     answers_not_modified,
     lie,
 )
-from focused.web.http_response import headers_of_not_modified, http_date
 
 if TYPE_CHECKING:
-    from focused.recorded_web.changing_web import ChangingWeb, ReplayClock
-    from focused.recorded_web.recorded_web import WebSource
+    from focused_lab.living_web.living_options import LivingReplay
+    from focused_lab.recorded_web.recorded_web import WebSource
+    from focused_lab.recorded_web.replay_clock import ReplayClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,7 @@ def serve_forever(
     port: int = 0,
     faults: FaultPlan | None = None,
     access_log: Path | None = None,
-    living: ChangingWeb | None = None,
+    living: LivingReplay | None = None,
     on_clock: Callable[[ReplayClock], None] = lambda clock: None,
     on_ready: Callable[[int], None] = lambda port: None,
     stop: Callable[[], None] | None = None,
@@ -244,7 +243,7 @@ def serve_forever(
     ConfigurationError if the access log cannot be written or a change history cannot be read.
     """
     # Other sources do not need the WARC reader.
-    from focused.recorded_web.recorded_web import RecordedWeb
+    from focused_lab.recorded_web.recorded_web import RecordedWeb
 
     with contextlib.ExitStack() as stack:
         log = None

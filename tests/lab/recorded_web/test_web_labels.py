@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import read_web_labels, write_web_labels
+from focused_lab.recorded_web.recorded_web import read_web_labels, write_web_labels
 
 WORDS = st.text(
     st.characters(exclude_characters="\t\r\n", exclude_categories=["Cs"]), min_size=1

@@ -1,11 +1,11 @@
-"""Specification of the clock of a replayed web."""
+"""The clock of a replay whose pages change."""
 
 from __future__ import annotations
 
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import ReplayClock
+from focused_lab.recorded_web.replay_clock import ReplayClock
 
 
 def test_it_runs_faster_than_real_time() -> None:

@@ -17,9 +17,10 @@ from typing import Self
 
 from focused.child_processes import python_command, python_environment
 from focused.errors import FocusedError, RecordedWebError
-from focused.recorded_web.changing_web import ChangingWeb, ReplayClock, changing_web_type
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.recorded_web.replay_server import serve_forever
+from focused_lab.living_web.living_options import LivingReplay
+from focused_lab.recorded_web.replay_clock import ReplayClock
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_server import serve_forever
 
 _STOP_WITHIN_S = 5.0
 
@@ -28,9 +29,8 @@ class ReplayProcess:
     """Context manager that serves a recorded web in a child process.
 
     ``address`` is ``HOST:PORT`` while it runs. With ``living`` the pages of the web change, and
-    ``clock`` is the server's clock (see :class:`~focused.recorded_web.changing_web.ReplayClock`) as
-    text. Entering raises RecordedWebError with the child's
-    reason if it cannot serve.
+    ``clock`` is the server's :class:`~focused_lab.recorded_web.replay_clock.ReplayClock` as text.
+    Entering raises RecordedWebError with the child's reason if it cannot serve.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ReplayProcess:
         port: int = 0,
         faults: FaultPlan | None = None,
         access_log: Path | None = None,
-        living: ChangingWeb | None = None,
+        living: LivingReplay | None = None,
     ) -> None:
         plan = faults or FaultPlan()
         self._host = host
@@ -107,9 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     clocks: list[ReplayClock] = []
     try:
-        living = None
-        if given.living is not None:
-            living = changing_web_type().from_json(given.living)
+        living = None if given.living is None else LivingReplay.from_json(given.living)
         serve_forever(
             given.folder,
             host=given.host,

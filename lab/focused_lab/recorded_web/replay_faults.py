@@ -29,7 +29,7 @@ from focused.text.hash_sampling import hash_fraction
 from focused.web.http_response import http_date, is_conditional, is_not_modified, parse_http_date
 
 if TYPE_CHECKING:
-    from focused.recorded_web.recorded_web import RecordedResponse
+    from focused_lab.recorded_web.recorded_web import RecordedResponse
 
 
 class FaultKind(StrEnum):
@@ -214,16 +214,6 @@ _OPTIONS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "retry_after_s": (int, "a whole number"),
     "bytes_per_s": (float, "a number"),
 }
-
-
-SCHEME_HEADER = "X-Focused-Scheme"
-"""Request header: the intended scheme, ``http`` by default."""
-
-FAULT_HEADER = "X-Focused-Fault"
-"""Header of a response that no recorded host gave."""
-
-UNKNOWN_HOST = "unknown-host"
-"""Value of :data:`FAULT_HEADER` for a host that was not recorded."""
 
 
 FUTURE_S = 365 * DAY_S

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.replay_faults import Fault, FaultKind, FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_faults import Fault, FaultKind, FaultPlan, parse_fault
 
 PATTERNS = st.text(st.sampled_from("abc.*?-/:0123456789"), min_size=1).filter(str.strip)
 RATES = st.floats(0, 1, exclude_min=True)

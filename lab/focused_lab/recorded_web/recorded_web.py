@@ -26,7 +26,13 @@ from fastwarc.warc import ArchiveIterator
 
 from focused.errors import RecordedWebError
 from focused.files import open_regular_file, write_json_atomically
-from focused.recorded_web.web_index import (
+from focused.web.html.parse import parse_page
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Fetched, Page, Redirected
+from focused.web.urls import host_of, normalize_url
+from focused.web.warc_reader import EPOCH, parse_response_record
+from focused.web.warc_writer import record_id_from_name, response_record, warc_date, warcinfo_record
+from focused_lab.recorded_web.web_index import (
     RecordLocation,
     WebIndex,
     find_key,
@@ -34,12 +40,6 @@ from focused.recorded_web.web_index import (
     url_key,
     write_index,
 )
-from focused.web.html.parse import parse_page
-from focused.web.http_response import outcome_from_response
-from focused.web.page import Fetched, Page, Redirected
-from focused.web.urls import host_of, normalize_url
-from focused.web.warc_reader import EPOCH, parse_response_record
-from focused.web.warc_writer import record_id_from_name, response_record, warc_date, warcinfo_record
 
 LABELS_FILE = "labels.tsv"
 
@@ -119,7 +119,7 @@ class RecordedWeb:
     """A recorded web, open for reading; thread-safe.
 
     Look-up tolerates what real servers tolerate: see
-    :func:`~focused.recorded_web.web_index.key_variants`. ``damaged`` counts unreadable records.
+    :func:`~focused_lab.recorded_web.web_index.key_variants`. ``damaged`` counts unreadable records.
     """
 
     def __init__(self, folder: Path, index: WebIndex, details: Mapping[str, object]) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.recorded_web.web_index import INDEX_PAGE, url_key
 from focused.web.http_response import http_date
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
+from focused_lab.recorded_web.web_index import INDEX_PAGE, url_key
 
 BUILDER = "focused import 1"
 _OK_BELOW = 400

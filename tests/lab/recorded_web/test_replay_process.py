@@ -12,24 +12,24 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused.recorded_web.changing_web import (
+from focused_lab.freshness.change_history import (
     Change,
     ChangeKind,
     PageChanges,
-    ReplayClock,
     SiteChanges,
     write_change_history,
 )
-from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.recorded_web.replay_process import ReplayProcess
-from focused.recorded_web.replay_server import serve_forever
 from focused_lab.living_web.living_options import LivingReplay
+from focused_lab.recorded_web.recorded_web import RecordedWebWriter
+from focused_lab.recorded_web.replay_clock import ReplayClock
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_process import ReplayProcess
+from focused_lab.recorded_web.replay_server import serve_forever
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from focused.recorded_web.replay_process import ReplayProcess
+from focused_lab.recorded_web.replay_process import ReplayProcess
 with ReplayProcess(Path(sys.argv[1])) as replay:
     print(replay.address, flush=True)
     time.sleep(600)
@@ -103,7 +103,7 @@ def test_the_child_ends_when_its_parent_is_killed(folder: Path) -> None:
         [sys.executable, "-c", PARENT, str(folder)],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert parent.stdout is not None
     with parent.stdout:

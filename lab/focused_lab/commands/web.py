@@ -1,35 +1,69 @@
-"""``focused web``: import, inspect and serve recorded webs."""
+"""``focused web``: build, import, inspect and serve recorded webs."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from focused.cli import ExtensibleGroup
-from focused.cli.common import FILE, FOLDER, changing_web_options, echo
+from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, writing
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import ReplayClock, changing_web_type
-from focused.recorded_web.recorded_web import RecordedWeb, read_web_label_lines
-from focused.recorded_web.replay_faults import FaultPlan, parse_fault
-from focused.recorded_web.replay_server import serve_forever
-from focused.recorded_web.web_import import ImportedWeb, import_html, import_warc
-from focused.reports.formatting import single_line
-from focused.web.urls import host_of
+
+# What reads and serves webs is imported by the commands: the help of ``focused`` needs none of it.
+if TYPE_CHECKING:
+    from focused_lab.recorded_web.replay_clock import ReplayClock
+    from focused_lab.recorded_web.web_import import ImportedWeb
 
 _SHARE = click.FloatRange(0, 1)
-_MAX_ROWS = 20
 
 
-@click.group(cls=ExtensibleGroup, prefix="web.")
+@click.group()
 def web() -> None:
     """Build, import, inspect and serve recorded webs."""
+
+
+@web.command()
+@click.argument("kind", type=click.Choice(["docweb", "foldoc", "wordnet", "debian"]))
+@click.option(
+    "--tier",
+    type=click.Choice(["small", "medium", "full"]),
+    default="small",
+    show_default=True,
+    help="Size of docweb.",
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    help="Default: webs/docweb-TIER or webs/KIND.",
+)
+@click.option(
+    "--cache",
+    type=FOLDER,
+    default=Path("webs/packages"),
+    show_default=True,
+    help="Folder of packages and package lists.",
+)
+def build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
+    """Make a recorded web from Debian packages.
+
+    Needs apt-get, apt-cache and dpkg-deb, but not root. A web that is up to date is left unchanged.
+    See docs/how-to/recorded-webs.md.
+    """
+    from focused_lab.builders.debian_site import build_debian_site
+    from focused_lab.builders.docweb import build_docweb
+    from focused_lab.builders.foldoc import build_foldoc
+    from focused_lab.builders.wordnet import build_wordnet
+
+    others = {"foldoc": build_foldoc, "wordnet": build_wordnet, "debian": build_debian_site}
+    if kind == "docweb":
+        built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, echo)
+    else:
+        built = others[kind](folder or Path("webs") / kind, cache, echo)
+    echo(
+        f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
+        f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"
+    )
 
 
 @web.command("import")
@@ -45,6 +79,9 @@ def web_import(
     sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
 ) -> None:
     """Make a recorded web from one folder of HTML, or from WARC files."""
+    from focused_lab.recorded_web.recorded_web import read_web_label_lines
+    from focused_lab.recorded_web.web_import import import_html, import_warc
+
     lines = () if labels is None else read_web_label_lines(labels)
     if len(sources) == 1 and sources[0].is_dir():
         if base_url is None:
@@ -64,27 +101,9 @@ def web_import(
 @click.argument("folder", type=FOLDER)
 def show_info(folder: Path) -> None:
     """Print pages, redirects, hosts, categories and damage of a recorded web."""
-    with RecordedWeb.open(folder) as opened:
-        redirects = sum(300 <= (opened.status(url) or 0) < 400 for url in opened.urls)
-        hosts = Counter(host_of(url) for url in opened.page_urls)
-        categories = Counter(chain.from_iterable(opened.labels.values()))
-        rows = {
-            "pages": len(opened.page_urls),
-            "redirects": redirects,
-            "other responses": len(opened) - len(opened.page_urls) - redirects,
-            "hosts": len(hosts),
-            "labelled pages": len(opened.labels),
-            "damaged records": opened.damaged,
-            "bytes": sum(file.stat().st_size for file in folder.glob("*.warc.gz")),
-        }
-        name = str(opened.details.get("name", folder.name))
-    table = Table(title=Text(single_line(name)), title_justify="left", show_header=False)
-    for row, count in rows.items():
-        table.add_row(row, f"{count:,}")
-    console = Console()
-    console.print(table)
-    for title, counts in (("Hosts", hosts), ("Categories", categories)):
-        console.print(_counts(title, counts.most_common()))
+    from focused_lab.commands.web_info import print_web_info
+
+    print_web_info(folder)
 
 
 @web.command("serve")
@@ -108,7 +127,20 @@ def show_info(folder: Path) -> None:
     "--seed", type=int, default=0, show_default=True, help="Random seed of faults and changes."
 )
 @click.option("--access-log", type=FILE, help="Append one line of JSON per request to this file.")
-@changing_web_options
+@click.option(
+    "--changes",
+    type=FILE,
+    multiple=True,
+    help="Let the pages change by this change history. Repeatable. See "
+    "docs/how-to/recorded-webs.md#pages-that-change.",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="With --changes: factor of the clock to real time.",
+)
 @click.option(
     "--day",
     type=click.FloatRange(min=0),
@@ -170,14 +202,15 @@ def web_serve(
     **options: float,
 ) -> None:
     """Serve all hosts of a recorded web on one port until Ctrl-C."""
+    from focused_lab.living_web.living_options import LivingOptions, LivingReplay
+    from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
+    from focused_lab.recorded_web.replay_server import serve_forever
 
     living = None
     if truth is not None and not changes:
         raise click.UsageError("--truth needs --changes.")
     if changes:
-        living = changing_web_type().from_options(
-            changes, speed, day=day, truth=truth, seed=seed, **options
-        )
+        living = LivingReplay(changes, LivingOptions(seed=seed, **options), speed, day, truth)
     clocks: list[ReplayClock] = []
 
     def ready(port: int) -> None:
@@ -197,14 +230,24 @@ def web_serve(
     )
 
 
-def _counts(title: str, counts: Sequence[tuple[str, int]]) -> Table:
-    table = Table(title=title, title_justify="left", show_header=False)
-    for name, count in counts[:_MAX_ROWS]:
-        table.add_row(Text(single_line(name)), f"{count:,}")
-    if len(counts) > _MAX_ROWS:
-        rest = sum(count for _, count in counts[_MAX_ROWS:])
-        table.add_row(f"{len(counts) - _MAX_ROWS} more", f"{rest:,}")
-    return table
+@web.command("changes")
+@click.argument("folder", type=FOLDER)
+@click.option(
+    "--out",
+    type=ANY_PATH,
+    required=True,
+    help="A file, .tsv or .tsv.gz, for all pages together, or a folder, for a file for each host.",
+)
+def web_changes(folder: Path, out: Path) -> None:
+    """Write the changes that the crawl in FOLDER observed, as change histories.
+
+    They are for focused web serve and focused compare-revisits. The crawl may run.
+    """
+    from focused_lab.freshness.observed_changes import export_changes
+
+    with writing(out):
+        written = export_changes(folder, out)
+    echo(f"focused: wrote {len(written):,} change histories to {out}", err=True)
 
 
 def _print_import(imported: ImportedWeb) -> None:

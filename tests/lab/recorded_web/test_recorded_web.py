@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.recorded_web import WARC_FILE, RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import WARC_FILE, RecordedWeb, RecordedWebWriter
 
 HTML = {"content-type": "text/html"}
 

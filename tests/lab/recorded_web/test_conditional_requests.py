@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from focused.recorded_web.replay_faults import FUTURE_S, FaultPlan, parse_fault
 from focused.web.http_response import http_date, is_not_modified, parse_http_date
-from tests.recorded_web.test_replay_server import Got, ask
+from focused_lab.recorded_web.replay_faults import FUTURE_S, FaultPlan, parse_fault
+from tests.lab.recorded_web.test_replay_server import Got, ask
 from tests.support.recorded_web import MemoryWeb, answer, html, page, served
 
 A = "http://a.example/"

@@ -12,14 +12,9 @@ import pytest
 from yarl import URL
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.replay_faults import (
-    FAULT_HEADER,
-    SCHEME_HEADER,
-    UNKNOWN_HOST,
-    FaultPlan,
-    parse_fault,
-)
-from focused.recorded_web.replay_server import ReplayServer
+from focused.recorded_web import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused_lab.recorded_web.replay_server import ReplayServer
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 
 A = "http://a.example/"

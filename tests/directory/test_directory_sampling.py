@@ -20,11 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
 from focused_lab.builders.docweb_rules import page_categories
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from focused.scrapy_addon.crawl_clock import CrawlClock
+from focused.durations import CrawlClock
 
 HOUR_S = 3600.0
 

@@ -8,20 +8,18 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.recorded_web.changing_web import (
+from focused_lab.freshness.change_history import (
     Change,
     ChangeKind,
     PageChanges,
     SiteChanges,
-    page_changes,
-    write_change_history,
-)
-from focused_lab.freshness.change_files import (
     exists_at,
     first_at,
     last_at,
     last_change_at,
+    page_changes,
     read_change_history,
+    write_change_history,
 )
 
 CREATED, CHANGED, DELETED = ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.DELETED
