@@ -28,7 +28,11 @@ from focused.crawl.steps import (
 )
 from focused.frontier.queued_link import PAGE
 
+CONTROL_FOLDER = "control"
+"""Folder of a crawl by which other processes watch and steer it: see its module ``steering``."""
+
 __all__ = [
+    "CONTROL_FOLDER",
     "PAGE",
     "ROBOTS",
     "Crawl",

@@ -33,6 +33,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from focused.crawl import CONTROL_FOLDER
 from focused.crawl.frontier_editor import AddResult
 from focused.crawl.loop import Crawl
 from focused.errors import ConfigurationError, StateError
@@ -299,7 +300,7 @@ class ControlFolder:
     """The control folder of the crawl in ``crawl_folder``; created when something is written."""
 
     def __init__(self, crawl_folder: Path) -> None:
-        self._folder = crawl_folder / "control"
+        self._folder = crawl_folder / CONTROL_FOLDER
         self._commands = self._folder / "commands"
         self._status = self._folder / "status.json"
         self._watched = self._folder / "watched"

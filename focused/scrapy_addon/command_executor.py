@@ -1,13 +1,12 @@
 """Execute an operator's commands on the running crawl, and write its status for who watches it.
 
 Both go through the crawl's control folder. What executes commands (:mod:`focused.crawl.steering`)
-is imported when somebody watches or steers.
+is imported when there is such a folder: when somebody watches or steers, or did so before.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import call_later, create_looping_call
 
+from focused.crawl import CONTROL_FOLDER
 from focused.errors import FocusedError
 from focused.scrapy_addon.driver_features import Driver
 
@@ -56,8 +56,9 @@ class CommandExecutor:
 
     def opened(self) -> None:
         """Start; commands that an earlier session left are logged and not executed."""
-        if self._slot.is_open and self._has_commands():
-            for sent in self._open_control().take():
+        control = self._find_control()
+        if self._slot.is_open and control is not None:
+            for sent in control.take():
                 self._log(sent, error="discarded: the crawl ended before it was executed")
         self._loop.start(_INTERVAL_S, now=False)
 
@@ -69,25 +70,18 @@ class CommandExecutor:
 
     def _tick(self) -> None:
         """Execute what came, and write the status."""
-        is_watched = (self._folder / "control" / "watched").exists()
-        if self._control is None and not is_watched and not self._has_commands():
+        control = self._find_control()
+        if control is None:
             return
-        control = self._open_control()
         if self._slot.is_open:
             self._waiting.extend(control.take())
             if self._current is None:
                 self._execute_next()
         self._write_status()
 
-    def _has_commands(self) -> bool:
-        try:
-            with os.scandir(self._folder / "control" / "commands") as entries:
-                return next(entries, None) is not None
-        except OSError:
-            return False
-
-    def _open_control(self) -> ControlFolder:
-        if self._control is None:
+    def _find_control(self) -> ControlFolder | None:
+        """Return the control folder; None until somebody watches or steers."""
+        if self._control is None and (self._folder / CONTROL_FOLDER).is_dir():
             from focused.crawl.steering import ControlFolder  # when it is needed
 
             self._control = ControlFolder(self._folder)
@@ -160,7 +154,8 @@ class CommandExecutor:
         message, undo = ("", None) if result is None else (result.message, result.undo)
         logger.info("%s by %s: %s", sent.command, sent.by, message or error)
         now = self._clock()
-        self._open_control().log(
+        assert self._control is not None, "the command came from there"
+        self._control.log(
             Action(sent.id, now, sent.by, sent.command, message, error, undo, sent.undoes)
         )
 
