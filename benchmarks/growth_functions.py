@@ -78,6 +78,7 @@ from focused.web.html import (
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots import robots_file, robots_rules, robots_tags
 from focused_lab.living_web import living_content
+from focused_lab.recorded_web import conditional_requests
 from tests.support import made_documents
 
 URL = "https://a.test/docs/page.html"
@@ -246,8 +247,8 @@ def _read_headers(text: str) -> None:
         http_response.outcome_from_response(status, values, URL, b"<p>a", 0.1, NOW)
     http_response.retry_after_s(values, NOW)
     http_response.parse_http_date(text)
-    http_response.is_not_modified({"if-none-match": text, "if-modified-since": text}, values)
-    http_response.headers_of_not_modified(values)
+    conditional_requests.is_not_modified({"if-none-match": text, "if-modified-since": text}, values)
+    conditional_requests.headers_of_not_modified(values)
     http_response.parse_canonical(text)
     http_response.parse_refresh(text)
     robots_rules.max_age_s(values)
@@ -606,9 +607,9 @@ READERS: tuple[Reader, ...] = (
             http_response.outcome_from_response,
             http_response.retry_after_s,
             http_response.parse_http_date,
-            http_response.is_conditional,
-            http_response.is_not_modified,
-            http_response.headers_of_not_modified,
+            conditional_requests.is_conditional,
+            conditional_requests.is_not_modified,
+            conditional_requests.headers_of_not_modified,
             http_response.parse_canonical,
             http_response.parse_refresh,
             robots_rules.max_age_s,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.urls import normalize_url
@@ -21,11 +21,6 @@ _NOT_MODIFIED = 304
 
 CONDITIONAL_HEADERS = ("If-None-Match", "If-Modified-Since")
 """The headers of a conditional GET (RFC 9110, sections 13.1.2 and 13.1.3)."""
-
-_ENTITY_TAG = re.compile(r'(?:W/)?("[^"]*")')
-_KEPT_HEADERS = frozenset(
-    {"cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary"}
-)
 
 _MAX_DATE = 253_402_300_799  # the last second of the year 9999
 
@@ -81,11 +76,6 @@ def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def http_date(time: float) -> str:
-    """Return seconds since the epoch as an HTTP date."""
-    return format_datetime(datetime.fromtimestamp(int(time), UTC), usegmt=True)
-
-
 def parse_http_date(text: str) -> int | None:
     """Return seconds since the epoch of an HTTP-date in any of its three formats, or None.
 
@@ -97,31 +87,6 @@ def parse_http_date(text: str) -> int | None:
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     return int(seconds) if 0 <= seconds <= _MAX_DATE else None
-
-
-def is_conditional(request_headers: Mapping[str, str]) -> bool:
-    """Whether a GET request with these headers may be answered with 304."""
-    return "if-none-match" in request_headers or "if-modified-since" in request_headers
-
-
-def is_not_modified(request_headers: Mapping[str, str], headers: Mapping[str, str]) -> bool:
-    """Whether 304 is the answer to a GET request, instead of a 200 with ``headers``.
-
-    Header names are in lower case. Entity tags are compared weakly. If-Modified-Since counts only
-    without If-None-Match.
-    """
-    tags = request_headers.get("if-none-match")
-    if tags is not None:
-        own = _ENTITY_TAG.fullmatch(headers.get("etag", "").strip())
-        return tags.strip() == "*" or (own is not None and own[1] in _ENTITY_TAG.findall(tags))
-    since = parse_http_date(request_headers.get("if-modified-since", ""))
-    modified = parse_http_date(headers.get("last-modified", ""))
-    return since is not None and modified is not None and modified <= since
-
-
-def headers_of_not_modified(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return those headers of a 200 that a 304 has too (RFC 9110, section 15.4.5)."""
-    return {name: value for name, value in headers.items() if name.lower() in _KEPT_HEADERS}
 
 
 def _redirect_outcome(

@@ -20,7 +20,6 @@ from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.text.hash_sampling import hash_fraction
 from focused.web.decoding import media_type_of
-from focused.web.http_response import http_date
 from focused.web.urls import host_of, normalize_url
 from focused_lab.freshness.change_history import (
     Change,
@@ -60,6 +59,7 @@ from focused_lab.living_web.living_options import (
     host_behaviour,
     is_announced,
 )
+from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb
 
 SITEMAP_PATH = "/sitemap.xml"

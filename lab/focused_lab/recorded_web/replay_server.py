@@ -26,7 +26,7 @@ from multidict import CIMultiDict
 
 from focused.errors import ConfigurationError, RecordedWebError
 from focused.recorded_web import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
-from focused.web.http_response import headers_of_not_modified, http_date
+from focused_lab.recorded_web.conditional_requests import headers_of_not_modified, http_date
 from focused_lab.recorded_web.replay_faults import (
     SOFT_404_PAGE,
     Fault,

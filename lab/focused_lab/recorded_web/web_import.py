@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from focused.errors import RecordedWebError
-from focused.web.http_response import http_date
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
+from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.web_index import INDEX_PAGE, url_key
 

@@ -29,10 +29,11 @@ from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.html.parse import parse_page
-from focused.web.http_response import headers_of_not_modified, outcome_from_response
+from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.urls import host_of
 from focused_lab.living_web.living_web import LivingSource, LivingWeb
+from focused_lab.recorded_web.conditional_requests import headers_of_not_modified
 from focused_lab.recorded_web.recorded_web import WebSource
 from focused_lab.recorded_web.replay_faults import answers_not_modified
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from focused.web.http_response import http_date, is_not_modified, parse_http_date
+from focused.web.http_response import parse_http_date
+from focused_lab.recorded_web.conditional_requests import http_date, is_not_modified
 from focused_lab.recorded_web.replay_faults import FUTURE_S, FaultPlan, parse_fault
 from tests.lab.recorded_web.test_replay_server import Got, ask
 from tests.support.recorded_web import MemoryWeb, answer, html, page, served
