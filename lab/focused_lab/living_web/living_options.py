@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Literal
 
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
@@ -134,22 +132,3 @@ class LivingReplay:
     def clock(self, real_start: float) -> ReplayClock:
         """Return the clock that begins at ``real_start``, in seconds since the epoch."""
         return ReplayClock(self.options.start + self.day * DAY_S, real_start, self.speed)
-
-    def to_json(self) -> str:
-        """Return the text that :meth:`from_json` reads."""
-        return msgspec.json.encode(self, enc_hook=_encode_path).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read the text of :meth:`to_json`."""
-        return msgspec.json.decode(text, type=cls, dec_hook=_decode_path)
-
-
-def _encode_path(value: object) -> object:
-    if isinstance(value, Path):
-        return str(value.absolute())
-    raise NotImplementedError
-
-
-def _decode_path(kind: type, value: object) -> object:
-    return kind(value)

@@ -21,7 +21,7 @@ from focused_lab.freshness.change_history import (
     read_change_history,
 )
 from focused_lab.living_web.living_changes import assign_histories, directory_pages
-from focused_lab.living_web.living_options import LivingOptions, LivingReplay
+from focused_lab.living_web.living_options import LivingOptions
 from focused_lab.living_web.living_web import LivingWeb, write_truth
 from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from tests.support.recorded_web import html
@@ -306,11 +306,6 @@ def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Pa
     url, created_at = page_of(living, ChangeKind.CREATED)
     page = next(page for page in history.pages if page.page == url)
     assert [exists_at(page, created_at + s) for s in (-1.0, 0.0)] == [False, True]
-
-
-def test_options_survive_the_way_to_the_server_s_process() -> None:
-    replay = LivingReplay((Path("/a b.tsv"),), LivingOptions(seed=7), 1e5, 3.5, Path("/truth"))
-    assert LivingReplay.from_json(replay.to_json()) == replay
 
 
 @pytest.mark.parametrize("wrong", [{"noise": 1.5}, {"years": 0.0}, {"feeds": float("nan")}])
