@@ -65,13 +65,10 @@ def write_index(folder: Path, index: WebIndex) -> None:
         write_atomically(folder / INDEX_FILE, ("\n".join(lines) + "\n").encode())
 
 
-def warc_file_sizes(warcs: Sequence[Path]) -> str:
-    """Return names and sizes of the WARC files, to detect changes."""
-    return "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
-
-
 def _signature(warcs: Sequence[Path], damaged: int) -> str:
-    return f"{_FORMAT}\t{warc_file_sizes(warcs)}\tdamaged={damaged}"
+    """Return the first line of the cache, which differs when the WARC files change."""
+    sizes = (f"{warc.name}={warc.stat().st_size}" for warc in warcs)
+    return "\t".join([_FORMAT, *sizes, f"damaged={damaged}"])
 
 
 def _read_cache(folder: Path, warcs: Sequence[Path]) -> WebIndex | None:
