@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from msgspec import structs
 
 from focused.archive.archive import Archive, LinkRow, PageRow
@@ -44,7 +43,7 @@ class ArchiveWriter:
         """Return the link with its score as it is stored and shown."""
         if not link.features:  # the score of a seed was not predicted
             return link
-        (score,) = self._policy.calibrate_scores(np.array([link.score])).tolist()
+        (score,) = self._policy.calibrate_scores([link.score])
         return structs.replace(link, score=score)
 
     def fetched(
@@ -132,8 +131,8 @@ class ArchiveWriter:
         scored = classified.scored
         with_features = [url for url, found in scored.items() if found.features]
         scores = {url: found.score for url, found in scored.items()}
-        calibrated = self._policy.calibrate_scores(np.array([scores[url] for url in with_features]))
-        scores.update(zip(with_features, calibrated.tolist(), strict=True))
+        calibrated = self._policy.calibrate_scores([scores[url] for url in with_features])
+        scores.update(zip(with_features, calibrated, strict=True))
         return archive_links(classified.page, scores)
 
     def _row(self, link: QueuedLink, now: float, *, outcome: str, **fields: Any) -> PageRow:

@@ -8,13 +8,11 @@ state stores of it, for tools that edit the frontier of a stopped crawl.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from focused.crawl.steps import SettledFetch
 from focused.errors import StateError
@@ -55,8 +53,8 @@ class Policy:
     exploration: Exploration = NO_EXPLORATION
     reprioritiser: LinkReprioritiser | None = None
 
-    def calibrate_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores of links with features as they are shown and stored, shape (n,)."""
+    def calibrate_scores(self, scores: Sequence[float]) -> Sequence[float]:
+        """Return the scores of links with features as they are shown and stored."""
         # Not isinstance() with the protocol, which takes tens of microseconds, for each page.
         calibrate = getattr(self.scorer, "calibrate_scores", None)
         return scores if calibrate is None else calibrate(scores)

@@ -217,8 +217,8 @@ class Apprentice:
         discounts = self._may_discount_meaning and self._only_site is not None
         return self._linear_model.predict(features, levels, discounts_meaning=discounts)
 
-    def calibrate_scores(self, scores: FloatArray) -> FloatArray:
-        """Return calibrated scores of links with features, shape (n,), in the same order."""
+    def calibrate_scores(self, scores: Sequence[float]) -> list[float]:
+        """Return calibrated scores of links with features, in the same order."""
         return self._linear_model.calibrate(scores)
 
     def classifier_swapped(self, at: float) -> None:

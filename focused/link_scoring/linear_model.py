@@ -173,8 +173,8 @@ class LinearModel:
         )
         return array("f", scores).tolist(), array("f", rank_scores).tolist()
 
-    def calibrate(self, scores: FloatArray) -> FloatArray:
-        """Return calibrated scores of :meth:`predict`, shape (n,), in the same order."""
+    def calibrate(self, scores: Sequence[float]) -> list[float]:
+        """Return calibrated scores of :meth:`predict`, in the same order."""
         return self._recalibration.apply(scores)
 
     def learn(self, features: Sequence[float], relevance: float, tempered: float) -> None:

@@ -192,8 +192,8 @@ class ScoreCalibrator(LinkScorer, Protocol):
     Its priorities, and the scores of queued links, stay as they are.
     """
 
-    def calibrate_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return calibrated scores of links with features, shape (n,), in the same order."""
+    def calibrate_scores(self, scores: Sequence[float]) -> Sequence[float]:
+        """Return calibrated scores of links with features, in the same order."""
 
 
 @runtime_checkable

@@ -8,13 +8,16 @@ apprentice learns from the page, as a forecast that the page did not influence.
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import expit
+from focused.classifier.calibration import logit
 
 # In nats of the example that moves most. Convergence is quadratic.
 _MAX_STEP = 1.0
@@ -65,7 +68,7 @@ _FIT_INTERVAL = 25
 # Of slope (around 1) and intercept (around 0).
 _PRECISIONS = np.array([20.0, 20.0])
 # Scores are single-precision floats, whose log-odds are infinite near 1.
-_LEAST_SCORE = float(expit(np.array(-12.0)))
+_LEAST_SCORE = 1.0 / (1.0 + math.exp(12.0))
 
 
 class ScoreRecalibration:
@@ -85,17 +88,18 @@ class ScoreRecalibration:
         if self._n_seen % _FIT_INTERVAL == 0:
             self._fit()
 
-    def apply(self, scores: FloatArray) -> FloatArray:
-        """Return calibrated scores in [0, 1], rounded as they are stored, shape (n,).
+    def apply(self, scores: Sequence[float]) -> list[float]:
+        """Return calibrated scores in [0, 1], rounded as they are stored.
 
         Higher scores stay higher, but for rounding.
         """
         if self._n_seen < _FIT_INTERVAL:
-            return scores
-        clipped = np.minimum(np.maximum(scores, _LEAST_SCORE), 1.0 - _LEAST_SCORE)
-        log_odds = np.log(clipped / (1.0 - clipped))
-        calibrated = expit(self.intercept + self.slope * log_odds)
-        return calibrated.astype(np.float32).astype(np.float64)
+            return list(scores)
+        return array("f", map(self._calibrate, scores)).tolist()
+
+    def _calibrate(self, score: float) -> float:
+        clipped = min(max(score, _LEAST_SCORE), 1.0 - _LEAST_SCORE)
+        return 1.0 / (1.0 + math.exp(-(self.intercept + self.slope * logit(clipped))))
 
     def state(self) -> Any:
         """Return the learned state as plain data."""

@@ -330,7 +330,7 @@ def test_scores_are_calibrated_on_record_and_not_in_the_frontier(simulate, tmp_p
 
     class Calibrated(Pupil):
         def calibrate_scores(self, scores):
-            return scores / 2.0
+            return [score / 2.0 for score in scores]
 
     plain = simulate(topic(tmp_path / "plain", A), web(), scorer=Pupil()).run()
     halved = simulate(topic(tmp_path / "halved", A), web(), scorer=Calibrated()).run()

@@ -18,7 +18,7 @@ from focused.link_scoring.recalibration import (
 )
 from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
 
-SCORES = np.linspace(0.0, 1.0, 101)
+SCORES = np.linspace(0.0, 1.0, 101).tolist()
 forecasts = st.lists(st.tuples(st.floats(-12, 12), st.floats(0, 1)), min_size=25, max_size=80)
 
 
@@ -37,7 +37,7 @@ def drawn(count: int, slope: float, intercept: float, seed: int = 1) -> list[tup
 
 
 def test_until_there_are_enough_forecasts_scores_stay_as_they_are():
-    assert taught(drawn(24, 0.5, -1.0)).apply(SCORES).tolist() == SCORES.tolist()
+    assert taught(drawn(24, 0.5, -1.0)).apply(SCORES) == SCORES
 
 
 def test_it_is_fitted_again_every_twenty_five_forecasts():
@@ -59,7 +59,7 @@ def test_it_finds_slope_and_intercept_of_the_crawl(slope, intercept):
 
 def test_scores_that_are_too_sure_become_as_sure_as_they_should():
     found = taught(drawn(1_500, 0.5, 0.0))
-    low, middle, high = found.apply(np.array([0.02, 0.5, 0.98])).tolist()
+    low, middle, high = found.apply([0.02, 0.5, 0.98])
     assert 0.1 < low < 0.2
     assert middle == pytest.approx(0.5, abs=0.02)
     assert 0.8 < high < 0.9
@@ -73,7 +73,7 @@ def test_a_few_forecasts_move_scores_a_little():
 def test_any_forecasts_leave_the_slope_bounded_and_the_order_as_it_was(pairs):
     found = taught(pairs)
     assert MIN_SLOPE <= found.slope <= MAX_SLOPE
-    calibrated = found.apply(SCORES)
+    calibrated = np.array(found.apply(SCORES))
     assert (np.diff(calibrated) >= 0).all()
     assert ((calibrated >= 0) & (calibrated <= 1)).all()
 
@@ -85,8 +85,8 @@ def test_beyond_its_bounds_the_slope_stops_and_the_mean_still_fits(slope, bound)
     pairs = drawn(1_000, slope, 0.4)
     found = taught(pairs)
     assert found.slope == bound
-    calibrated = found.apply(expit(np.array([log_odds for log_odds, _ in pairs])))
-    assert calibrated.mean() == pytest.approx(np.mean([each for _, each in pairs]), abs=0.02)
+    calibrated = found.apply(expit(np.array([log_odds for log_odds, _ in pairs])).tolist())
+    assert np.mean(calibrated) == pytest.approx(np.mean([each for _, each in pairs]), abs=0.02)
 
 
 def test_old_forecasts_are_forgotten():
@@ -103,7 +103,7 @@ def test_restored_it_goes_on_as_if_nothing_had_been(cut):
     for each in pairs[cut:]:
         restored.learn(*each)
     assert restored.state() == whole.state()
-    assert restored.apply(SCORES).tolist() == whole.apply(SCORES).tolist()
+    assert restored.apply(SCORES) == whole.apply(SCORES)
 
 
 # Of the apprentice
@@ -124,11 +124,11 @@ def test_tempered_relevances_change_calibrated_scores_and_no_other():
         pupil.score_merged(seen(0.7), LINKS, none_waits) for pupil in (plain, tempered)
     )
     assert of_plain == of_tempered
-    scores = np.array([found.score for found in of_plain])
-    high, low = (pupil.calibrate_scores(scores).mean() for pupil in (plain, tempered))
+    scores = [found.score for found in of_plain]
+    high, low = (np.mean(pupil.calibrate_scores(scores)) for pupil in (plain, tempered))
     assert low < high - 0.05
 
 
 def test_a_frozen_apprentice_leaves_scores_as_they_are():
     frozen = after_lessons(0.6, learns=False)
-    assert frozen.calibrate_scores(SCORES).tolist() == SCORES.tolist()
+    assert frozen.calibrate_scores(SCORES) == SCORES
