@@ -141,6 +141,11 @@ class NewTopicOptions:
         return self.folder / f"{self.name}.tsv"
 
     @property
+    def category(self) -> str:
+        """The category of the pages on topic."""
+        return f"Top/{self.name}"
+
+    @property
     def start(self) -> Path:
         """Folder of the crawl around the seeds."""
         return DEFAULT_CRAWLS_FOLDER / f"{self.name}-start"
@@ -183,9 +188,9 @@ def write_topic_files(options: NewTopicOptions) -> None:
     """Write topic file and directory, or keep those of an attempt with the same options.
 
     What was added to the file of that attempt stays, such as ``scope``. Files of an unfinished
-    attempt with other options are renamed. Raises
-    :class:`ConfigurationError`, and leaves no files, for invalid options, or if the topic has
-    samples already.
+    attempt with other options are renamed. Raises :class:`ConfigurationError` for invalid options,
+    and leaves no files; also if the topic has samples already, or its file became invalid, and
+    leaves all files.
     """
     from focused.classifier.keyword_classifier import KeywordClassifier  # slow, and not for schema
     from focused.cli.crawl import move_crawl_folder
@@ -228,10 +233,13 @@ def _has_unfinished_files(options: NewTopicOptions) -> bool:
 
 
 def _has_options(topic: Topic, options: NewTopicOptions, seeds: list[str]) -> bool:
+    training = topic.training
     return (
-        topic.seeds.urls == tuple(seeds)
-        and topic.training.keywords == options.keywords
-        and topic.politeness.user_agent == options.user_agent
+        topic.seeds.urls == tuple(dict.fromkeys(seeds))
+        and training.keywords == tuple(dict.fromkeys(options.keywords))
+        and topic.politeness.user_agent == options.user_agent.strip()
+        and training.good[:1] == (options.category,)
+        and training.directory[0].resolve() == options.directory.resolve()
     )
 
 
@@ -257,7 +265,7 @@ def _topic_text(options: NewTopicOptions, seeds: list[str]) -> str:
         f"[seeds]\nurls = [\n{listed}]\n\n"
         "[training]\n"
         f'directory = ["{options.name}.tsv"]\n'
-        f'good = ["Top/{options.name}"]\n'
+        f'good = ["{options.category}"]\n'
         f"keywords = [{keywords}]\n\n"
         "[politeness]\n"
         f"user_agent = {_quoted(options.user_agent, '--user-agent')}\n\n"

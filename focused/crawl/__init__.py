@@ -29,7 +29,8 @@ from focused.crawl.steps import (
 from focused.frontier.queued_link import PAGE
 
 CONTROL_FOLDER = "control"
-"""Folder of a crawl by which other processes watch and steer it: see its module ``steering``."""
+"""Folder of a crawl by which other processes watch and steer it: see
+:mod:`focused.crawl.steering`."""
 
 __all__ = [
     "CONTROL_FOLDER",

@@ -111,17 +111,17 @@ class LinkEnqueuer:
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
         """Score links by the features of all their in-links, on this page and earlier ones."""
-        merged = scorer.score_merged(context, links, waiting)
+        scores = scorer.score_merged(context, links, waiting)
         return {
             link.url: ScoredLink(
                 link,
-                found.score,
-                found.features,
-                found.rank_score,
-                found.tag_path_key,
-                None if found.is_best_inlink else before,
+                merged.score,
+                merged.features,
+                merged.rank_score,
+                merged.tag_path_key,
+                None if merged.is_best_inlink else before,
             )
-            for link, before, found in zip(links, waiting, merged, strict=True)
+            for link, before, merged in zip(links, waiting, scores, strict=True)
         }
 
     def new_link_scores(self, scored: Mapping[str, ScoredLink]) -> Sequence[float]:

@@ -159,7 +159,7 @@ class PageParser:
         seconds: dict[Stage, float] = {}
         now = self.clock()
 
-        def ended(stage: Stage) -> None:
+        def end_stage(stage: Stage) -> None:
             nonlocal now
             began, now = now, self.clock()
             seconds[stage] = seconds.get(stage, 0.0) + now - began
@@ -173,17 +173,17 @@ class PageParser:
         page = self._dropped.apply_to_page(
             replace(page, format=format_name) if format_name else page
         )
-        ended(Stage.PARSING)
+        end_stage(Stage.PARSING)
         words, classification = self._classify(page)
         findings = self.ratings(page)
-        ended(Stage.CLASSIFYING)
+        end_stage(Stage.CLASSIFYING)
         content = content_fingerprint(page)
         hashes = shingles(page.text)[:MAX_SHINGLES] if self.scope.near_duplicates else None
-        ended(Stage.DEDUPLICATING)
+        end_stage(Stage.DEDUPLICATING)
         record = None if self.record_builder is None else self.record_builder.capture(fetched)
-        ended(Stage.ARCHIVING)
+        end_stage(Stage.ARCHIVING)
         findings |= {name: analyse(page, html) for name, analyse in self.analysers.items()}
-        ended(Stage.PARSING)
+        end_stage(Stage.PARSING)
         return ParsedPage(
             page,
             classification,

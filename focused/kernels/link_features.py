@@ -101,9 +101,10 @@ def predict(
 ) -> tuple[list[float], list[float]]:
     """Return a score in (0, 1) and a rank score per row of features.
 
-    The score is that of the log-odds ``weights`` · row + ``bias``, within ±``most``. The rank score
-    is the log-odds less ``depth_penalty`` per level; of the ``discounted`` columns the part
-    ``discount`` of what lowers them is taken back.
+    The score is the probability of the log-odds ``weights`` · row + ``bias``, within ±``most``; of
+    a row that has no number, that of ``bias``. The rank score is the log-odds less
+    ``depth_penalty`` per level; of values below 0 in the ``discounted`` columns only
+    1 - ``discount`` counts in it.
     """
     scores: list[float] = []
     rank_scores: list[float] = []
@@ -111,10 +112,12 @@ def predict(
         log_odds = bias
         for column, weight in enumerate(weights):
             log_odds += weight * row[column]
-        log_odds = max(-most, min(most, log_odds))
+        is_number = log_odds == log_odds
+        log_odds = max(-most, min(most, log_odds if is_number else bias))
         rank_score = log_odds - depth_penalty * levels[i]
-        for column in discounted:
-            rank_score -= discount * min(row[column], 0.0) * weights[column]
+        if is_number:
+            for column in discounted:
+                rank_score -= discount * min(row[column], 0.0) * weights[column]
         scores.append(1.0 / (1.0 + exp(-log_odds)))
         rank_scores.append(rank_score)
     return scores, rank_scores

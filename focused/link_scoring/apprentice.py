@@ -26,12 +26,12 @@ from focused.link_scoring.link_features import (
     FEATURE_NAMES,
     StaticLinkFeatures,
     compute_static_features,
+    hash_link_words,
     links_since_relevant,
     merge_features,
     parent_log_odds,
     round_features,
     score_words_and_meanings,
-    words_of_links,
 )
 from focused.link_scoring.protocols import (
     MergedScore,
@@ -65,7 +65,7 @@ FloatArray = NDArray[np.float64]
 class Apprentice:
     """The :class:`focused.link_scoring.protocols.OnlineLinkScorer` of one crawl.
 
-    Memory: two word tables of 8 MB each, two tables of running means of up to 30 MB each, and
+    Memory: two word tables of 8 MB each, two tables of running means of up to 24 MB each, and
     the last training examples.
     """
 
@@ -183,14 +183,14 @@ class Apprentice:
         """Score queued links with the current model."""
         rows = [list(link.features) for link in links]
         self._reclassify_texts(rows, links)
-        words = words_of_links([link.url for link in links], [link.anchor for link in links])
+        words = hash_link_words([link.url for link in links], [link.anchor for link in links])
+        anchors = words.texts.slice_texts(len(links), 2 * len(links))
         link_words = self._link_words.features(*words)
-        page_words = self._page_words.features(*words)
+        page_words = self._page_words.features(anchors, words.limits[len(links) :])
         rate = self._link_words.rate
         for i, (row, link) in enumerate(zip(rows, links, strict=True)):
-            anchor = len(links) + i
             row[_CRAWL_COLUMNS] = (
-                *(link_words[anchor], link_words[i], page_words[anchor]),
+                *(link_words[len(links) + i], link_words[i], page_words[i]),
                 self._sibling_means.feature(position_key(link.parent or ""), rate),
                 self._tag_path_means.feature(link.tag_path_key, rate),
             )
@@ -255,7 +255,7 @@ class Apprentice:
         self._page_words.learn(np.frombuffer(example.words, "<u4"), relevance)
         if not example.features:  # a seed has no link
             return
-        words, limits = words_of_links([example.url], [example.anchor])
+        words, limits = hash_link_words([example.url], [example.anchor])
         first = [words.slice_texts(i, i + 1).hashes[:limit] for i, limit in enumerate(limits)]
         self._link_words.learn(np.concatenate(first), relevance)
         self._sibling_means.learn(position_key(example.parent), relevance)
@@ -300,7 +300,7 @@ def _page_features(context: PageContext) -> tuple[float, float, float, float, fl
 
 
 def _text_features(static: StaticLinkFeatures, i: int) -> Iterator[float]:
-    """Yield the classifier's scores of link i in the order of :data:`FEATURE_NAMES`."""
+    """Return the classifier's scores of link i in the order of :data:`FEATURE_NAMES`."""
     texts = (
         static.anchor_scores[static.anchors[i]],
         static.context_scores[static.contexts[i]],

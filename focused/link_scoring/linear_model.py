@@ -184,7 +184,8 @@ class LinearModel:
         """
         self._relevance_found += relevance
         if features and self._learns:
-            _, (log_odds,) = self.predict([features], [0])  # at the root it is the rank score
+            # At the root the rank score is the log-odds, in single precision.
+            _, (log_odds,) = self.predict([features], [0])
             self._recalibration.learn(log_odds, tempered)
             self._online_update.learn(np.array(features) * self._used, relevance)
             self._weights, self._bias = self._current_weights()

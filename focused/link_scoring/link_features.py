@@ -129,12 +129,21 @@ def adds_information(log_odds: float, link: ScorableLink) -> bool:
     return not has_enough_inlinks(link) or log_odds > link.features[_PARENT]
 
 
+_MAX_HALF_PRECISION = 65_504.0
 _HALF_PRECISION = struct.Struct(f"<{len(FEATURE_NAMES)}e")
 
 
 def round_features(features: Sequence[float]) -> tuple[float, ...]:
-    """Round features as queued links store them: half precision, to a thousandth of their value."""
-    return _HALF_PRECISION.unpack(_HALF_PRECISION.pack(*features))
+    """Round features as queued links store them: half precision, to a thousandth of their value.
+
+    Larger numbers become the largest of half precision, 65,504.
+    """
+    try:
+        packed = _HALF_PRECISION.pack(*features)
+    except OverflowError:  # of an imported link or of another crawl: a classifier's are clipped
+        bounded = (max(-_MAX_HALF_PRECISION, min(_MAX_HALF_PRECISION, one)) for one in features)
+        packed = _HALF_PRECISION.pack(*bounded)
+    return _HALF_PRECISION.unpack(packed)
 
 
 def _has_link_features(link: ScorableLink | None) -> TypeGuard[ScorableLink]:
@@ -162,11 +171,10 @@ def clipped_log_odds(relevance: float, nats: float = MAX_PARENT_LOG_ODDS) -> flo
 
 
 _URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS = 16, 12, 40
-_MAX_TEXT_SCORE = 60_000.0  # of half precision: 65,504
 
 
-class WordTexts(NamedTuple):
-    """The words of n texts, of which the first ``limits[i]`` of text i count."""
+class LimitedTexts(NamedTuple):
+    """The words of n texts, and how many of each text's first words count, shape (n,)."""
 
     texts: HashedTexts
     limits: Sequence[int]
@@ -194,18 +202,18 @@ class StaticLinkFeatures:
     tag_path_keys: Sequence[int]
 
     @property
-    def link_words(self) -> WordTexts:
+    def link_words(self) -> LimitedTexts:
         """Words of the URLs, then of the anchors."""
         n, m = len(self.url_scores), len(self.anchor_scores)
         limits = [_URL_WORDS] * n + [_ANCHOR_WORDS] * m
-        return WordTexts(self.words.slice_texts(0, n + m), limits)
+        return LimitedTexts(self.words.slice_texts(0, n + m), limits)
 
     @property
-    def target_words(self) -> WordTexts:
+    def target_words(self) -> LimitedTexts:
         """Words of the anchors, then of the contexts."""
         n, m, k = len(self.url_scores), len(self.anchor_scores), len(self.context_scores)
         limits = [_ANCHOR_WORDS] * m + [_CONTEXT_WORDS] * k
-        return WordTexts(self.words.slice_texts(n, n + m + k), limits)
+        return LimitedTexts(self.words.slice_texts(n, n + m + k), limits)
 
 
 def compute_static_features(
@@ -235,16 +243,17 @@ def compute_static_features(
 def score_words_and_meanings(
     classifier: TopicClassifier, texts: Sequence[str]
 ) -> list[tuple[float, float]]:
-    """Return the classifier's log-odds of each text by word and by meaning."""
+    """Return the classifier's log-odds of each text by word and by meaning; finite."""
     scores = np.stack((classifier.score_texts(texts), score_meanings(classifier, texts)))
-    by_word, by_meaning = np.clip(scores, -_MAX_TEXT_SCORE, _MAX_TEXT_SCORE).tolist()
+    scores = np.nan_to_num(scores).clip(-_MAX_HALF_PRECISION, _MAX_HALF_PRECISION)
+    by_word, by_meaning = scores.tolist()
     return list(zip(by_word, by_meaning, strict=True))
 
 
-def words_of_links(urls: Sequence[str], anchors: Sequence[str]) -> WordTexts:
-    """Return the words of URLs, then of anchors."""
+def hash_link_words(urls: Sequence[str], anchors: Sequence[str]) -> LimitedTexts:
+    """Hash the words of URLs, then of anchors."""
     limits = [_URL_WORDS] * len(urls) + [_ANCHOR_WORDS] * len(anchors)
-    return WordTexts(hash_texts([*map(url_words, urls), *anchors]), limits)
+    return LimitedTexts(hash_texts([*map(url_words, urls), *anchors]), limits)
 
 
 def _unique_indices(texts: Iterable[str]) -> tuple[Sequence[str], Sequence[int]]:

@@ -114,7 +114,7 @@ class WordMeans:
         self._all_relevance += relevance
 
     def features(self, texts: HashedTexts, limits: Sequence[int]) -> list[float]:
-        """Return the feature of each text, by its first ``limits`` words."""
+        """Return the feature of the first ``limits[i]`` words of each text i."""
         counts = self._counts[_slots_of(texts.hashes)].tobytes()
         return word_features(
             counts,

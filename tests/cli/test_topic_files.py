@@ -89,6 +89,35 @@ def test_what_somebody_added_to_the_file_of_an_attempt_stays(idea: NewTopicOptio
     assert load_topic(idea.topic_file).scope.private_addresses
 
 
+def test_seeds_and_keywords_that_are_given_twice_are_the_same_idea(idea: NewTopicOptions) -> None:
+    idea.seeds.write_text("https://a.example/\nhttps://a.example/\n")
+    twice = replace(idea, keywords=("gouda", "brie", "gouda"), user_agent=f" {BOT} ")
+    write_topic_files(twice)
+    before = files(idea)
+    write_topic_files(twice)
+    assert files(idea) == before
+
+
+def test_a_file_that_lists_samples_elsewhere_is_not_continued(idea: NewTopicOptions) -> None:
+    write_topic_files(idea)
+    elsewhere = idea.topic_file.read_text().replace('["cheese.tsv"]', '["mine.tsv", "cheese.tsv"]')
+    idea.topic_file.write_text(elsewhere)
+    (idea.folder / "mine.tsv").write_text("Top/cheese\thttps://a.example/\n")
+    write_topic_files(idea)
+    assert load_topic(idea.topic_file).training.directory == (idea.directory,)
+    assert (idea.folder / "cheese.toml.1").read_text() == elsewhere
+
+
+def test_a_file_that_somebody_made_invalid_is_told_and_left(idea: NewTopicOptions) -> None:
+    write_topic_files(idea)
+    with idea.topic_file.open("a") as file:
+        file.write("\n[scoop]\n")
+    before = files(idea)
+    with pytest.raises(ConfigurationError, match="scoop"):
+        write_topic_files(idea)
+    assert files(idea) == before
+
+
 def test_other_words_after_an_attempt_that_found_no_samples_begin_anew_and_lose_nothing(
     idea: NewTopicOptions,
 ) -> None:

@@ -70,7 +70,7 @@ def taught(name: str, lessons: int = 200) -> OnlineLinkScorer:
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoreColumns:
     """Scores, rank scores and features of links, row i for link i."""
 
     scores: np.ndarray
@@ -78,7 +78,7 @@ class Found:
     features: np.ndarray
 
 
-def merged_scores(scorer: OnlineLinkScorer) -> Found:
+def merged_scores(scorer: OnlineLinkScorer) -> ScoreColumns:
     """Waiting links merged with those of a page so that all features occur."""
     waiting = queued(scorer, visit(0.6, "http://h1.test/1"), LINKS[::2])
     before = [waiting[n // 2] if n % 2 == 0 else None for n in range(len(LINKS))]
@@ -88,10 +88,10 @@ def merged_scores(scorer: OnlineLinkScorer) -> Found:
         PageContext(page.page, page.classification, 3, 0.4, features), LINKS, before
     )
     columns = zip(*((each.score, each.rank_score, each.features) for each in merged), strict=True)
-    return Found(*map(np.array, columns))
+    return ScoreColumns(*map(np.array, columns))
 
 
-def by_prior(found: Found, *left_out: str) -> np.ndarray:
+def by_prior(found: ScoreColumns, *left_out: str) -> np.ndarray:
     weights = PRIOR.weights.copy()
     weights[[FEATURE_INDEX[name] for name in left_out]] = 0.0
     return np.asarray(expit(PRIOR.bias + found.features @ weights))
