@@ -4,7 +4,8 @@ Python puts the working directory in front of the module path for ``-m`` and ``-
 ``json.py`` in a crawl folder would run as code. All interpreters are started by
 :func:`python_command`, which prevents that, and :func:`spawn_context` does it for
 :mod:`multiprocessing`. Children that handle what strangers wrote get :func:`python_environment`,
-without the passwords that the environment may hold.
+without the passwords that the environment may hold; those of :func:`spawn_context` call
+:func:`drop_secrets` first.
 """
 
 from __future__ import annotations

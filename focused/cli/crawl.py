@@ -23,7 +23,7 @@ from focused.cli.common import (
     settings_option,
 )
 from focused.errors import ConfigurationError, StateError
-from focused.recorded_web import recorded_webs
+from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.spiders.run import project_settings, run
@@ -144,7 +144,7 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         if fresh and folder.exists():
             stack.enter_context(_earlier_crawl_moved(folder))
         if options.web is not None:
-            address = stack.enter_context(recorded_webs().replay(options.web))
+            address = stack.enter_context(find_recorded_webs().replay(options.web))
             settings.set("FOCUSED_REPLAY", address, priority="cmdline")
         if options.processes is not None:
             from focused.rounds.process_supervision import Limits

@@ -34,7 +34,7 @@ from focused.errors import StateError, TrainingError
 from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path
 from focused.link_scoring.apprentice import Apprentice
-from focused.recorded_web import recorded_webs
+from focused.recorded_web import find_recorded_webs
 from focused.reports.formatting import single_line
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import session_of
@@ -148,7 +148,7 @@ def _crawl_around_seeds(
     }
     with ExitStack() as stack:
         if web is not None:
-            given["FOCUSED_REPLAY"] = stack.enter_context(recorded_webs().replay(web))
+            given["FOCUSED_REPLAY"] = stack.enter_context(find_recorded_webs().replay(web))
         crawler, started = run(KeywordSpider, project_settings(given))
     if not started:
         raise StateError(f"{folder}: the crawl around the seeds could not start")

@@ -19,7 +19,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
 from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
-from focused.recorded_web import recorded_webs
+from focused.recorded_web import find_recorded_webs
 from focused.reports.formatting import format_bytes, single_line
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
@@ -246,7 +246,7 @@ def _is_crawl(folder: Path) -> bool:
 
 
 def _labels(web: Path | None) -> CategoryLabels | None:
-    return None if web is None else recorded_webs().labels(web) or None
+    return None if web is None else find_recorded_webs().read_labels(web) or None
 
 
 def _print_timeline(timeline: PageTimeline, console: Console, now: float) -> None:

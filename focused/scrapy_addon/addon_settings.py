@@ -20,7 +20,7 @@ from scrapy.utils.misc import load_object
 
 from focused.errors import ConfigurationError, print_notice
 from focused.orderings import find_policy
-from focused.recorded_web import recorded_webs
+from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.driver_features import (
     Setting,
     SettingType,
@@ -98,7 +98,8 @@ SETTINGS = (
         SettingType.TEXT,
         None,
         "`START,REAL_START,SPEED`: the clock of a replay server whose pages change, as it prints "
-        "it. Only with `FOCUSED_REPLAY`. See docs/how-to/recorded-webs.md#pages-that-change.",
+        "it. Only with `FOCUSED_REPLAY` and the extra `experiments`. See "
+        "docs/how-to/recorded-webs.md#pages-that-change.",
     ),
     Setting(
         "FOCUSED_DNS_SERVERS",
@@ -112,7 +113,8 @@ SETTINGS = (
         SettingType.PATH,
         None,
         "Folder of a recorded web, for samples and for labels that score the topic spider's "
-        "report. It does not redirect requests; `FOCUSED_REPLAY` does.",
+        "report. It does not redirect requests; `FOCUSED_REPLAY` does. Needs the extra "
+        "`experiments`.",
     ),
     Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`.", whole_number),
     Setting(
@@ -242,7 +244,7 @@ def check_settings(settings: BaseSettings) -> None:
     _check_level(settings["FOCUSED_LOG_LEVEL"])
     web = settings["FOCUSED_RECORDED_WEB"]
     if web:
-        recorded_webs()  # now: the report reads it when the crawl is over
+        find_recorded_webs()  # now: the report reads it when the crawl is over
         if not Path(web).is_dir():
             raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
     parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
@@ -304,7 +306,7 @@ def replay_clock(settings: BaseSettings) -> Clock | None:
             "FOCUSED_CLOCK: set FOCUSED_REPLAY too; a crawl of the live Web runs in real time"
         )
     try:
-        return recorded_webs().clock(text)
+        return find_recorded_webs().parse_clock(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
 

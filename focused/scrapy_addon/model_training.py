@@ -21,7 +21,7 @@ from focused.classifier.model_versions import (
 from focused.classifier.sample_texts import FetchPage
 from focused.errors import TrainingError
 from focused.labels.label_file import labelled_page_reader, load_topic_labels
-from focused.recorded_web import recorded_webs
+from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.addon_settings import samples_folder
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
@@ -70,7 +70,7 @@ def open_sample_pages(
     path = topic.training.labels
     kept = labelled_page_reader(path) if path else lambda url: None
     if web is not None:
-        with recorded_webs().pages(web) as recorded:
+        with find_recorded_webs().open_pages(web) as recorded:
             yield lambda url: kept(url) or recorded(url)
     else:
         # Fetched lazily: errors of the directory are reported first.

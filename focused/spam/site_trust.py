@@ -38,8 +38,8 @@ MIN_PROBABILITY_TO_CONVICT = 0.8
 _GOOD_SITES_SD, _GOOD_PAGES_SD = 0.2, 0.35
 _SPAM_SITES_SD, _SPAM_PAGES_SD = 0.3, 0.3
 _SPAM_MEAN = 0.8
-"""Of scaled evidence, between and within sites; chosen on the first topic of each web of
-benchmarks/harvest.py, beside spam sites."""
+"""Of scaled evidence, between and within sites; chosen on the first topic of each of
+four recorded webs, beside spam sites (by a benchmark that was removed since)."""
 
 _BASE_SITES = 4.0
 """How many linking sites the share of spam among all sites weighs as much as."""

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from focused.crawl import SettledFetch
 from focused.errors import FocusedError, missing_extra, print_notice
-from focused.recorded_web import recorded_webs
+from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.addon_settings import parsing_limits
 from focused.scrapy_addon.crawl_session import find_session
 from focused.scrapy_addon.request_state import state_of
@@ -117,7 +117,7 @@ class TopicSpider(Spider):
 
             from focused.reports.report_output import print_report
 
-            labels = recorded_webs().labels(Path(web)) if web else None
+            labels = find_recorded_webs().read_labels(Path(web)) if web else None
             print_report(folder, Console(), labels or None, out=folder, draws=False)
         except FocusedError as error:
             if not driver.status.error_message:  # printed already

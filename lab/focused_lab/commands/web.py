@@ -214,7 +214,11 @@ def web_serve(
     clocks: list[ReplayClock] = []
 
     def ready(port: int) -> None:
-        options = [f"FOCUSED_REPLAY={host}:{port}", *(f"FOCUSED_CLOCK={each}" for each in clocks)]
+        options = [
+            f"FOCUSED_RECORDED_WEB={folder}",
+            f"FOCUSED_REPLAY={host}:{port}",
+            *(f"FOCUSED_CLOCK={each}" for each in clocks),
+        ]
         settings = "".join(f" -s {option}" for option in options)
         echo(f"serving {folder} on {host}:{port}; crawl it with: focused crawl FILE{settings}")
 

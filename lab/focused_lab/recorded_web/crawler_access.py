@@ -1,4 +1,4 @@
-"""What the crawler asks of recorded webs: see :class:`focused.recorded_web.RecordedWebs`."""
+"""What the crawler asks of recorded webs: see :class:`focused.recorded_web.RecordedWebReader`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def replay(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def pages(folder: Path) -> Iterator[Callable[[str], Page | None]]:
+def open_pages(folder: Path) -> Iterator[Callable[[str], Page | None]]:
     """Open the web; give the function that reads a page."""
     with RecordedWeb.open(folder) as web:
         yield page_reader(web)
 
 
-def labels(folder: Path) -> Mapping[str, frozenset[str]]:
+def read_labels(folder: Path) -> Mapping[str, frozenset[str]]:
     """Return the categories of pages by URL."""
     return read_web_labels(folder / LABELS_FILE)
 
 
-def clock(text: str) -> ReplayClock:
+def parse_clock(text: str) -> ReplayClock:
     """Return the clock that FOCUSED_CLOCK describes."""
     return ReplayClock.parse(text)

@@ -36,20 +36,25 @@ class ReplayProcess:
         living: LivingReplay | None = None,
     ) -> None:
         context = spawn_context()
-        self._pipe, self._childs_end = context.Pipe()
+        self._pipe, self._child_end = context.Pipe()
         self._child = context.Process(
-            target=_serve, args=(self._childs_end, folder, port, faults, access_log, living)
+            target=_serve,
+            args=(self._child_end, folder, port, faults, access_log, living),
+            daemon=True,  # never joined at exit: it ends with the pipe
         )
         self.address = ""
         self.clock = ""
 
     def __enter__(self) -> Self:
         self._child.start()
-        self._childs_end.close()
+        self._child_end.close()
         try:
             message = self._pipe.recv()
         except EOFError:
             message = "the server's process ended before it could serve"
+        except BaseException:  # Ctrl-C
+            self._stop()
+            raise
         if isinstance(message, str):
             self._stop()
             raise RecordedWebError(message)
