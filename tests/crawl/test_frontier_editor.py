@@ -24,7 +24,6 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.storage.state_store import StateStore
 from focused.topic import Scope
 from focused.web.page import FailureKind
-from tests.support.frontier_lives import Frontier
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.pupil import Pupil
 from tests.support.simulated import Crashed, Simulation, page, site, topic
@@ -41,11 +40,11 @@ def web() -> dict[str, Any]:
 
 
 @pytest.fixture
-def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
+def reopened() -> Iterator[Callable[[Simulation], tuple[DiskFrontier, StateStore]]]:
     """A stopped crawl's frontier and store."""
     stores: list[StateStore] = []
 
-    def reopen(stopped: Simulation) -> tuple[Frontier, StateStore]:
+    def reopen(stopped: Simulation) -> tuple[DiskFrontier, StateStore]:
         stopped.close()
         store = StateStore.reopen(stopped.topic.output.folder / "state")
         stores.append(store)
@@ -60,7 +59,7 @@ def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
 def tended(simulate, reopened, tmp_path):
     """Stop a crawl after two pages, do something, go on to the end; what was asked since then."""
 
-    def tend(do: Callable[[FrontierEditor, Frontier], object], **options: Any) -> list[str]:
+    def tend(do: Callable[[FrontierEditor, DiskFrontier], object], **options: Any) -> list[str]:
         stopped = simulate(topic(tmp_path, A), web(), **options).run(pages=2)
         frontier, store = reopened(stopped)
         do(tender(frontier, store), frontier)
@@ -71,13 +70,13 @@ def tended(simulate, reopened, tmp_path):
     return tend
 
 
-def kept(frontier: Frontier, store: StateStore) -> None:
+def kept(frontier: DiskFrontier, store: StateStore) -> None:
     frontier.save()
     store.commit()
 
 
 def tender(
-    frontier: Frontier,
+    frontier: DiskFrontier,
     store: StateStore,
     order: LinkOrder | None = None,
     scope: Scope | None = None,
@@ -90,7 +89,7 @@ def tender(
 
 def editor_of(
     store: StateStore, scope: Scope | None = None, **options: Any
-) -> tuple[FrontierEditor, Frontier]:
+) -> tuple[FrontierEditor, DiskFrontier]:
     """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
     frontier = DiskFrontier(store.tables)
     order = LinkOrder(**{"by_score": True, **options})
@@ -101,11 +100,11 @@ def empty(folder: Path, name: str = "state") -> StateStore:
     return StateStore.open(folder / name, {})
 
 
-def waiting(frontier: Frontier) -> list[QueuedLink]:
+def waiting(frontier: DiskFrontier) -> list[QueuedLink]:
     return list(links_matching(frontier, frontier.hosts))
 
 
-def choose(frontier: Frontier, pattern: str) -> list[QueuedLink]:
+def choose(frontier: DiskFrontier, pattern: str) -> list[QueuedLink]:
     return list(links_matching(frontier, frontier.hosts, re.compile(pattern)))
 
 
@@ -225,7 +224,7 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
     """The scorer would make their priority anew, from their features, when their turn comes."""
     moved: list[str] = []
 
-    def to_the_front(editor: FrontierEditor, frontier: Frontier) -> None:
+    def to_the_front(editor: FrontierEditor, frontier: DiskFrontier) -> None:
         links = choose(frontier, "trade")
         moved.extend(link.url for link in links)
         front = editor.priority(0.999)
@@ -239,7 +238,7 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
 def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
     moved: list[str] = []
 
-    def to_the_end(editor: FrontierEditor, frontier: Frontier) -> None:
+    def to_the_end(editor: FrontierEditor, frontier: DiskFrontier) -> None:
         links = choose(frontier, "whale.$")
         moved.extend(link.url for link in links)
         assert editor.move(links, lambda old: old - 50.0) == len(links) >= 3
@@ -251,7 +250,7 @@ def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_lea
 def test_links_that_are_moved_equal_keep_their_order(tended):
     orders: list[list[str]] = []
 
-    def lift(editor: FrontierEditor, frontier: Frontier) -> None:
+    def lift(editor: FrontierEditor, frontier: DiskFrontier) -> None:
         orders.append([link.url for link in choose(frontier, "trade")])
         editor.move(choose(frontier, "trade"), lambda old: old + 30.0)
 
