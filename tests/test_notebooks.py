@@ -9,9 +9,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.lab.two_sides import build_web, write_compared
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.two_sides import build_web, write_compared
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # ipykernel speaks TCP on loopback and says so; nothing leaves this machine.

@@ -16,7 +16,7 @@ import pytest
 
 import focused
 import focused_lab
-from tests.support.regular_expressions import ambiguities
+from tests.backtracking import ambiguities
 
 ROOT = Path(__file__).parents[1]
 FUNCTIONS = frozenset({"compile", "match", "search", "fullmatch", "split", "findall", "finditer"})

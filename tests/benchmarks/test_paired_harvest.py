@@ -10,7 +10,7 @@ import pytest
 
 from focused.errors import ComparisonError
 from focused_lab.analysis.comparison_runs import runs_of
-from tests.support.comparison_rows import Row, document, run, runs
+from tests.lab.analysis.comparison_rows import Row, document, run, runs
 
 OLD = {"whales": {"focused": [0.5, 0.4]}, "ships": {"focused": [0.2, 0.2]}}
 NEW = {"whales": {"focused": [0.6, 0.5]}, "ships": {"focused": [0.2, 0.4]}}

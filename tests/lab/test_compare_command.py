@@ -20,16 +20,16 @@ from focused.orderings import PolicyInputs, ordering_names
 from focused.web.page import Classification, Link, Page
 from focused_lab.analysis import report_files
 from focused_lab.comparison_files import RUN_LOG_FILE, RunLog
-from tests.support.command import focused
-from tests.support.crawling import ROOT
-from tests.support.forked import HANGS_AFTER_S
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
-from tests.support.two_sides import (
+from tests.lab.two_sides import (
     build_web,
     compare,
     steady,
     write_compared,
 )
+from tests.support.command import focused
+from tests.support.crawling import ROOT
+from tests.support.forked import HANGS_AFTER_S
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 
 
 def document(folder: Path) -> Any:

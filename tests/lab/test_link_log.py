@@ -21,9 +21,9 @@ from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import ExperimentPlan, PreparedTopic, Trial
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from focused_lab.web_sources import ExperimentWeb
+from tests.lab.two_sides import HTML, WORDS, build_web, planned, prepared_topic
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import html
-from tests.support.two_sides import HTML, WORDS, build_web, planned, prepared_topic
 
 
 def apprenticed(folder: Path, samples: Sequence[str] = ()) -> PreparedTopic:

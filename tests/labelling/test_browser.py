@@ -12,9 +12,9 @@ from focused.labelling.labelling_task import TopicCategory
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labels.label_file import LabelFile, evaluation_hash, read_labels
 from focused.local_server import TOKEN_IDLE_S
+from tests.labelling.labelled_crawls import CATEGORIES, first_shown_url, session, write_crawl
 from tests.support import label_pages
 from tests.support.label_pages import PAGES, Outside, Served, outside, screen, served, until
-from tests.support.labelled_crawls import CATEGORIES, first_shown_url, session, write_crawl
 
 pytestmark = pytest.mark.long
 

@@ -20,8 +20,8 @@ from focused.labelling.page_renderer import (
 )
 from focused.parser_process import ParsingLimits
 from focused.web.page import Fetched
+from tests.labelling.hostile_originals import VECTORS, hostile_page
 from tests.support.growth import MOST_EXPONENT, growth_exponent
-from tests.support.hostile_originals import VECTORS, hostile_page
 
 SLOW = b"Whales come first. " + b"&" * 2_000_000
 """The sanitiser takes minutes; no page is known that slows the text extractor."""

@@ -18,8 +18,8 @@ from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, read_labels
 from focused.local_server import TOKEN_HEADER, TOKEN_IDLE_S
+from tests.labelling.labelled_crawls import CATEGORIES, session, write_crawl
 from tests.support.label_pages import Served, served
-from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 
 class Answer:

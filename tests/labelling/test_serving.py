@@ -10,7 +10,7 @@ import pytest
 
 from focused.labelling import label_server
 from focused.labels.label_file import LabelFile
-from tests.support.labelled_crawls import session, url_of, write_crawl
+from tests.labelling.labelled_crawls import session, url_of, write_crawl
 
 
 def test_what_a_running_crawl_fetches_is_taken_in(

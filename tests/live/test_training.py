@@ -89,7 +89,7 @@ class Lesson:
             self.first = finish(start(self.topic, site), self.topic)
             ended_at = time.monotonic()
             file = folder / "modules"
-            extension = '{"tests.support.modules_at_start.ModulesAtStart": 0}'
+            extension = '{"tests.live.modules_at_start.ModulesAtStart": 0}'
             again = start_interpreter(self.topic, site, EXTENSIONS=extension, MODULES_FILE=file)
             self.second = finish(again, self.topic)
             self.modules_at_start = set(file.read_text().split())

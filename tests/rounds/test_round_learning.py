@@ -22,7 +22,7 @@ from focused.rounds.messages import ExampleMessage, encode_example
 from focused.rounds.storage import SharedStorage
 from focused.storage.rows import pack
 from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
-from tests.support.partitions import DrivenPartition
+from tests.rounds.partitions import DrivenPartition
 from tests.support.pupil import Pupil
 from tests.support.simulated import page, site
 

@@ -16,8 +16,8 @@ from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Classification, Outcome, Page
+from tests.rounds.partitions import DrivenPartition, partition_of_host, send_claims
 from tests.support.keyword_guide import WhaleScorer
-from tests.support.partitions import DrivenPartition, partition_of_host, send_claims
 from tests.support.simulated import page as answer
 from tests.support.simulated import site
 

@@ -27,7 +27,7 @@ from focused.scrapy_addon.driver_features import (
 )
 from focused.topic import Scope
 from focused.topic.login import Login
-from tests.support.own_project import crawl_web, write_project
+from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.packages import install
 from tests.support.recorded_web import MemoryWeb, html, page
 from tests.support.simulated import topic

@@ -26,7 +26,7 @@ from focused.topic import Scope
 from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import parse_robots_body
-from tests.support.failing_classifiers import Killed, Moody, Unloadable, Unsendable
+from tests.scrapy_addon.failing_classifiers import Killed, Moody, Unloadable, Unsendable
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
 

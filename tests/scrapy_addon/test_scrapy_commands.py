@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scrapy_addon.own_project import Ran, scrapy, write_project
 from tests.support.crawling import ROOT, write_topic
-from tests.support.own_project import Ran, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SPIDER = """

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from focused.storage.state_store import StateStore
+from tests.scrapy_addon.own_project import Ran, crawl_own, crawl_web, scrapy, write_project
 from tests.support.crawling import ROOT, write_topic
-from tests.support.own_project import Ran, crawl_own, crawl_web, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 SPIDER = """

@@ -21,7 +21,7 @@ from focused.search.search_servers import (
     parse_address,
 )
 from focused.search.server_update import ServerUpdateResult, update_server
-from tests.support.bulk_server import indexing_server
+from tests.search.bulk_server import indexing_server
 from tests.support.command import focused
 from tests.support.corpus_crawl import (
     ARTICLE,

@@ -21,7 +21,7 @@ from focused_lab.analysis.comparison_runs import runs_of
 from focused_lab.analysis.plots import resample_curve
 from focused_lab.analysis.report_files import write_comparison_report
 from focused_lab.analysis.tables import all_tables
-from tests.support.comparison_rows import Row, document, run, runs
+from tests.lab.analysis.comparison_rows import Row, document, run, runs
 
 HOSTILE = '<script>alert("x")</script>$\\frac{\x1b[31m'
 MANY = [f"policy-number-{n}" for n in range(16)] + ["focused", "bfs"]

@@ -8,7 +8,7 @@ from focused.errors import RecordedWebError
 from focused_lab.builders.debian_packages import fetch_packages, parse_packages, unpack
 from focused_lab.builders.docweb import build_docweb
 from focused_lab.recorded_web.recorded_web import RecordedWeb
-from tests.support.fake_debian import FakeDebian
+from tests.lab.builders.fake_debian import FakeDebian
 
 OS = "/usr/share/doc/python3.11/html/library/os.html"
 HOME = "/usr/share/doc/python3.11/html/index.html"
