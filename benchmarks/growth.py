@@ -13,7 +13,7 @@ import argparse
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,8 +70,13 @@ def texts_of(reader: Reader, *, pairs: bool = False) -> Iterator[Pumped]:
             yield Pumped(prefix + one, other, suffix)
 
 
-def measure(reader: Reader, pumped: Pumped, chars: int | None = None) -> Growth:
-    """Return the growth for one text.
+def measure(
+    reader: Reader,
+    pumped: Pumped,
+    chars: int | None = None,
+    cpu_s: Callable[[Callable[[str], object], str], float] = cpu_s,
+) -> Growth:
+    """Return the growth for one text; ``cpu_s`` returns the CPU time of a call.
 
     The lesser of the exponents from n to 2n and from 2n to 4n. A text that seems harmful in a short
     time is measured at four times its length, and again, until the time tells: what is quadratic
@@ -79,13 +84,18 @@ def measure(reader: Reader, pumped: Pumped, chars: int | None = None) -> Growth:
     """
     full = chars or reader.chars
     while True:
-        growth = _growth(reader, pumped, full)
+        growth = _growth(reader, pumped, full, cpu_s)
         if not growth.is_harmful or growth.full_s >= _TELLING_S:
             return growth
         full *= 4
 
 
-def _growth(reader: Reader, pumped: Pumped, full: int) -> Growth:
+def _growth(
+    reader: Reader,
+    pumped: Pumped,
+    full: int,
+    cpu_s: Callable[[Callable[[str], object], str], float],
+) -> Growth:
     """Return the growth up to one length.
 
     By the least times of several rounds: other work on the machine makes a round longer, and none

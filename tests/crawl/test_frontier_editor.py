@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from focused.crawl import frontier_editor as editor_module
 from focused.crawl.frontier_editor import AddedUrl, AddResult, FrontierEditor
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder, load_link_order
@@ -80,20 +79,26 @@ def tender(
     store: StateStore,
     order: LinkOrder | None = None,
     scope: Scope | None = None,
+    changes_per_commit: int = 100,
 ) -> FrontierEditor:
-    keep = partial(kept, frontier, store)
     return FrontierEditor(
-        frontier, order or load_link_order(store.tables), scope, DeadHosts(store.tables), keep, NOW
+        frontier,
+        order or load_link_order(store.tables),
+        scope,
+        DeadHosts(store.tables),
+        partial(kept, frontier, store),
+        NOW,
+        changes_per_commit,
     )
 
 
 def editor_of(
-    store: StateStore, scope: Scope | None = None, **options: Any
+    store: StateStore, scope: Scope | None = None, changes_per_commit: int = 100, **options: Any
 ) -> tuple[FrontierEditor, DiskFrontier]:
     """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
     frontier = DiskFrontier(store.tables)
     order = LinkOrder(**{"by_score": True, **options})
-    return tender(frontier, store, order, scope), frontier
+    return tender(frontier, store, order, scope, changes_per_commit), frontier
 
 
 def empty(folder: Path, name: str = "state") -> StateStore:
@@ -358,22 +363,22 @@ def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
     assert [link.url for link in waiting(frontier)] == [A, A + "new"]
 
 
-def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path, monkeypatch):
+def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path):
     """A frontier is larger than memory: what is done is made true piece by piece."""
-    monkeypatch.setattr(editor_module, "_CHANGES_PER_COMMIT", 2)
-    rows = [QueuedLink(link_key(A + n), A + n, "a.test", 0.1, 0.1) for n in "12345"]
+    urls = [f"{A}{number}" for number in range(5)]
+    rows = [QueuedLink(link_key(url), url, "a.test", 0.1, 0.1) for url in urls]
 
     def broken() -> Iterator[QueuedLink]:
-        yield from rows[:5]
+        yield from rows
         raise Crashed
 
     store = empty(tmp_path, "crashing")
     with pytest.raises(Crashed):
-        editor_of(store)[0].import_links(broken(), print)
+        editor_of(store, changes_per_commit=2)[0].import_links(broken(), print)
     store.abandon()
     store = empty(tmp_path, "crashing")
     editor, frontier = editor_of(store)
-    assert [link.url for link in waiting(frontier)] == [row.url for row in rows[:4]]
+    assert [link.url for link in waiting(frontier)] == urls[:4]
     done = editor.import_links(rows, print)
     assert (done.added, done.known) == (1, 4)
     assert len(waiting(frontier)) == 5

@@ -352,18 +352,16 @@ def test_a_link_that_is_ranked_higher_by_now_goes_in_its_turn(simulate, tmp_path
 
 
 def test_a_link_that_is_ranked_higher_by_now_comes_up_with_its_hosts_next_refreshment(
-    simulate, tmp_path, monkeypatch
+    simulate, tmp_path
 ):
     """Its turn would not come: at the top of the queue nobody asks for it."""
-    monkeypatch.setattr(online_training, "_RESCORE_INTERVAL_PAGES", 3)
-    answers = site(
-        page(A, *"12345678", "last"), *(page(A + name) for name in (*"12345678", "last"))
-    )
+    names = [*map(str, range(40)), "last"]
+    answers = site(page(A, *names), *(page(A + name) for name in names))
     plain = simulate(topic(tmp_path / "plain", A), answers, scorer=Pupil()).run()
     assert plain.urls[-1] == A + "last"
     done = simulate(topic(tmp_path / "risen", A), answers, scorer=Pupil({A + "last": 0.99})).run()
-    assert done.urls[:3] == plain.urls[:3]
-    assert done.urls[3] == A + "last"
+    assert done.urls[:25] == plain.urls[:25]
+    assert done.urls[25] == A + "last"
     assert done.rows[A + "last"]["score"] == 0.99
 
 
@@ -479,20 +477,19 @@ def settled(number: int) -> SettledFetch:
     return SettledFetch(link, "fetched", page=Page(url), classification=Classification(0.9, True))
 
 
-def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(online_training, "_EXAMPLES_PER_SNAPSHOT", 500)
+def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path):
     store = StateStore.open(tmp_path / "state", {"test": "training_examples"})
     kept = OnlineTraining(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
     rows = []
-    for number in range(1_203):
+    for number in range(4_203):
         kept.learn(settled(number))
         rows.append(store.tables.count("training_examples"))
-    assert rows[:500] == [*range(1, 500), 0]
-    assert max(rows) == 499
+    assert rows[:2_000] == [*range(1, 2_000), 0]
+    assert max(rows) == 1_999
     assert rows[-1] == 203
     again = Pupil()
     OnlineTraining(Policy("pupil", again), DiskFrontier(store.tables), store.tables)
-    assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(1_203)]
+    assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(4_203)]
     assert len(again.heard) == 203  # the others came with the state
     store.close()
 

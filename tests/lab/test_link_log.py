@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -51,8 +51,8 @@ class Noting(Apprentice):
     """Records the links it scored at their turn, and its training pages."""
 
     # Each run copies its apprentice, so records must be shared by the class.
-    asked: dict[str, UpdatedScore] = {}  # noqa: RUF012  # see above
-    taught: list[str] = []  # noqa: RUF012  # likewise
+    asked: ClassVar[dict[str, UpdatedScore]]
+    taught: ClassVar[list[str]]
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         again = super().rescore(links)
@@ -65,10 +65,14 @@ class Noting(Apprentice):
 
 
 @pytest.fixture
-def noting(monkeypatch: pytest.MonkeyPatch) -> type[Noting]:
-    monkeypatch.setattr(Noting, "asked", {})
-    monkeypatch.setattr(Noting, "taught", [])
-    return Noting
+def noting() -> type[Noting]:
+    """A class with empty records."""
+
+    class OwnNoting(Noting):
+        asked: ClassVar[dict[str, UpdatedScore]] = {}
+        taught: ClassVar[list[str]] = []
+
+    return OwnNoting
 
 
 def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(

@@ -348,13 +348,16 @@ def test_frame_and_headers_alone_keep_a_hostile_page_from_scripts_and_requests(
     elsewhere: Outside,
     tmp_path: Path,
     labels: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It isn't sanitised; sanitised ones: test_hostile_originals.py."""
     html = HOSTILE.replace("OUT", elsewhere.origin)
     write_crawl(tmp_path, pages=12, bodies={first_shown_url("bad.example"): html})
-    monkeypatch.setattr(PageRenderer, "original", lambda *_: RenderedPage(html))
-    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+
+    class Unsanitised(PageRenderer):
+        def original(self, *_: object) -> RenderedPage:
+            return RenderedPage(html)
+
+    with LabelFile(labels) as file, served(session(tmp_path, file), Unsanitised()) as at:
         visit(window, at.address)
         assert "bad.example" in text(window, "url")
         window.switch_to.frame("original")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from focused.archive.warc_files import WARC_FILE, WarcPosition
-from focused.labelling import page_renderer
 from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.labelling.page_renderer import (
     MAX_ORIGINAL_CHARS,
@@ -96,14 +95,9 @@ def test_a_sanitised_original_is_bounded() -> None:
     assert len(sanitised_html(html("<" * 1_900_000))) <= MAX_ORIGINAL_CHARS
 
 
-def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so() -> None:
     # By CPU time alone: on a busy machine a good page may take seconds by the clock.
-    monkeypatch.setattr(
-        page_renderer, "ParsingLimits", lambda cpu_s, elapsed_s: ParsingLimits(cpu_s)
-    )
-    with PageRenderer(deadline_s=2.0) as reader:
+    with PageRenderer(ParsingLimits(cpu_s=2.0)) as reader:
         crawled = bodies(slow=SLOW, good=b"<p>Krill.</p>")
         prepared = reader.original(crawled, page("slow"))
         assert "could not be prepared within" in prepared.problem

@@ -29,6 +29,7 @@ from focused.scrapy_addon.name_resolver import (
     parse_servers,
     system_lookup,
 )
+from tests.scrapy_addon.conftest import SystemResolver
 from tests.support.name_server import FAILS, SILENT, NameServer, Says, Zone, at, serve_names
 
 T = TypeVar("T")
@@ -257,10 +258,9 @@ def test_what_cannot_be_a_name_is_missing_without_a_question(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["intranet", "printer.local"])
 def test_the_system_resolves_search_domains_and_multicast_names(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    system: SystemResolver, name: str
 ) -> None:
-    found = [(0, 0, 0, "", (address, 0)) for address in ("2001:db8::1", "192.0.2.1", "192.0.2.1")]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    system.answer = ["2001:db8::1", "192.0.2.1", "192.0.2.1"]
     with serve_names({}) as server:
         assert ask(server, name=name).addresses == ("192.0.2.1", "2001:db8::1")
     assert server.asked == []
@@ -271,17 +271,15 @@ def test_the_system_resolves_search_domains_and_multicast_names(
     [
         (socket.gaierror(socket.EAI_NONAME, "no name"), MISSING),
         (socket.gaierror(socket.EAI_AGAIN, "later"), UNRESOLVED),
+        (socket.gaierror(socket.EAI_FAIL, "never"), UNRESOLVED),
         (OSError("no sockets left"), UNRESOLVED),
         (UnicodeError("label too long"), UNRESOLVED),
     ],
 )
 def test_a_missing_name_is_distinguished_from_a_silent_system(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, answer: ResolvedName
+    system: SystemResolver, error: Exception, answer: ResolvedName
 ) -> None:
-    def getaddrinfo(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    system.answer = error
     assert asyncio.run(system_lookup("a.test")) == answer
 
 

@@ -101,6 +101,8 @@ class Simulation:
     training_urls: frozenset[str] = frozenset()
     stages: StageTimes | None = None
     reads_ahead: bool = False
+    failed_ahead: Mapping[str, Failed] = field(default_factory=dict)
+    """What parser processes say of pages that they cannot parse, by URL."""
     confirms_everything: bool = False
     share_example: ShareExample | None = None
     now: float = START
@@ -156,7 +158,9 @@ class Simulation:
                 confirms_everything=self.confirms_everything,
             )
             self.now += FETCH_S
-            ahead = self._read_ahead(step, outcome) if self.reads_ahead else None
+            ahead = self.failed_ahead.get(step.url)
+            if ahead is None and self.reads_ahead:
+                ahead = self._read_ahead(step, outcome)
             settled = self.crawl.settle(step.lease, outcome, self.now, ahead)
             if settled is not None:
                 self.settled.append(settled)

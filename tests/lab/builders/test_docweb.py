@@ -17,7 +17,6 @@ FLASK = "/usr/share/doc/python-flask-doc/html/index.html"
 
 @pytest.fixture
 def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDebian:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
     return FakeDebian(tmp_path / "debian", monkeypatch)
 
 
@@ -118,9 +117,9 @@ def test_without_package_lists_the_error_says_to_update(debian: FakeDebian, tmp_
 
 
 def test_root_updates_the_package_lists_by_itself(
-    debian: FakeDebian, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
 ) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
+    debian.is_root = True
     debian.add("python3.11-doc", {HOME: b"home"}, lists="Packages.new")
     assert fetch_packages(["python3.11-doc"], tmp_path, lines.append)
     assert debian.calls("apt-get")[0] == "-q update"
