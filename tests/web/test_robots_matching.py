@@ -5,138 +5,70 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from focused.web.page import Fetched
 from focused.web.robots.robots_file import PathMatcher, PathRule
-from focused.web.robots.robots_rules import MAX_ROBOTS_BYTES, RobotsRules, rules_from_fetch
+from focused.web.robots.robots_rules import MAX_ROBOTS_BYTES
 from tests.support.examples import examples
 
-HOST = "http://a.test"
-
-
-def read(text: str) -> RobotsRules:
-    return rules_from_fetch(Fetched(f"{HOST}/robots.txt", 200, {}, text.encode()), 0.0)
-
-
-# robots.txt read and matched the slow, plain way, from RFC 9309 alone: every rule is tried on every
-# path, octet by octet. It reads well-formed lines only.
-
-ESCAPED = 256  # added to an octet that is not the delimiter it looks like
-SAME_ESCAPED_OR_NOT = frozenset(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!&'()+,:;=@[]/?"
+# An octet in the spelling that rules and paths are compared in, and as files and URLs spell it.
+SPELLINGS = {
+    "a": ("a", "%61"),
+    "b": ("b",),
+    "/": ("/",),
+    "?": ("?",),
+    "~": ("~", "%7E", "%7e"),
+    "=": ("=", "%3D"),
+    "%C3%A9": ("é", "%C3%A9", "%c3%a9"),
+    "%E9": ("%E9", "%e9"),
+    "%24": ("%24",),
+    "%2A": ("%2A", "%2a"),
+}
+octets = st.sampled_from(
+    [(octet, spelled) for octet, spellings in SPELLINGS.items() for spelled in spellings]
 )
-HEX = "0123456789ABCDEFabcdef"
+stars = st.just(("*", "*"))
 
 
-def plainly_allowed(text: str, name: str, path: str) -> bool:
-    """Whether the robot ``name`` may ask for a path with its query: the longest rule decides."""
-    if path == "/robots.txt":
-        return True
-    rules = [
-        (length_of(rule), allow)
-        for allow, rule in rules_for(text, name)
-        if any(expression_of(rule).match(reading) for reading in readings(path))
-    ]
-    return max(rules, default=(0, True))[1]
+def joined(pieces: list[tuple[str, str]]) -> tuple[str, str]:
+    """A path or rule in the spelling that is compared, and as it is written."""
+    return "/" + "".join(octet for octet, _ in pieces), "/" + "".join(text for _, text in pieces)
 
 
-def rules_for(text: str, name: str) -> Sequence[tuple[bool, str]]:
-    """The rules of all groups that name the robot, else of all that name ``*``."""
-    by_agent: dict[str, list[tuple[bool, str]]] = {}
-    named: list[str] = []
-    in_rules = False
-    for line in text.split("\n"):
-        field, _, value = (part.strip() for part in line.partition("#")[0].partition(":"))
-        if field.lower() == "user-agent":
-            named = [] if in_rules else named
-            in_rules = False
-            named.append(value.lower())
-            by_agent.setdefault(value.lower(), [])
-        elif field.lower() in ("allow", "disallow"):
-            in_rules = True
-            for each in named if value else ():
-                by_agent[each].append((field.lower() == "allow", value))
-    return by_agent.get(name.lower(), by_agent.get("*", []))
+paths = st.lists(octets, max_size=8).map(joined)
+rules = st.tuples(
+    st.booleans(),
+    st.lists(octets | stars, max_size=8).map(joined),
+    st.sampled_from(["", "$"]),
+)
 
 
-def expression_of(rule: str) -> re.Pattern[str]:
-    """A rule as a regular expression over octets."""
-    octets = "".join(
-        ".*" if (char, escaped) == ("*", False) else re.escape(chr(octet))
-        for char, octet, escaped in spelled(rule.removesuffix("$"))
+def decides(compared: list[tuple[bool, str]], path: str) -> bool:
+    """Try each rule: of those that match, the longest decides, and of these one that allows."""
+
+    def matches(rule: str) -> bool:
+        pattern = re.escape(rule.removesuffix("$")).replace(r"\*", ".*")
+        return re.match(pattern + r"\Z" * rule.endswith("$"), path) is not None
+
+    return max(
+        ((len(rule), allow) for allow, rule in compared if matches(rule)), default=(0, True)
+    )[1]
+
+
+@settings(max_examples=examples(800))
+@given(st.lists(rules, max_size=12), st.lists(paths, min_size=1, max_size=4))
+def test_a_group_decides_as_when_each_of_its_rules_is_tried(
+    group: list[tuple[bool, tuple[str, str], str]], asked: list[tuple[str, str]]
+) -> None:
+    compared = [(allow, rule + end) for allow, (rule, _), end in group]
+    matcher = PathMatcher.of(
+        [PathRule.of(text + end, allow=allow) for allow, (_, text), end in group]
     )
-    return re.compile(octets + r"\Z" * rule.endswith("$"), re.DOTALL)
-
-
-def length_of(rule: str) -> int:
-    """The length of a rule, in which what has to be escaped counts three."""
-    return rule.endswith("$") + sum(
-        1 if (char, escaped) == ("*", False) or octet in SAME_ESCAPED_OR_NOT else 3
-        for char, octet, escaped in spelled(rule.removesuffix("$"))
-    )
-
-
-def readings(path: str) -> Iterator[str]:
-    """The octets of a path: a slash in its query is one escaped or not, but one way throughout."""
-    path = path.partition("#")[0]
-    if not path.partition("?")[0]:
-        path = f"/{path}"
-    octets = "".join(chr(octet) for _, octet, _ in spelled(path))
-    yield octets
-    start, mark, query = octets.partition("?")
-    escaped = {ord(char): ord(char) + ESCAPED for char in "/?"}
-    yield start + mark + query.translate(escaped)
-
-
-def spelled(text: str) -> Iterator[tuple[str, int, bool]]:
-    """Each octet with the character it begins with, and whether it was escaped."""
-    in_query = False
-    for found in re.finditer(f"%([{HEX}]{{2}})|(.)", text, re.DOTALL):
-        if found[1]:
-            octet = int(found[1], 16)
-            yield "%", octet + (ESCAPED if octet in b"/?" and not in_query else 0), True
-            continue
-        in_query = in_query or found[2] == "?"
-        for octet in found[2].encode():
-            yield found[2], octet, False
-
-
-# fmt: off
-pieces = st.lists(
-    st.sampled_from(
-        [*"/ab*$?=;%é~", "ab", "%2F", "%3f", "%61", "%2A", "%24", "%4", "%C3%A9", "%E9", "%7e",
-         "index.html", "robots.txt"],
-    ),
-    max_size=8,
-).map("".join)
-# fmt: on
-names = st.sampled_from(["*", "WhaleBot", "whalebot", "WhaleBot-Images", "Whale", "Bot2", "Bot"])
-lines = st.one_of(
-    st.tuples(st.sampled_from(["User-agent"]), names),
-    st.tuples(
-        st.sampled_from(["Allow", "Disallow", "disallow"]),
-        st.one_of(st.just(""), pieces.map("/".__add__), pieces.map("*".__add__)),
-    ),
-    st.tuples(st.sampled_from(["Crawl-delay", "Sitemap", "Noindex", "Host"]), st.just("1")),
-).map(": ".join)
-files = st.lists(lines, max_size=12).map("\n".join)
-paths = pieces.map(lambda rest: f"/{rest}")
-
-
-@settings(max_examples=examples(500))
-@given(files, names.filter("*".__ne__), st.lists(paths, min_size=1, max_size=4))
-@example("User-agent: *\nDisallow: /*a%2Fb", "WhaleBot", ["/x?a/b"])
-@example("User-agent: *\nDisallow: /\nDisallow: /aa\nAllow: /*", "WhaleBot", ["/"])
-@example("User-agent: *\nDisallow: /a**b\nAllow: /a*b", "WhaleBot", ["/ab"])
-def test_a_file_decides_as_it_does_read_plainly(text: str, name: str, asked: list[str]) -> None:
-    known = read(text)
-    for path in asked:
-        assert known.allows(HOST + path, name) is plainly_allowed(text, name, path)
+    for path, text in asked:
+        assert matcher.allow(text) is decides(compared, path)
 
 
 @settings(max_examples=examples(300))
@@ -146,12 +78,17 @@ def test_a_file_decides_as_it_does_read_plainly(text: str, name: str, asked: lis
     ),
     st.from_regex(r"/[ab]{0,20}", fullmatch=True),
 )
+@example([(False, "/a**b"), (True, "/a*b")], "/ab")
+@example([(False, "/"), (False, "/aa"), (True, "/*")], "/")
 def test_many_rules_of_few_letters_decide_as_when_each_is_tried(
-    given_rules: list[tuple[bool, str]], path: str
+    group: list[tuple[bool, str]], path: str
 ) -> None:
-    text = "\n".join(f"{'Allow' if allow else 'Disallow'}: {rule}" for allow, rule in given_rules)
-    text = f"User-agent: *\n{text}"
-    assert read(text).allows(HOST + path, "x") is plainly_allowed(text, "x", path)
+    matcher = PathMatcher.of([PathRule.of(rule, allow=allow) for allow, rule in group])
+    assert matcher.allow(path) is decides(group, path)
+
+
+def test_an_escaped_slash_of_a_rule_is_one_of_the_query() -> None:
+    assert not PathMatcher.of([PathRule.of("/*a%2Fb", allow=False)]).allow("/x?a/b")
 
 
 def words(rng: random.Random, length: int) -> str:
