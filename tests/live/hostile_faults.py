@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from itertools import islice, product
+from urllib.parse import parse_qsl, urlsplit
 
 import brotli
 
-from focused.recorded_web.recorded_web import RecordedResponse
 from tests.support.access_rules import ROBOTS
 from tests.support.hostile_hosts import Asked, Behaviour
 from tests.support.recorded_web import html
-from tests.support.trap_server import ENTRIES, TrapWeb
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -258,25 +257,39 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-def trap(kind: str) -> Behaviour:
-    """A host of a :class:`TrapWeb`, whose front page leads into the trap."""
-    web = TrapWeb(kind)
+async def _answers_everything(asked: Asked) -> None:
+    await asked.answer(200, html("All", *(f"{asked.path}{n}" for n in range(20)), text="as ever"))
 
-    async def behave(asked: Asked) -> None:
-        if asked.path == "/":
-            await asked.answer(200, html(asked.host, ENTRIES[kind], text="Where it begins."))
-            return
-        found = web.get(f"http://{kind}.test{asked.path}")
-        assert isinstance(found, RecordedResponse)
-        await asked.answer(found.status, found.body)
 
-    return behave
+async def _calendar(asked: Asked) -> None:
+    day = int(asked.path.rpartition("=")[2] or 0) if "=" in asked.path else 0
+    links = [f"/calendar?day={day + step}" for step in (-1, 1, 7)]
+    await asked.answer(200, html(f"Day {day}", *links, text=f"nothing on day {day}"))
+
+
+async def _deeper(asked: Asked) -> None:
+    await asked.answer(200, html("Deeper", asked.path.rstrip("/") + "/deeper/", text=asked.path))
+
+
+async def _sessions(asked: Asked) -> None:
+    item = "abcdefgh"[int(dict(parse_qsl(urlsplit(asked.path).query)).get("item", 0))]
+    visits = [
+        sha256(f"{asked.host}{asked.times}{asked.path}{n}".encode()).hexdigest()[:20]
+        for n in range(8)
+    ]
+    links = [f"/shop?item={n}&visit={visit}" for n, visit in enumerate(visits)]
+    await asked.answer(200, html("Shop", *links, text=f"the item {item * 5} of the shop"))
 
 
 async def _facets(asked: Asked) -> None:
     base = asked.path if "?" in asked.path else "/list?all=1"
     links = [f"{base}&{name}={n}" for name in ("colour", "size", "sort") for n in range(3)]
     await asked.answer(200, html("List", *links, text=f"goods {base[-40:]}"))
+
+
+async def _soft_404(asked: Asked) -> None:
+    links = [f"/missing-{asked.path.count('m')}-{n}-{asked.path[-9:].strip('/')}" for n in range(9)]
+    await asked.answer(200, html("Not found", *links, text="this page does not exist"))
 
 
 async def _many_links(asked: Asked) -> None:
@@ -290,7 +303,11 @@ SLOW: Mapping[str, Behaviour] = {
 """Hosts that nobody has the time to ask twice."""
 
 TRAPS: Mapping[str, Behaviour] = {
-    **{kind: trap(kind) for kind in ("noise", "calendar", "segments", "session", "soft404")},
-    "repeated-facets": _facets,
+    "answers-all": _answers_everything,
+    "calendar": _calendar,
+    "deeper": _deeper,
+    "sessions": _sessions,
+    "facets": _facets,
+    "soft-404": _soft_404,
     "many-links": _many_links,
 }

@@ -63,7 +63,7 @@ class TrapWeb:
         if host not in self.hosts or parts.path == "/robots.txt":
             return None
         if url == SEED:
-            entries = [f"http://{kind}.test{ENTRIES[kind]}" for kind in self.kinds]
+            entries = [f"http://{kind}.test{_ENTRIES[kind]}" for kind in self.kinds]
             return page(url, html("Start", *sorted(self.good), *entries, text="Where it begins."))
         if url in self.good:
             name = parts.path.rpartition("/")[2]
@@ -195,7 +195,7 @@ _MAKERS: dict[str, Callable[[TrapWeb, str], RecordedResponse]] = {
     "soft404": _soft404, "loops": _loops, "chains": _chains, "everything": _everything,
     "noise": _noise, "hosts": _hosts,
 }  # fmt: skip
-ENTRIES = {
+_ENTRIES = {
     "calendar": "/calendar/2026/11/21/", "dates": "/events?year=2026&month=11", "paths": "/",
     "segments": "/shop/", "facets": "/list", "session": "/page/0", "folder-session": "/v0/page/0",
     "soft404": "/lost", "loops": "/", "chains": "/", "everything": "/", "noise": "/",
