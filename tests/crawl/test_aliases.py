@@ -19,10 +19,10 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import parent_log_odds
 from focused.topic import Scope
 from focused.web.page import FailureKind, Fetched, Outcome, Page, Redirected
-from tests.support.keyword_guide import WhaleClassifier
-from tests.support.pupil import Pupil
 from tests.support.recorded_web import html
+from tests.support.simple_learner import SimpleLearner
 from tests.support.simulated import Simulation, moved, page, raw, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 PAGES = 40
 SEED = "http://start.test/"
@@ -345,7 +345,7 @@ def test_a_scorer_of_ones_own_sees_a_redirects_target_as_before(simulate, tmp_pa
     web = site(
         page(A, f"{A}old", f"{A}new", text="whale"), moved(f"{A}old", f"{A}new"), page(f"{A}new")
     )
-    crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=Pupil()).run()
+    crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=SimpleLearner()).run()
     assert crawl.rows[f"{A}new"]["outcome"] == "fetched"
 
 

@@ -22,8 +22,9 @@ from focused.revisit.source_trust import SourceTrust
 from focused.storage.tables import Tables
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
-from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier
+from focused_lab.living_web.living_options import LivingReplay
 from tests.support.simulated import START, Simulation, page, topic
+from tests.support.whale_models import TemperedWhaleClassifier, WhaleClassifier
 
 Simulate = Callable[..., Simulation]
 DAY_S = 86_400.0

@@ -23,9 +23,9 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.storage.state_store import StateStore
 from focused.topic import Scope
 from focused.web.page import FailureKind
-from tests.support.keyword_guide import WhaleClassifier
-from tests.support.pupil import Pupil
+from tests.support.simple_learner import SimpleLearner
 from tests.support.simulated import Crashed, Simulation, page, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 A, B = "http://a.test/", "http://b.test/"
 NOW = 2_000_000.0
@@ -134,7 +134,9 @@ def test_whatever_the_order_an_added_url_comes_before_all_queued(tended, policy)
 
 
 def test_an_added_url_with_a_score_comes_where_such_a_link_comes(tended):
-    asked = tended(lambda editor, _: list(editor.add([A + "new"], score=0.5)), scorer=Pupil())
+    asked = tended(
+        lambda editor, _: list(editor.add([A + "new"], score=0.5)), scorer=SimpleLearner()
+    )
     worse = [asked.index(f"{A}trade{number}") for number in range(5)]
     better = [asked.index(url) for url in asked if re.search(r"whale\d$", url)]
     assert max(better) < asked.index(A + "new") < min(worse)
@@ -205,7 +207,9 @@ def test_a_score_is_refused_where_scores_do_not_order(store):
 
 
 def test_dropped_links_are_not_requested_and_do_not_come_in_again(tended):
-    asked = tended(lambda editor, frontier: editor.drop(choose(frontier, "trade")), scorer=Pupil())
+    asked = tended(
+        lambda editor, frontier: editor.drop(choose(frontier, "trade")), scorer=SimpleLearner()
+    )
     assert asked
     assert not [url for url in asked if "trade" in url]
 
@@ -222,7 +226,7 @@ def test_drop_tells_how_many_links_it_took_out(store):
 # Moved
 
 
-@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleClassifier())])
+@pytest.mark.parametrize("scorer", [SimpleLearner, lambda: Apprentice(WhaleClassifier())])
 def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_learns(
     tended, scorer
 ):
@@ -239,7 +243,7 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
     assert asked[: len(moved)] == moved
 
 
-@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleClassifier())])
+@pytest.mark.parametrize("scorer", [SimpleLearner, lambda: Apprentice(WhaleClassifier())])
 def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
     moved: list[str] = []
 
@@ -259,7 +263,7 @@ def test_links_that_are_moved_equal_keep_their_order(tended):
         orders.append([link.url for link in choose(frontier, "trade")])
         editor.move(choose(frontier, "trade"), lambda old: old + 30.0)
 
-    asked = tended(lift, scorer=Pupil())
+    asked = tended(lift, scorer=SimpleLearner())
     assert asked[: len(orders[0])] == orders[0]
 
 
@@ -273,7 +277,7 @@ def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
         page(A + "x"),
         page(A + "y"),
     )
-    stopped = simulate(topic(tmp_path, A), again, scorer=Pupil()).run(pages=1)
+    stopped = simulate(topic(tmp_path, A), again, scorer=SimpleLearner()).run(pages=1)
     frontier, store = reopened(stopped)
     editor = tender(frontier, store)
     front = editor.priority(0.95)  # before /y, after /whale as a seed
@@ -286,7 +290,7 @@ def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
 def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_features(
     simulate, reopened, tmp_path
 ):
-    stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=2)
+    stopped = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=2)
     frontier, store = reopened(stopped)
     before = choose(frontier, "whale4$")
     editor = tender(frontier, store)
@@ -327,7 +331,7 @@ def test_a_link_that_is_there_already_is_not_moved(store):
 
 
 def test_an_exported_frontier_that_is_taken_in_elsewhere_is_the_same(simulate, reopened, tmp_path):
-    stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=4)
+    stopped = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=4)
     frontier, _ = reopened(stopped)
     path = tmp_path / "links.parquet"
     export_links(waiting(frontier), path)
@@ -390,7 +394,9 @@ def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_p
 
 def test_a_crawl_keeps_how_it_orders_its_links(simulate, reopened, tmp_path):
     exploration = Exploration(3.0, 2.0)
-    learning = simulate(topic(tmp_path / "a", A), {}, scorer=Pupil(), exploration=exploration)
+    learning = simulate(
+        topic(tmp_path / "a", A), {}, scorer=SimpleLearner(), exploration=exploration
+    )
     assert load_link_order(reopened(learning)[1].tables) == LinkOrder(True, True, exploration)
     in_turn = simulate(topic(tmp_path / "b", A), {}, policy="bfs")
     assert load_link_order(reopened(in_turn)[1].tables) == LinkOrder(False, False)

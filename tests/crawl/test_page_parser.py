@@ -21,9 +21,9 @@ from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.warc_writer import WarcRecordBuilder
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, page, raw, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 A = "http://a.test/"
 WRITER = WarcRecordBuilder("urn:uuid:8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11", requests=True)

@@ -28,7 +28,7 @@ from tests.lab.two_sides import (
 from tests.support.command import focused
 from tests.support.crawling import ROOT
 from tests.support.forked import HANGS_AFTER_S
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 
 def document(folder: Path) -> Any:

@@ -22,8 +22,8 @@ from focused_lab.experiment_plan import ExperimentPlan, PreparedTopic, Trial
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from focused_lab.web_sources import ExperimentWeb
 from tests.lab.two_sides import HTML, WORDS, build_web, planned, prepared_topic
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import html
+from tests.support.whale_models import WhaleClassifier
 
 
 def apprenticed(folder: Path, samples: Sequence[str] = ()) -> PreparedTopic:
@@ -59,9 +59,9 @@ class Noting(Apprentice):
         self.asked.update({link.url: merged for link, merged in zip(links, again, strict=True)})
         return again
 
-    def learn(self, lesson: TrainingExample) -> None:
-        self.taught.append(lesson.url)
-        super().learn(lesson)
+    def learn(self, example: TrainingExample) -> None:
+        self.taught.append(example.url)
+        super().learn(example)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from tests.lab.two_sides import (
     steady,
     with_classifier,
 )
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 
 class ContraryClassifier(WhaleClassifier):

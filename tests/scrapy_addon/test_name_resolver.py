@@ -30,7 +30,7 @@ from focused.scrapy_addon.name_resolver import (
     system_lookup,
 )
 from tests.scrapy_addon.conftest import SystemResolver
-from tests.support.name_server import FAILS, SILENT, NameServer, Says, Zone, at, serve_names
+from tests.support.name_server import FAILS, SILENT, DnsAnswer, NameServer, Zone, at, serve_names
 
 T = TypeVar("T")
 FOUND = ResolvedName(("192.0.2.1",), 300)
@@ -212,25 +212,25 @@ def test_both_kinds_of_address_are_requested_and_ipv4_comes_first() -> None:
 
 
 def test_an_alias_is_kept_for_the_shortest_time_of_its_chain() -> None:
-    zone = {"a.test": Says(("192.0.2.1",), alias="cdn.test", ttl_s=20)}
+    zone = {"a.test": DnsAnswer(("192.0.2.1",), alias="cdn.test", ttl_s=20)}
     assert asked_of(zone) == ResolvedName(("192.0.2.1",), 20)
 
 
-@pytest.mark.parametrize("zone", [{}, {"a.test": Says(minimum_s=90)}])
+@pytest.mark.parametrize("zone", [{}, {"a.test": DnsAnswer(minimum_s=90)}])
 def test_a_name_that_does_not_exist_or_has_no_address_is_missing(zone: Zone) -> None:
     assert asked_of(zone) == MISSING
 
 
 def test_an_answer_too_long_for_a_datagram_is_fetched_by_tcp() -> None:
-    zone = {"a.test": Says(tuple(f"192.0.2.{n}" for n in range(1, 200)), long=True)}
+    zone = {"a.test": DnsAnswer(tuple(f"192.0.2.{n}" for n in range(1, 200)), long=True)}
     with serve_names(zone) as server:
         assert len(ask(server).addresses) == 199
     assert ("a.test", "A", "TCP") in server.asked
 
 
-@pytest.mark.parametrize("says", [FAILS, Says(loops=True), Says(code=dns.EREFUSED)])
-def test_a_server_that_cannot_tell_is_asked_five_times(says: Says) -> None:
-    with serve_names({"a.test": says}) as server:
+@pytest.mark.parametrize("answer", [FAILS, DnsAnswer(loops=True), DnsAnswer(code=dns.EREFUSED)])
+def test_a_server_that_cannot_tell_is_asked_five_times(answer: DnsAnswer) -> None:
+    with serve_names({"a.test": answer}) as server:
         assert ask(server) == UNRESOLVED
     assert server.asked.count(("a.test", "A")) == 5
 
@@ -240,9 +240,9 @@ def test_an_answer_at_the_fifth_try_is_an_answer() -> None:
         assert ask(server).addresses == ("192.0.2.1",)
 
 
-@pytest.mark.parametrize("says", [SILENT, FAILS])
-def test_another_server_is_asked_where_the_first_is_silent_or_fails(says: Says) -> None:
-    with serve_names({"a.test": at("192.0.2.1")}) as up, serve_names({"a.test": says}) as down:
+@pytest.mark.parametrize("answer", [SILENT, FAILS])
+def test_another_server_is_asked_where_the_first_is_silent_or_fails(answer: DnsAnswer) -> None:
+    with serve_names({"a.test": at("192.0.2.1")}) as up, serve_names({"a.test": answer}) as down:
         assert ask(down, up).addresses == ("192.0.2.1",)
 
 

@@ -28,8 +28,8 @@ from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import parse_robots_body
 from tests.scrapy_addon.failing_classifiers import Killed, Moody, Unloadable, Unsendable
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
+from tests.support.whale_models import WhaleClassifier
 
 A = "http://a.test/"
 

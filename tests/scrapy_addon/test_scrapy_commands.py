@@ -74,7 +74,7 @@ def crawl_topic(folder: Path) -> Ran:
     with served(web()) as site:
         settings = (
             f"FOCUSED_REPLAY={site.address}",
-            "FOCUSED_MODELS=tests.support.keyword_guide.guide",
+            "FOCUSED_MODELS=tests.support.whale_models.fixed_models",
         )
         options = [word for setting in settings for word in ("-s", setting)]
         return scrapy(folder, "crawl", "topic", "-a", "topic=whales.toml", *options)

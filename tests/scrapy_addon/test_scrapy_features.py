@@ -112,7 +112,7 @@ how, replay = sys.argv[1:3]
 settings = {
     "ADDONS": {"focused.scrapy_addon.FocusedAddon": 0},
     "FOCUSED_TOPIC": "whales.toml",
-    "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
+    "FOCUSED_MODELS": "tests.support.whale_models.fixed_models",
     "FOCUSED_REPLAY": replay,
     "FOCUSED_PROGRESS_INTERVAL_S": 0,
     "LOG_LEVEL": "CRITICAL",

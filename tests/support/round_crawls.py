@@ -86,7 +86,7 @@ class RoundCrawl:
             budget=budget,
         )
         self.log = folder / "output.log"
-        given = ["FOCUSED_MODELS=tests.support.keyword_guide.learning_guide", *settings]
+        given = ["FOCUSED_MODELS=tests.support.whale_models.learning_models", *settings]
         if address is not None:
             given.append(f"FOCUSED_REPLAY={address}")
         self._arguments = [

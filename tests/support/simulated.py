@@ -28,8 +28,8 @@ from focused.link_scoring.protocols import LinkScorer
 from focused.storage.state_store import StateStore
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 START = 1_000_000.0
 FETCH_S = 0.1
