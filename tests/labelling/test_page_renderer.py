@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from growth import MOST_EXPONENT, exponent_of
 
 from focused.archive.warc_files import WARC_FILE, WarcPosition
 from focused.labelling.labelling_task import CrawledPage, FetchedPages
@@ -20,7 +21,6 @@ from focused.labelling.page_renderer import (
 from focused.parser_process import ParsingLimits
 from focused.web.page import Fetched
 from tests.labelling.hostile_originals import VECTORS, hostile_page
-from tests.support.growth import MOST_EXPONENT, growth_exponent
 
 SLOW = b"Whales come first. " + b"&" * 2_000_000
 """The sanitiser takes minutes; no page is known that slows the text extractor."""
@@ -62,7 +62,7 @@ def test_text_with_long_runs_of_blanks_takes_time_in_proportion() -> None:
     def blanks(count: int) -> Fetched:
         return html(f"<pre>x{' ' * count}y</pre>")
 
-    assert growth_exponent(readable_text, blanks, 20_000) < MOST_EXPONENT
+    assert exponent_of(readable_text, blanks, 160_000)[0] < MOST_EXPONENT
 
 
 def test_paragraphs_are_kept_and_blank_lines_collapsed() -> None:
