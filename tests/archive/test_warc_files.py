@@ -18,7 +18,6 @@ from warcio.checker import Checker
 
 from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE, warc_files
-from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Redirected
 from focused.web.warc_reader import WarcResponse, read_response, read_responses

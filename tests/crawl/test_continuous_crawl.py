@@ -22,7 +22,6 @@ from focused.revisit.source_trust import SourceTrust
 from focused.storage.tables import Tables
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
-from focused_lab.living_web.living_options import LivingReplay
 from tests.support.simulated import START, Simulation, page, topic
 from tests.support.whale_models import TemperedWhaleClassifier, WhaleClassifier
 
