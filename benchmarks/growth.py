@@ -96,23 +96,10 @@ def measure(
     chars: int | None = None,
     cpu_s: Timer = cpu_s,
 ) -> Growth:
-    """Return the growth for one text; ``cpu_s`` returns the CPU time of a call.
-
-    The lesser of the exponents from n to 2n and from 2n to 4n. A text that seems harmful in a short
-    time is measured at four times its length, and again, until the time tells: what is quadratic
-    stays so, and what only just left a cache, or met other work on the machine, does not.
-    """
-    full = chars or reader.chars
-    while True:
-        growth = _growth(reader, pumped, full, cpu_s)
-        if not growth.is_harmful or growth.full_s >= _TELLING_S:
-            return growth
-        full *= 4
-
-
-def _growth(reader: Reader, pumped: Pumped, full: int, cpu_s: Timer) -> Growth:
-    """Return the growth up to one length."""
-    exponent, full_s = exponent_of(reader.read, pumped.text, full, reader.noise_s, cpu_s)
+    """Return the growth for one text."""
+    exponent, full_s = exponent_of(
+        reader.read, pumped.text, chars or reader.chars, reader.noise_s, cpu_s
+    )
     return Growth(reader.name, pumped, exponent, full_s)
 
 
@@ -123,11 +110,31 @@ def exponent_of(
     noise_s: float = 0.005,
     cpu_s: Timer = cpu_s,
 ) -> tuple[float, float]:
-    """Return the exponent of CPU time up to inputs of length ``full``, and the CPU time there.
+    """Return the exponent of CPU time, and the CPU time of the longest input.
 
-    The exponent is 0 for a time below ``noise_s``, which tells nothing. By the least times of
-    several rounds: other work on the machine makes a round longer, and none shorter. The rounds end
-    as soon as the growth is harmless.
+    The lesser of the exponents from n to 2n and from 2n to 4n, which is ``full``; 0 for a time
+    below ``noise_s``, which tells nothing. What seems harmful in a short time is measured at four
+    times its length, and again, until the time tells: what is quadratic stays so, and what only
+    just left a cache, or met other work on the machine, does not. ``cpu_s`` measures a call.
+    """
+    while True:
+        exponent, full_s = _exponent_up_to(call, make, full, noise_s, cpu_s)
+        if exponent <= MOST_EXPONENT or full_s >= _TELLING_S:
+            return exponent, full_s
+        full *= 4
+
+
+def _exponent_up_to(
+    call: Callable[[Any], object],
+    make: Callable[[int], Any],
+    full: int,
+    noise_s: float,
+    cpu_s: Timer,
+) -> tuple[float, float]:
+    """Return the exponent and the CPU time up to one length.
+
+    By the least times of several rounds: other work on the machine makes a round longer, and none
+    shorter. The rounds end as soon as the growth is harmless.
     """
     full_s = cpu_s(call, make(full))
     if full_s < noise_s:
