@@ -37,11 +37,18 @@ TARGETS: Mapping[str, Target] = {**PARSERS, "crawl": settle_answer}
 class Findings:
     """Counts cases, and stores the bytes of those that failed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        targets: Mapping[str, Target] = TARGETS,
+        max_cpu_s: float = MAX_CPU_S,
+    ) -> None:
         self.cases: Counter[str] = Counter()
         self.slowest_s: dict[str, float] = {}
         self.found: list[str] = []
         self._folder = folder
+        self._targets = targets
+        self._max_cpu_s = max_cpu_s
         folder.mkdir(parents=True, exist_ok=True)
         self._current = folder / "current.bin"
 
@@ -53,13 +60,13 @@ class Findings:
         began = time.process_time()
         trouble = ""
         try:
-            TARGETS[name](case, rng)
+            self._targets[name](case, rng)
         except Exception as error:
             trouble = f"{type(error).__name__}: {error}"[:300]
         took_s = time.process_time() - began
         faulthandler.cancel_dump_traceback_later()
         self.slowest_s[name] = max(took_s, self.slowest_s.get(name, 0.0))
-        if took_s > MAX_CPU_S:
+        if took_s > self._max_cpu_s:
             trouble = trouble or f"took {took_s:.1f} s of CPU time"
         if trouble:
             self._keep(name, case, trouble)

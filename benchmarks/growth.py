@@ -10,22 +10,42 @@ the worst text of each reader; the exit status is 1 if an exponent exceeds 1.5.
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from growth_functions import READERS, Reader
 
-from tests.support.growth import MOST_EXPONENT, cpu_s
-
 ROUNDS = 6
+MOST_EXPONENT = 1.5
+"""Linear is 1, quadratic 2. Half-way, because caches make long inputs dearer than short ones."""
 _LEAST_S = 0.0005
 _TELLING_S = 0.3
+
+
+Timer = Callable[[Callable[[Any], object], Any], float]
+"""Returns the CPU time of a call with an input."""
+
+
+def cpu_s(call: Callable[[Any], object], given: Any) -> float:
+    """Return the CPU time of one call, without garbage collections."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        began = time.thread_time()
+        call(given)
+        return time.thread_time() - began
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,41 +90,66 @@ def texts_of(reader: Reader, *, pairs: bool = False) -> Iterator[Pumped]:
             yield Pumped(prefix + one, other, suffix)
 
 
-def measure(reader: Reader, pumped: Pumped, chars: int | None = None) -> Growth:
-    """Return the growth for one text.
+def measure(
+    reader: Reader,
+    pumped: Pumped,
+    chars: int | None = None,
+    cpu_s: Timer = cpu_s,
+) -> Growth:
+    """Return the growth for one text."""
+    exponent, full_s = exponent_of(
+        reader.read, pumped.text, chars or reader.chars, reader.noise_s, cpu_s
+    )
+    return Growth(reader.name, pumped, exponent, full_s)
 
-    The lesser of the exponents from n to 2n and from 2n to 4n. A text that seems harmful in a short
-    time is measured at four times its length, and again, until the time tells: what is quadratic
-    stays so, and what only just left a cache, or met other work on the machine, does not.
+
+def exponent_of(
+    call: Callable[[Any], object],
+    make: Callable[[int], Any],
+    full: int,
+    noise_s: float = 0.005,
+    cpu_s: Timer = cpu_s,
+) -> tuple[float, float]:
+    """Return the exponent of CPU time, and the CPU time of the longest input.
+
+    The lesser of the exponents from n to 2n and from 2n to 4n, which is ``full``; 0 for a time
+    below ``noise_s``, which tells nothing. What seems harmful in a short time is measured at four
+    times its length, and again, until the time tells: what is quadratic stays so, and what only
+    just left a cache, or met other work on the machine, does not. ``cpu_s`` measures a call.
     """
-    full = chars or reader.chars
     while True:
-        growth = _growth(reader, pumped, full)
-        if not growth.is_harmful or growth.full_s >= _TELLING_S:
-            return growth
+        exponent, full_s = _exponent_up_to(call, make, full, noise_s, cpu_s)
+        if exponent <= MOST_EXPONENT or full_s >= _TELLING_S:
+            return exponent, full_s
         full *= 4
 
 
-def _growth(reader: Reader, pumped: Pumped, full: int) -> Growth:
-    """Return the growth up to one length.
+def _exponent_up_to(
+    call: Callable[[Any], object],
+    make: Callable[[int], Any],
+    full: int,
+    noise_s: float,
+    cpu_s: Timer,
+) -> tuple[float, float]:
+    """Return the exponent and the CPU time up to one length.
 
     By the least times of several rounds: other work on the machine makes a round longer, and none
     shorter. The rounds end as soon as the growth is harmless.
     """
-    full_s = cpu_s(reader.read, pumped.text(full))
-    if full_s < reader.noise_s:
-        return Growth(reader.name, pumped, 0.0, full_s)
-    texts = [pumped.text(full // share) for share in (4, 2, 1)]
+    full_s = cpu_s(call, make(full))
+    if full_s < noise_s:
+        return 0.0, full_s
+    inputs = [make(full // share) for share in (4, 2, 1)]
     least = [math.inf, math.inf, full_s]
     exponent = math.inf
     for _ in range(ROUNDS):
-        for place, text in enumerate(texts):
-            least[place] = min(least[place], cpu_s(reader.read, text))
+        for place, given in enumerate(inputs):
+            least[place] = min(least[place], cpu_s(call, given))
         quarter_s, half_s, full_s = (max(each, _LEAST_S) for each in least)
         exponent = min(math.log2(half_s / quarter_s), math.log2(full_s / half_s))
-        if exponent <= MOST_EXPONENT or full_s < reader.noise_s:
+        if exponent <= MOST_EXPONENT or full_s < noise_s:
             break
-    return Growth(reader.name, pumped, 0.0 if full_s < reader.noise_s else exponent, full_s)
+    return 0.0 if full_s < noise_s else exponent, full_s
 
 
 def growths(reader: Reader, texts: Iterable[Pumped], chars: int | None = None) -> Iterator[Growth]:

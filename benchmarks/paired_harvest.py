@@ -62,14 +62,14 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
     by_topics: Estimate
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the differences; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
     parser.add_argument("--policy", default=FOCUSED)
     parser.add_argument("--topics", action="store_true", help="also a row for each topic")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         grid = paired_grid(read_runs(options.before), read_runs(options.after), options.policy)
     except ComparisonError as error:

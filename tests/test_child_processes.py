@@ -149,17 +149,12 @@ def test_workers_of_a_pool_drop_what_they_inherited(monkeypatch: pytest.MonkeyPa
         assert pool.submit(os.getenv, SECRET).result() is None
 
 
-def test_modules_of_the_users_project_are_found_after_installed_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("folder", "expected"), [("/", ["/installed", "/"]), (str(ROOT), [str(ROOT), "/installed"])]
+)
+def test_modules_of_the_users_project_are_found_last_unless_it_is_a_checkout(
+    folder: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["", str(tmp_path), "/installed"])
-    assert module_path() == ["/installed", str(tmp_path)]
-
-
-def test_a_checkout_as_working_directory_keeps_its_position(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "path", [str(ROOT), "/installed"])
-    assert module_path() == [str(ROOT), "/installed"]
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", ["", folder, "/installed"])
+    assert module_path() == expected

@@ -9,9 +9,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.lab.two_sides import build_web, write_compared
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.two_sides import build_web, write_compared
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # ipykernel speaks TCP on loopback and says so; nothing leaves this machine.
@@ -35,7 +35,7 @@ def finished_crawl(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("crawl")
     with served(sea()) as site:
         topic = write_topic(folder, "http://a.test/", budget="pages = 60")
-        guide = "tests.support.keyword_guide.learning_guide"
+        guide = "tests.support.whale_models.learning_models"
         done = crawl(topic, site.address, FOCUSED_MODELS=guide)
     assert done.status == 0, done.output
     return str(done.folder)

@@ -80,6 +80,7 @@ class FrontierEditor:
         dead_hosts: DeadHosts,
         commit: Callable[[], object],
         now: float,
+        changes_per_commit: int = _CHANGES_PER_COMMIT,
     ) -> None:
         """``scope`` None accepts all URLs; ``now`` is in seconds since the epoch.
 
@@ -91,6 +92,7 @@ class FrontierEditor:
         self._dead_hosts = dead_hosts
         self._commit = commit
         self._now = now
+        self._changes_per_commit = changes_per_commit
 
     def add(
         self, urls: Iterable[str], *, score: float | None = None, again: bool = False
@@ -209,6 +211,6 @@ class FrontierEditor:
         """Yield the same, committing every so often and at the end."""
         for number, one in enumerate(each, start=1):
             yield one
-            if number % _CHANGES_PER_COMMIT == 0:
+            if number % self._changes_per_commit == 0:
                 self._commit()
         self._commit()

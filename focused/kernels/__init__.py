@@ -12,28 +12,26 @@ from pathlib import Path
 from zlib import crc32
 
 _FOLDER = Path(__file__).parent
-_CHECKSUMS = _FOLDER / "compiled.json"
 
 
 def compiled_kernels() -> tuple[str, ...]:
     """Return the names of the kernels that are compiled."""
-    return tuple(_checksums())
+    return tuple(_checksums(_FOLDER))
 
 
-def changed_kernels() -> tuple[str, ...]:
-    """Return the names of the kernels that were compiled from another source."""
+def changed_kernels(folder: Path = _FOLDER) -> tuple[str, ...]:
+    """Return the names of the kernels in ``folder`` that were compiled from another source."""
     return tuple(
         name
-        for name, checksum in _checksums().items()
-        if not (source := _FOLDER / f"{name}.py").is_file()
-        or crc32(source.read_bytes()) != checksum
+        for name, checksum in _checksums(folder).items()
+        if not (source := folder / f"{name}.py").is_file() or crc32(source.read_bytes()) != checksum
     )
 
 
-def _checksums() -> dict[str, int]:
+def _checksums(folder: Path) -> dict[str, int]:
     """Return the checksums of the sources of compiled kernels; the build wrote them."""
     try:
-        checksums: dict[str, int] = json.loads(_CHECKSUMS.read_bytes())
+        checksums: dict[str, int] = json.loads((folder / "compiled.json").read_bytes())
     except FileNotFoundError:
         return {}
     return checksums

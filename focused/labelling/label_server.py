@@ -211,11 +211,13 @@ def _refresh_context(session: LabellingSession) -> Callable[[web.Application], A
     return context
 
 
-async def _refresh_periodically(session: LabellingSession) -> None:
+async def _refresh_periodically(
+    session: LabellingSession, interval_s: float = REFRESH_INTERVAL_S
+) -> None:
     folder = session.crawled.folder
     size = _warc_bytes(folder)
     while True:
-        await asyncio.sleep(REFRESH_INTERVAL_S)
+        await asyncio.sleep(interval_s)
         # A folder that is unreadable now may be readable next time.
         with contextlib.suppress(FocusedError, OSError):
             # Don't open a crawl that does not grow: it may be about to be resumed.

@@ -94,7 +94,7 @@ def _decode_html(fetched: Fetched) -> str:
     return limit_markup(text)
 
 
-DEADLINE_S = 3.0
+LIMITS = ParsingLimits(cpu_s=3.0, elapsed_s=3.0)
 FALLBACK_BYTES = 20_000
 """Tried when the whole page took too long."""
 
@@ -118,12 +118,12 @@ _UNREADABLE = RenderedPage("", "This page cannot be read from the crawl's WARC f
 class PageRenderer:
     """Prepares the text and the sanitised HTML of crawled pages, with a cache of the latest.
 
-    Thread-safe; callers wait for each other. A call takes at most twice ``deadline_s`` plus the
-    start of a process. Usable as a context manager.
+    Thread-safe; callers wait for each other. A call takes at most twice the time of ``limits``
+    plus the start of a process. Usable as a context manager.
     """
 
-    def __init__(self, deadline_s: float = DEADLINE_S) -> None:
-        self._limits = ParsingLimits(cpu_s=deadline_s, elapsed_s=deadline_s)
+    def __init__(self, limits: ParsingLimits = LIMITS) -> None:
+        self._limits = limits
         self._parser = ParserProcess(_prepare, self._limits)
         self._lock = threading.Lock()
         self._kept: LRUCache[_CacheKey, RenderedPage] = LRUCache(_CACHE_SIZE)

@@ -91,7 +91,10 @@ class HttpClient:
         """``one_per_address`` closes idle connections to other hosts at an address."""
         self._ssl = ssl_context
         self._verifying_ssl = cache(ssl.create_default_context)
-        self._idle = IdleConnections(max_idle(max_concurrent), one_per_address=one_per_address)
+        may_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._idle = IdleConnections(
+            max_idle(max_concurrent, may_open), one_per_address=one_per_address
+        )
         self._session = aiohttp.ClientSession(
             connector=_Connector(
                 resolver=_PinnedResolver(),
@@ -373,9 +376,8 @@ class IdleConnections:
                 del index[key]
 
 
-def max_idle(concurrent: int) -> int:
-    """Return the number of idle connections: half of the file descriptors left."""
-    may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+def max_idle(concurrent: int, may_open: int) -> int:
+    """Return the number of idle connections: half of the file descriptors left of ``may_open``."""
     if may_open == resource.RLIM_INFINITY:
         return MAX_IDLE
     return max(0, min(MAX_IDLE, (may_open - concurrent - _OTHER_FILES) // 2))

@@ -86,6 +86,7 @@ class _ParserProcess:
         stream: asyncio.StreamReader,
         out: asyncio.StreamWriter,
         limits: ParsingLimits,
+        tick_s: float,
     ) -> None:
         self.is_ready = False
         """Whether it has loaded its parser."""
@@ -94,19 +95,20 @@ class _ParserProcess:
         self._stream = stream
         self._out = out
         self._limits = limits
+        self._tick_s = tick_s
         self._pending: deque[_PendingPage] = deque()
         self._outgoing: list[bytes] = []
         self._ticks = 0
         self._is_late = False
         self._receiving = asyncio.ensure_future(self._receive())
-        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        self._timer = asyncio.get_running_loop().call_later(tick_s, self._tick)
 
     @classmethod
-    async def start(cls, parser: bytes, limits: ParsingLimits) -> _ParserProcess:
+    async def start(cls, parser: bytes, limits: ParsingLimits, tick_s: float) -> _ParserProcess:
         process, ours = start_process()
         stream, out = await asyncio.open_connection(sock=ours, limit=_STREAM_LIMIT_BYTES)
         out.write(framed(parser))
-        return cls(process, stream, out, limits)
+        return cls(process, stream, out, limits, tick_s)
 
     @property
     def waiting(self) -> int:
@@ -163,11 +165,11 @@ class _ParserProcess:
 
         Ticks do not pass while the crawl itself is suspended.
         """
-        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._tick)
         if self.is_ready and not self._pending:
             return
         self._ticks += 1
-        page_ticks = self._limits.elapsed_s / TICK_S + _SLOW_TICKS
+        page_ticks = self._limits.elapsed_s / self._tick_s + _SLOW_TICKS
         if self._ticks > (page_ticks if self.is_ready else _START_TICKS):
             self._is_late = True
             self._process.kill()
@@ -212,20 +214,26 @@ class ParserPool:
         limits: ParsingLimits | None = None,
         is_idle: Callable[[], bool] = lambda: False,
         charge: Callable[[str, float], object] = lambda url, cpu_s: None,
+        tick_s: float = TICK_S,
+        core_count: int | None = None,
     ) -> None:
         """Start ``processes`` processes with the first page; None: when the crawl is busy.
 
         With 0 there is one process, for pages that may take long. ``limits`` are those of one page;
         ``is_idle`` tells whether this process has no page to settle or parse. ``charge`` takes a
         URL and the CPU seconds that its response took; one that ends its process is charged the
-        limit of CPU time.
+        limit of CPU time. ``tick_s`` is the interval at which processes are looked after,
+        ``core_count`` the number of cores; None: those of this machine.
         """
+        if core_count is None:
+            core_count = cores()
         self._start_at_once = bool(processes)
-        self._offload = processes is None and cores() > 1
+        self._offload = processes is None and core_count > 1
         self._max_processes = (
-            default_process_count(cores()) if processes is None else processes
+            default_process_count(core_count) if processes is None else processes
         ) or 1
         self._limits = limits or ParsingLimits()
+        self._tick_s = tick_s
         self._parser = parser
         self._classify = True
         """Whether the processes also classify pages."""
@@ -348,7 +356,7 @@ class ParserPool:
         parser = self._parser_message()
         while len(self._workers) < self._max_processes:
             try:
-                worker = await _ParserProcess.start(parser, self._limits)
+                worker = await _ParserProcess.start(parser, self._limits, self._tick_s)
             except OSError as error:
                 logger.error("no parser process could be started: %s", error)
                 return

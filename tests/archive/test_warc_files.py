@@ -18,7 +18,6 @@ from warcio.checker import Checker
 
 from focused.archive.archive import page_rows
 from focused.archive.warc_files import WARC_FILE, warc_files
-from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Redirected
 from focused.web.warc_reader import WarcResponse, read_response, read_responses
@@ -122,10 +121,15 @@ Crawl = Callable[..., Simulation]
 def crawled(tmp_path: Path, simulate: Crawl) -> Crawl:
     """Runs a crawl and leaves it open; ``output`` replaces the topic's."""
 
-    def run(web: Any = WEB, output: Any = None, **sections: Any) -> Simulation:
+    def run(
+        web: Any = WEB,
+        output: Any = None,
+        failed_ahead: Mapping[str, Failed] | None = None,
+        **sections: Any,
+    ) -> Simulation:
         subject = topic(tmp_path / "crawl", A, **sections)
         subject = replace(subject, output=replace(subject.output, **(output or {})))
-        return simulate(subject, web).run()
+        return simulate(subject, web, failed_ahead=failed_ahead or {}).run()
 
     return run
 
@@ -319,16 +323,10 @@ UNREAD = [FailureKind.INTERNAL_ERROR, FailureKind.PARSE_TIMEOUT, FailureKind.PAR
 
 @pytest.mark.parametrize("kind", [*UNREAD, FailureKind.EMPTY])
 def test_a_page_that_could_not_be_parsed_may_ask_not_to_be_indexed_and_is_left_out(
-    crawled: Crawl, monkeypatch: pytest.MonkeyPatch, kind: FailureKind
+    crawled: Crawl, kind: FailureKind
 ) -> None:
-    read = PageParser.read
-
-    def fails(reader: PageParser, fetched: Fetched) -> ParsedPage | Failed:
-        is_whales = fetched.url == A + "whales"
-        return Failed(fetched.url, kind, 200) if is_whales else read(reader, fetched)
-
-    monkeypatch.setattr(PageParser, "read", fails)
-    done = crawled()
+    whales = A + "whales"
+    done = crawled(failed_ahead={whales: Failed(whales, kind, 200)})
     kept = {each.url for each in of_kind(out(done), "response")}
     assert done.rows[A + "whales"]["failure"] == kind
     assert (A + "whales" in kept) == (kind not in UNREAD)

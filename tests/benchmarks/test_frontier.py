@@ -15,7 +15,7 @@ from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.web.page import Link, Page
 from focused.web.urls import host_of, normalize_url
-from tests.support.keyword_guide import WhaleScorer
+from tests.support.whale_models import WhaleScorer
 
 pytestmark = pytest.mark.long
 

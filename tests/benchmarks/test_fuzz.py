@@ -24,24 +24,18 @@ def test_a_seed_makes_the_same_bounded_cases() -> None:
     assert len(set(cases(1))) > 250
 
 
-def test_a_case_that_raises_is_kept_with_its_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_case_that_raises_is_kept_with_its_bytes(tmp_path: Path) -> None:
     def breaks(case: bytes, rng: random.Random) -> None:
         raise LookupError(case.decode())
 
-    monkeypatch.setattr(fuzz, "TARGETS", {"broken": breaks})
-    findings = fuzz.Findings(tmp_path)
+    findings = fuzz.Findings(tmp_path, {"broken": breaks})
     findings.run("broken", b"a case", random.Random(1))
     assert findings.found == [f"broken: LookupError: a case: {tmp_path / 'broken-0.bin'}"]
     assert (tmp_path / "broken-0.bin").read_bytes() == b"a case"
 
 
-def test_a_case_that_takes_long_is_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fuzz, "MAX_CPU_S", -1.0)
-    findings = fuzz.Findings(tmp_path)
+def test_a_case_that_takes_long_is_a_finding(tmp_path: Path) -> None:
+    findings = fuzz.Findings(tmp_path, max_cpu_s=-1.0)
     findings.run("url", b"http://a.com/", random.Random(1))
     assert "CPU time" in findings.found[0]
 

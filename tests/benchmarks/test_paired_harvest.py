@@ -10,7 +10,7 @@ import pytest
 
 from focused.errors import ComparisonError
 from focused_lab.analysis.comparison_runs import runs_of
-from tests.support.comparison_rows import Row, document, run, runs
+from tests.lab.analysis.comparison_rows import Row, document, run, runs
 
 OLD = {"whales": {"focused": [0.5, 0.4]}, "ships": {"focused": [0.2, 0.2]}}
 NEW = {"whales": {"focused": [0.6, 0.5]}, "ships": {"focused": [0.2, 0.4]}}
@@ -72,13 +72,11 @@ def test_a_folder_without_runs_or_with_a_run_twice_is_refused(tmp_path: Path) ->
 
 
 def test_it_prints_a_row_for_each_part_and_topic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, harvests in {"old": OLD, "new": NEW}.items():
         (tmp_path / name).write_text(json.dumps(document(runs(harvests))))
-    arguments = ["paired_harvest.py", str(tmp_path / "old"), str(tmp_path / "new"), "--topics"]
-    monkeypatch.setattr("sys.argv", arguments)
-    assert paired_harvest.main() == 0
+    assert paired_harvest.main([str(tmp_path / "old"), str(tmp_path / "new"), "--topics"]) == 0
     text = capsys.readouterr().out
     assert "all starts" in text and "ships on web" in text
     assert "+10.0" in text

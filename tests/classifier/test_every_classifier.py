@@ -24,8 +24,8 @@ from focused.classifier.topic_classifier import (
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from focused_lab.runner import CachingClassifier, SharedCpuTime
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.made_up_topic import page, trained, web
+from tests.support.whale_models import WhaleClassifier
 
 PAGES = list(web().values())
 GOOD = ["cheese" in one.url for one in PAGES]

@@ -14,8 +14,8 @@ from focused.errors import ConfigurationError
 from focused.link_scoring.protocols import PageContext
 from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleScorer
 from tests.support.made_up_topic import page
+from tests.support.whale_models import WhaleScorer
 
 
 class Says:

@@ -14,7 +14,7 @@ from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 WEB = MemoryWeb(page("http://a.test/", html("Start", "/more")), page("http://a.test/more", html()))
-GUIDED = ("-s", "FOCUSED_MODELS=tests.support.keyword_guide.guide")
+GUIDED = ("-s", "FOCUSED_MODELS=tests.support.whale_models.fixed_models")
 
 
 @dataclass(frozen=True, slots=True)

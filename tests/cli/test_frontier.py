@@ -23,7 +23,7 @@ from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind
 from focused.web.urls import host_of
 from tests.cli.test_bad_input import Ran, run
-from tests.contracts.steps import drop_host
+from tests.frontier.steps import drop_host
 from tests.live.webs import SEED, wide_web
 from tests.support.command import focused
 from tests.support.crawling import crawl, write_topic

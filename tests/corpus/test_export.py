@@ -38,7 +38,7 @@ from tests.support.corpus_crawl import (
     crawl_corpus_web,
 )
 from tests.support.forked import ROOT
-from tests.support.in_this_process import InThisProcess
+from tests.support.in_this_process import InThisProcess, in_this_process  # noqa: F401  # a fixture
 from tests.support.simulated import Simulation, topic
 
 NOW = 1_700_000_000.0
@@ -58,11 +58,6 @@ main()
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return crawl_corpus_web(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("focused.corpus.stored_documents.ParserProcess", InThisProcess)
 
 
 def export(crawl: Path, folder: Path, form: str = "jsonl", **options: Any) -> ExportResult:

@@ -167,9 +167,8 @@ def test_parquet_has_all_columns_with_their_types(tmp_path: Path) -> None:
     assert table.to_pylist()[0] == msgspec.json.decode(msgspec.json.encode(RECORDS[0]))
 
 
-def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("focused.corpus.writers._GROUP_ROWS", 2)
-    write("parquet", tmp_path, [record(n) for n in range(5)])
+def test_parquet_is_written_in_row_groups(tmp_path: Path) -> None:
+    write("parquet", tmp_path, [record(n) for n in range(1_001)])
     assert pq.read_metadata(tmp_path / "train.parquet").num_row_groups == 3
 
 

@@ -17,12 +17,13 @@ from focused.archive.page_history import VisitRow, page_history, visit_rows
 from focused.crawl import Done
 from focused.durations import HOUR_S
 from focused.revisit.disk_schedule import TableRecords
-from focused.revisit.policy import RevisitInputs, Uniform
+from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Uniform
 from focused.revisit.source_trust import SourceTrust
+from focused.storage.tables import Tables
 from focused.topic import Budget, Revisit, Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
-from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier
 from tests.support.simulated import START, Simulation, page, topic
+from tests.support.whale_models import TemperedWhaleClassifier, WhaleClassifier
 
 Simulate = Callable[..., Simulation]
 DAY_S = 86_400.0
@@ -106,7 +107,7 @@ def test_without_a_budget_a_page_is_visited_once_a_week_on_average(
 def test_the_mean_interval_follows_the_number_of_pages(
     simulate: Simulate,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    use_revisit_policy: Callable[[RevisitPolicyFactory], None],
     settings: dict[str, Any],
     days: float,
 ) -> None:
@@ -117,9 +118,7 @@ def test_the_mean_interval_follows_the_number_of_pages(
             intervals.append(inputs.mean_interval_s / DAY_S)
             super().__init__(inputs)
 
-    monkeypatch.setattr(
-        "focused.crawl.revisits.continuous.find_revisit_policy", lambda name: Recording
-    )
+    use_revisit_policy(Recording)
     links = [f"http://a.test/{number}" for number in range(39)]
     web: dict[str, Any] = {url: page(url, text=f"{WHALES} {url}") for url in links}
     web[HOME] = page(HOME, *links, text=WHALES)
@@ -547,7 +546,9 @@ def test_files_are_visited_after_their_directory_listing_announces_them(
 
 
 def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(
-    simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    simulate: Simulate,
+    tmp_path: Path,
+    writes_to: Callable[[Tables], list[tuple[str, int]]],
 ) -> None:
     url = "http://a.test/sitemap.xml"
     pages = [f"http://a.test/{number}" for number in range(100)]
@@ -563,23 +564,16 @@ def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(
     settings = Revisit(continuous=True, hours=30 * 24, pages_per_day=20)
     scope = Scope(near_duplicates=False)
     simulation = simulate(topic(tmp_path, url, revisit=settings, scope=scope), web)
-    tables, put = simulation.store.tables, simulation.store.tables.put
-    written: list[int] = []  # pages, by response
-
-    def counted(table: str, key: bytes, value: bytes, **options: bool) -> None:
-        written[-1] += table == "page_records"
-        put(table, key, value, **options)
-
-    monkeypatch.setattr(tables, "put", counted)
+    written = writes_to(simulation.store.tables)
     of_sitemap: list[int] = []
-    written.append(0)
+    """Pages written, by response."""
     while True:
         asked = len(simulation.asked)
-        written.append(0)
+        written.clear()
         if isinstance(simulation.step(), Done):
             break
         if simulation.asked[asked:] and simulation.asked[-1][1] == url:
-            of_sitemap.append(written[-1])
+            of_sitemap.append(sum(table == "page_records" for table, _ in written))
     assert len(of_sitemap) > 10
     assert sorted(of_sitemap)[-2] <= 3, "all pages are written once"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from focused.durations import DAY_S
-from focused.revisit.policy import RevisitInputs, Uniform, Visit
+from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Uniform, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.topic import Revisit, Scope
 from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
@@ -64,15 +64,12 @@ class WorthlessFirstPage(Uniform):
 def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
     simulate: Callable[..., Simulation],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    use_revisit_policy: Callable[[RevisitPolicyFactory], None],
     settings: dict[str, Any],
     expected: float,
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(
-        "focused.crawl.revisits.continuous.find_revisit_policy",
-        lambda _: lambda inputs: WorthlessFirstPage(inputs, waited),
-    )
+    use_revisit_policy(lambda inputs: WorthlessFirstPage(inputs, waited))
     web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}
     web[HOME] = page(HOME, *URLS[1:], text="whale krill")
     revisit = Revisit(

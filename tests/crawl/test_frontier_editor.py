@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from focused.crawl import frontier_editor as editor_module
 from focused.crawl.frontier_editor import AddedUrl, AddResult, FrontierEditor
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder, load_link_order
@@ -24,10 +23,9 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.storage.state_store import StateStore
 from focused.topic import Scope
 from focused.web.page import FailureKind
-from tests.support.frontier_lives import Frontier
-from tests.support.keyword_guide import WhaleClassifier
-from tests.support.pupil import Pupil
+from tests.support.simple_learner import SimpleLearner
 from tests.support.simulated import Crashed, Simulation, page, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 A, B = "http://a.test/", "http://b.test/"
 NOW = 2_000_000.0
@@ -41,11 +39,11 @@ def web() -> dict[str, Any]:
 
 
 @pytest.fixture
-def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
+def reopened() -> Iterator[Callable[[Simulation], tuple[DiskFrontier, StateStore]]]:
     """A stopped crawl's frontier and store."""
     stores: list[StateStore] = []
 
-    def reopen(stopped: Simulation) -> tuple[Frontier, StateStore]:
+    def reopen(stopped: Simulation) -> tuple[DiskFrontier, StateStore]:
         stopped.close()
         store = StateStore.reopen(stopped.topic.output.folder / "state")
         stores.append(store)
@@ -60,7 +58,7 @@ def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
 def tended(simulate, reopened, tmp_path):
     """Stop a crawl after two pages, do something, go on to the end; what was asked since then."""
 
-    def tend(do: Callable[[FrontierEditor, Frontier], object], **options: Any) -> list[str]:
+    def tend(do: Callable[[FrontierEditor, DiskFrontier], object], **options: Any) -> list[str]:
         stopped = simulate(topic(tmp_path, A), web(), **options).run(pages=2)
         frontier, store = reopened(stopped)
         do(tender(frontier, store), frontier)
@@ -71,41 +69,47 @@ def tended(simulate, reopened, tmp_path):
     return tend
 
 
-def kept(frontier: Frontier, store: StateStore) -> None:
+def kept(frontier: DiskFrontier, store: StateStore) -> None:
     frontier.save()
     store.commit()
 
 
 def tender(
-    frontier: Frontier,
+    frontier: DiskFrontier,
     store: StateStore,
     order: LinkOrder | None = None,
     scope: Scope | None = None,
+    changes_per_commit: int = 100,
 ) -> FrontierEditor:
-    keep = partial(kept, frontier, store)
     return FrontierEditor(
-        frontier, order or load_link_order(store.tables), scope, DeadHosts(store.tables), keep, NOW
+        frontier,
+        order or load_link_order(store.tables),
+        scope,
+        DeadHosts(store.tables),
+        partial(kept, frontier, store),
+        NOW,
+        changes_per_commit,
     )
 
 
 def editor_of(
-    store: StateStore, scope: Scope | None = None, **options: Any
-) -> tuple[FrontierEditor, Frontier]:
+    store: StateStore, scope: Scope | None = None, changes_per_commit: int = 100, **options: Any
+) -> tuple[FrontierEditor, DiskFrontier]:
     """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
     frontier = DiskFrontier(store.tables)
     order = LinkOrder(**{"by_score": True, **options})
-    return tender(frontier, store, order, scope), frontier
+    return tender(frontier, store, order, scope, changes_per_commit), frontier
 
 
 def empty(folder: Path, name: str = "state") -> StateStore:
     return StateStore.open(folder / name, {})
 
 
-def waiting(frontier: Frontier) -> list[QueuedLink]:
+def waiting(frontier: DiskFrontier) -> list[QueuedLink]:
     return list(links_matching(frontier, frontier.hosts))
 
 
-def choose(frontier: Frontier, pattern: str) -> list[QueuedLink]:
+def choose(frontier: DiskFrontier, pattern: str) -> list[QueuedLink]:
     return list(links_matching(frontier, frontier.hosts, re.compile(pattern)))
 
 
@@ -130,7 +134,9 @@ def test_whatever_the_order_an_added_url_comes_before_all_queued(tended, policy)
 
 
 def test_an_added_url_with_a_score_comes_where_such_a_link_comes(tended):
-    asked = tended(lambda editor, _: list(editor.add([A + "new"], score=0.5)), scorer=Pupil())
+    asked = tended(
+        lambda editor, _: list(editor.add([A + "new"], score=0.5)), scorer=SimpleLearner()
+    )
     worse = [asked.index(f"{A}trade{number}") for number in range(5)]
     better = [asked.index(url) for url in asked if re.search(r"whale\d$", url)]
     assert max(better) < asked.index(A + "new") < min(worse)
@@ -201,7 +207,9 @@ def test_a_score_is_refused_where_scores_do_not_order(store):
 
 
 def test_dropped_links_are_not_requested_and_do_not_come_in_again(tended):
-    asked = tended(lambda editor, frontier: editor.drop(choose(frontier, "trade")), scorer=Pupil())
+    asked = tended(
+        lambda editor, frontier: editor.drop(choose(frontier, "trade")), scorer=SimpleLearner()
+    )
     assert asked
     assert not [url for url in asked if "trade" in url]
 
@@ -218,14 +226,14 @@ def test_drop_tells_how_many_links_it_took_out(store):
 # Moved
 
 
-@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleClassifier())])
+@pytest.mark.parametrize("scorer", [SimpleLearner, lambda: Apprentice(WhaleClassifier())])
 def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_learns(
     tended, scorer
 ):
     """The scorer would make their priority anew, from their features, when their turn comes."""
     moved: list[str] = []
 
-    def to_the_front(editor: FrontierEditor, frontier: Frontier) -> None:
+    def to_the_front(editor: FrontierEditor, frontier: DiskFrontier) -> None:
         links = choose(frontier, "trade")
         moved.extend(link.url for link in links)
         front = editor.priority(0.999)
@@ -235,11 +243,11 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
     assert asked[: len(moved)] == moved
 
 
-@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleClassifier())])
+@pytest.mark.parametrize("scorer", [SimpleLearner, lambda: Apprentice(WhaleClassifier())])
 def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
     moved: list[str] = []
 
-    def to_the_end(editor: FrontierEditor, frontier: Frontier) -> None:
+    def to_the_end(editor: FrontierEditor, frontier: DiskFrontier) -> None:
         links = choose(frontier, "whale.$")
         moved.extend(link.url for link in links)
         assert editor.move(links, lambda old: old - 50.0) == len(links) >= 3
@@ -251,11 +259,11 @@ def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_lea
 def test_links_that_are_moved_equal_keep_their_order(tended):
     orders: list[list[str]] = []
 
-    def lift(editor: FrontierEditor, frontier: Frontier) -> None:
+    def lift(editor: FrontierEditor, frontier: DiskFrontier) -> None:
         orders.append([link.url for link in choose(frontier, "trade")])
         editor.move(choose(frontier, "trade"), lambda old: old + 30.0)
 
-    asked = tended(lift, scorer=Pupil())
+    asked = tended(lift, scorer=SimpleLearner())
     assert asked[: len(orders[0])] == orders[0]
 
 
@@ -269,7 +277,7 @@ def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
         page(A + "x"),
         page(A + "y"),
     )
-    stopped = simulate(topic(tmp_path, A), again, scorer=Pupil()).run(pages=1)
+    stopped = simulate(topic(tmp_path, A), again, scorer=SimpleLearner()).run(pages=1)
     frontier, store = reopened(stopped)
     editor = tender(frontier, store)
     front = editor.priority(0.95)  # before /y, after /whale as a seed
@@ -282,7 +290,7 @@ def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
 def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_features(
     simulate, reopened, tmp_path
 ):
-    stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=2)
+    stopped = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=2)
     frontier, store = reopened(stopped)
     before = choose(frontier, "whale4$")
     editor = tender(frontier, store)
@@ -323,7 +331,7 @@ def test_a_link_that_is_there_already_is_not_moved(store):
 
 
 def test_an_exported_frontier_that_is_taken_in_elsewhere_is_the_same(simulate, reopened, tmp_path):
-    stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=4)
+    stopped = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=4)
     frontier, _ = reopened(stopped)
     path = tmp_path / "links.parquet"
     export_links(waiting(frontier), path)
@@ -359,22 +367,22 @@ def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
     assert [link.url for link in waiting(frontier)] == [A, A + "new"]
 
 
-def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path, monkeypatch):
+def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path):
     """A frontier is larger than memory: what is done is made true piece by piece."""
-    monkeypatch.setattr(editor_module, "_CHANGES_PER_COMMIT", 2)
-    rows = [QueuedLink(link_key(A + n), A + n, "a.test", 0.1, 0.1) for n in "12345"]
+    urls = [f"{A}{number}" for number in range(5)]
+    rows = [QueuedLink(link_key(url), url, "a.test", 0.1, 0.1) for url in urls]
 
     def broken() -> Iterator[QueuedLink]:
-        yield from rows[:5]
+        yield from rows
         raise Crashed
 
     store = empty(tmp_path, "crashing")
     with pytest.raises(Crashed):
-        editor_of(store)[0].import_links(broken(), print)
+        editor_of(store, changes_per_commit=2)[0].import_links(broken(), print)
     store.abandon()
     store = empty(tmp_path, "crashing")
     editor, frontier = editor_of(store)
-    assert [link.url for link in waiting(frontier)] == [row.url for row in rows[:4]]
+    assert [link.url for link in waiting(frontier)] == urls[:4]
     done = editor.import_links(rows, print)
     assert (done.added, done.known) == (1, 4)
     assert len(waiting(frontier)) == 5
@@ -386,7 +394,9 @@ def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_p
 
 def test_a_crawl_keeps_how_it_orders_its_links(simulate, reopened, tmp_path):
     exploration = Exploration(3.0, 2.0)
-    learning = simulate(topic(tmp_path / "a", A), {}, scorer=Pupil(), exploration=exploration)
+    learning = simulate(
+        topic(tmp_path / "a", A), {}, scorer=SimpleLearner(), exploration=exploration
+    )
     assert load_link_order(reopened(learning)[1].tables) == LinkOrder(True, True, exploration)
     in_turn = simulate(topic(tmp_path / "b", A), {}, policy="bfs")
     assert load_link_order(reopened(in_turn)[1].tables) == LinkOrder(False, False)

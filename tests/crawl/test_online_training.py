@@ -22,9 +22,9 @@ from focused.storage.state_store import StateStore
 from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
 from tests.support.archived_links import link_rows
-from tests.support.keyword_guide import TemperedWhaleClassifier, WhaleClassifier, WhaleScorer
-from tests.support.pupil import Pupil
+from tests.support.simple_learner import SimpleLearner
 from tests.support.simulated import Simulation, moved, page, site, topic
+from tests.support.whale_models import TemperedWhaleClassifier, WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 
@@ -56,46 +56,46 @@ def wide_web(pages: int = 40) -> dict[str, Any]:
 
 
 def test_each_classified_page_is_trained_on_once_and_duplicates_are_not(simulate, tmp_path):
-    pupil = Pupil()
-    simulate(topic(tmp_path, A), web(), scorer=pupil).run()
-    taught = [url for url, _, _ in pupil.lessons]
+    learner = SimpleLearner()
+    simulate(topic(tmp_path, A), web(), scorer=learner).run()
+    taught = [url for url, _, _ in learner.examples]
     assert sorted(taught) == [A, A + "end", A + "trade", A + "whale"]
-    assert {url: relevance for url, _, relevance in pupil.lessons}[A + "whale"] == 0.9
+    assert {url: relevance for url, _, relevance in learner.examples}[A + "whale"] == 0.9
 
 
 def test_pages_are_written_in_the_order_in_which_they_were_settled(simulate, tmp_path):
-    pupil = Pupil()
-    done = simulate(topic(tmp_path, A), wide_web(), scorer=pupil).run()
+    learner = SimpleLearner()
+    done = simulate(topic(tmp_path, A), wide_web(), scorer=learner).run()
     fetched = [row["url"] for row in done.rows.values() if row["outcome"] == "fetched"]
-    assert [url for url, _, _ in pupil.lessons] == fetched
+    assert [url for url, _, _ in learner.examples] == fetched
 
 
 def test_a_page_is_predicted_before_it_is_learned_from(simulate, tmp_path):
     """Nothing that a page taught is in the score it is on record with."""
-    heard_at_scoring: dict[str, list[str]] = {}
+    learned_at_scoring: dict[str, list[str]] = {}
 
-    class Watched(Pupil):
-        def think_again(self, link):
-            heard_at_scoring[link.url] = list(self.heard)
-            return super().think_again(link)
+    class Watched(SimpleLearner):
+        def new_score(self, link):
+            learned_at_scoring[link.url] = list(self.learned_here)
+            return super().new_score(link)
 
     simulate(topic(tmp_path, A), wide_web(), scorer=Watched()).run()
-    assert len(heard_at_scoring) >= 40
-    assert all(url not in heard for url, heard in heard_at_scoring.items())
+    assert len(learned_at_scoring) >= 40
+    assert all(url not in learned for url, learned in learned_at_scoring.items())
 
 
 def test_a_pages_links_are_scored_before_the_page_is_learned_from(simulate, tmp_path):
     """So that a link's prediction does not depend on whether a crash came between."""
-    heard: list[bool] = []
+    learned: list[bool] = []
 
-    class Watched(Pupil):
+    class Watched(SimpleLearner):
         def score_merged(self, visit, links, waiting):
-            heard.append(visit.page.url in self.heard)
+            learned.append(visit.page.url in self.learned_here)
             return super().score_merged(visit, links, waiting)
 
     simulate(topic(tmp_path, A), wide_web(), scorer=Watched()).run()
-    assert heard
-    assert not any(heard)
+    assert learned
+    assert not any(learned)
 
 
 def test_a_page_that_could_not_be_classified_trains_nothing(simulate, tmp_path):
@@ -106,30 +106,30 @@ def test_a_page_that_could_not_be_classified_trains_nothing(simulate, tmp_path):
             classified = super().classify(page)
             return dataclasses.replace(classified, known="whale" in page.url)
 
-    pupil = Pupil()
-    done = simulate(topic(tmp_path, A), web(), classifier=Shortsighted(), scorer=pupil).run()
-    assert [url for url, _, _ in pupil.lessons] == [A + "whale"]
+    learner = SimpleLearner()
+    done = simulate(topic(tmp_path, A), web(), classifier=Shortsighted(), scorer=learner).run()
+    assert [url for url, _, _ in learner.examples] == [A + "whale"]
     assert done.crawl.frontier.hosts.get("a.test").unproductive > 2.0
 
 
 def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp_path, caplog):
-    class Brittle(Pupil):
-        def learn(self, lesson):
-            if lesson.url.endswith("trade"):
+    class Brittle(SimpleLearner):
+        def learn(self, example):
+            if example.url.endswith("trade"):
                 raise ValueError("no trade")
-            super().learn(lesson)
+            super().learn(example)
 
-        def think_again(self, link):
+        def new_score(self, link):
             if link.url.endswith("whale"):
                 raise ValueError("no whale")
-            return super().think_again(link)
+            return super().new_score(link)
 
-    pupil = Brittle()
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
+    learner = Brittle()
+    done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert len(set(done.urls)) == 7
-    assert A + "whale" in [url for url, _, _ in pupil.lessons]
-    assert A + "trade" not in [url for url, _, _ in pupil.lessons]
-    assert done.store.tables.count("training_examples") == len(pupil.lessons)
+    assert A + "whale" in [url for url, _, _ in learner.examples]
+    assert A + "trade" not in [url for url, _, _ in learner.examples]
+    assert done.store.tables.count("training_examples") == len(learner.examples)
     assert "could not be used for training" in caplog.text
     assert "could not be scored again" in caplog.text
 
@@ -144,10 +144,10 @@ def test_a_scorer_that_does_not_learn_leaves_no_training_examples(simulate, tmp_
 def test_where_a_redirect_led_is_learned_with_what_was_known_of_its_link(simulate, tmp_path):
     taught: dict[str, Any] = {}
 
-    class Watched(Pupil):
-        def learn(self, lesson):
-            taught[lesson.url] = lesson
-            super().learn(lesson)
+    class Watched(SimpleLearner):
+        def learn(self, example):
+            taught[example.url] = example
+            super().learn(example)
 
     simulate(topic(tmp_path, A), web(), scorer=Watched()).run()
     led = taught[A + "end"]
@@ -157,7 +157,7 @@ def test_where_a_redirect_led_is_learned_with_what_was_known_of_its_link(simulat
 
 
 def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_path):
-    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
+    begun = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=1)
     (home,) = begun.settled
     found, key = home.scored[A + "whale"], link_key("the driver's own")
     begun.crawl.enqueue_url(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
@@ -166,7 +166,7 @@ def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_p
 
 def test_a_link_that_a_driver_queues_keeps_its_rank_score(simulate, tmp_path):
     """Hopeless links are told apart by their rank_score, where their scores are next to nothing."""
-    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
+    begun = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=1)
     (home,) = begun.settled
     found = structs.replace(home.scored[A + "whale"], rank_score=-9.0, score=0.0001)
     key = link_key("the driver's own")
@@ -224,7 +224,7 @@ def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant
 
 
 def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
-    class Sure(Pupil):
+    class Sure(SimpleLearner):
         def score_merged(self, visit, links, waiting):
             scored = super().score_merged(visit, links, waiting)
             return [structs.replace(each, rank_score=each.rank_score + 8.0) for each in scored]
@@ -236,7 +236,7 @@ def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
 
 def test_a_host_that_only_redirects_uses_its_bonus_up(simulate, tmp_path):
     answers = site(page(A, "/moved"), moved(A + "moved", "http://b.test/"), page("http://b.test/"))
-    done = simulate(topic(tmp_path, A), answers, scorer=Pupil()).run()
+    done = simulate(topic(tmp_path, A), answers, scorer=SimpleLearner()).run()
     host = done.crawl.frontier.hosts.get("a.test")
     assert (host.asked, host.fetched) == (2, 1)
 
@@ -245,35 +245,37 @@ def test_a_host_that_only_redirects_uses_its_bonus_up(simulate, tmp_path):
 
 
 def test_a_crawl_that_shares_its_examples_leaves_training_to_others(simulate, tmp_path):
-    pupil, rows = Pupil(), []
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil, share_example=rows.append).run()
+    learner, rows = SimpleLearner(), []
+    done = simulate(topic(tmp_path, A), web(), scorer=learner, share_example=rows.append).run()
     assert sorted(decode_example(row).url for row in rows) == sorted(
         [A, A + "end", A + "trade", A + "whale"]
     )
-    assert pupil.lessons == []
+    assert learner.examples == []
     tables = done.store.tables
     assert tables.count("training_examples") == tables.count("scorer_state") == 0
 
 
 def test_a_shared_example_is_the_one_that_a_single_crawl_trains_on(simulate, tmp_path):
     rows: list[bytes] = []
-    simulate(topic(tmp_path / "a", A), web(), scorer=Pupil(), share_example=rows.append).run()
-    alone = simulate(topic(tmp_path / "b", A), web(), scorer=Pupil()).run()
+    simulate(
+        topic(tmp_path / "a", A), web(), scorer=SimpleLearner(), share_example=rows.append
+    ).run()
+    alone = simulate(topic(tmp_path / "b", A), web(), scorer=SimpleLearner()).run()
     assert rows == [row for _, row in alone.store.tables.scan("training_examples")]
 
 
 def test_a_crawl_that_shares_its_examples_restores_nothing(simulate, tmp_path):
     """Its folder may have been another owner's, whose scorer learned from less."""
-    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=3)
-    begun.scorer = pupil = Pupil()
+    begun = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=3)
+    begun.scorer = learner = SimpleLearner()
     begun.share_example = lambda row: None
     begun.restart()
-    assert pupil.lessons == []
+    assert learner.examples == []
 
 
 def test_a_crawl_that_shares_its_examples_scores_links_again(simulate, tmp_path):
-    pupil = Pupil({A + "whale": 0.01})
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil, share_example=lambda row: None).run()
+    learner = SimpleLearner({A + "whale": 0.01})
+    done = simulate(topic(tmp_path, A), web(), scorer=learner, share_example=lambda row: None).run()
     assert done.urls[-1] == A + "whale"
     assert done.rows[A + "whale"]["score"] == 0.01
 
@@ -282,7 +284,7 @@ def test_an_example_that_cannot_be_shared_does_not_stop_the_crawl(simulate, tmp_
     def refuse(row: bytes) -> None:
         raise ValueError("no room")
 
-    done = simulate(topic(tmp_path, A), web(), scorer=Pupil(), share_example=refuse).run()
+    done = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner(), share_example=refuse).run()
     assert len(set(done.urls)) == 7
     assert "could not be used for training" in caplog.text
 
@@ -291,14 +293,14 @@ def test_an_example_that_cannot_be_shared_does_not_stop_the_crawl(simulate, tmp_
 
 
 def test_a_link_that_is_ranked_lower_by_now_gives_way(simulate, tmp_path):
-    pupil = Pupil({A + "whale": 0.01})
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
+    learner = SimpleLearner({A + "whale": 0.01})
+    done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.urls[-1] == A + "whale"
 
 
 def test_the_score_on_record_is_the_one_that_it_was_fetched_with(simulate, tmp_path):
-    pupil = Pupil({A + "whale": 0.01})
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
+    learner = SimpleLearner({A + "whale": 0.01})
+    done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.rows[A + "whale"]["score"] == 0.01
 
 
@@ -328,11 +330,11 @@ def test_tempered_relevances_change_what_is_on_record_and_not_the_order(simulate
 def test_scores_are_calibrated_on_record_and_not_in_the_frontier(simulate, tmp_path):
     """Priorities follow from the scores in the frontier, also where a redirect leads."""
 
-    class Calibrated(Pupil):
+    class Calibrated(SimpleLearner):
         def calibrate_scores(self, scores):
             return [score / 2.0 for score in scores]
 
-    plain = simulate(topic(tmp_path / "plain", A), web(), scorer=Pupil()).run()
+    plain = simulate(topic(tmp_path / "plain", A), web(), scorer=SimpleLearner()).run()
     halved = simulate(topic(tmp_path / "halved", A), web(), scorer=Calibrated()).run()
     assert halved.urls == plain.urls
     rows = halved.rows
@@ -345,46 +347,46 @@ def test_scores_are_calibrated_on_record_and_not_in_the_frontier(simulate, tmp_p
 
 
 def test_a_link_that_is_ranked_higher_by_now_goes_in_its_turn(simulate, tmp_path):
-    pupil = Pupil({A + "whale": 0.99})
-    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
+    learner = SimpleLearner({A + "whale": 0.99})
+    done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.urls[1] == A + "whale"
     assert done.rows[A + "whale"]["score"] == 0.99
 
 
 def test_a_link_that_is_ranked_higher_by_now_comes_up_with_its_hosts_next_refreshment(
-    simulate, tmp_path, monkeypatch
+    simulate, tmp_path
 ):
     """Its turn would not come: at the top of the queue nobody asks for it."""
-    monkeypatch.setattr(online_training, "_RESCORE_INTERVAL_PAGES", 3)
-    answers = site(
-        page(A, *"12345678", "last"), *(page(A + name) for name in (*"12345678", "last"))
-    )
-    plain = simulate(topic(tmp_path / "plain", A), answers, scorer=Pupil()).run()
+    names = [*map(str, range(40)), "last"]
+    answers = site(page(A, *names), *(page(A + name) for name in names))
+    plain = simulate(topic(tmp_path / "plain", A), answers, scorer=SimpleLearner()).run()
     assert plain.urls[-1] == A + "last"
-    done = simulate(topic(tmp_path / "risen", A), answers, scorer=Pupil({A + "last": 0.99})).run()
-    assert done.urls[:3] == plain.urls[:3]
-    assert done.urls[3] == A + "last"
+    done = simulate(
+        topic(tmp_path / "risen", A), answers, scorer=SimpleLearner({A + "last": 0.99})
+    ).run()
+    assert done.urls[:25] == plain.urls[:25]
+    assert done.urls[25] == A + "last"
     assert done.rows[A + "last"]["score"] == 0.99
 
 
 def test_scores_that_fall_again_and_again_do_not_stop_a_crawl(simulate, tmp_path):
-    class Melancholic(Pupil):
+    class Melancholic(SimpleLearner):
         asked = 0
 
-        def think_again(self, link):
+        def new_score(self, link):
             self.asked += 1
-            self.second_thoughts[link.url] = 0.5 - 0.03 * self.asked
-            return super().think_again(link)
+            self.new_scores[link.url] = 0.5 - 0.03 * self.asked
+            return super().new_score(link)
 
     done = simulate(topic(tmp_path, A), web(), scorer=Melancholic()).run()
     assert len(set(done.urls)) == 7
 
 
 def test_a_link_found_under_another_scorer_keeps_its_score(simulate, tmp_path):
-    class OtherFeatures(Pupil):
+    class OtherFeatures(SimpleLearner):
         feature_names = ("anchor", "parent", "depth")
 
-    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
+    begun = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run(pages=1)
     begun.scorer = OtherFeatures({A + "whale": 0.01})
     done = begun.restart().run()
     assert done.rows[A + "whale"]["score"] > 0.5
@@ -400,9 +402,9 @@ def test_a_link_that_waits_is_scored_with_what_each_page_reported(simulate, tmp_
         page(A + "other", text="else"),
         page(A + "late", text="late"),
     )
-    pupil = Pupil()
-    done = simulate(topic(tmp_path, A), answers, scorer=pupil).run()
-    assert (A + "late", A) in pupil.joined
+    learner = SimpleLearner()
+    done = simulate(topic(tmp_path, A), answers, scorer=learner).run()
+    assert (A + "late", A) in learner.joined
     assert done.rows[A + "late"]["parent"] == A + "one"
     assert done.rows[A + "late"]["score"] == pytest.approx(0.3 * 0.9)
     assert done.urls == [A, A + "one", A + "late", A + "other"]
@@ -414,9 +416,9 @@ def test_a_poorer_page_that_links_later_does_not_stand_for_a_link(simulate, tmp_
         page(A + "one", "/late"),
         page(A + "late", text="late"),
     )
-    pupil = Pupil()
-    done = simulate(topic(tmp_path, A), answers, scorer=pupil).run()
-    assert (A + "late", A) in pupil.joined
+    learner = SimpleLearner()
+    done = simulate(topic(tmp_path, A), answers, scorer=learner).run()
+    assert (A + "late", A) in learner.joined
     assert done.rows[A + "late"]["parent"] == A
 
 
@@ -424,7 +426,7 @@ def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
     answers = site(
         page(A, "/seed", "/whale"), page(A + "seed", text="seed"), page(A + "whale", text="whale")
     )
-    done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=Pupil()).run()
+    done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=SimpleLearner()).run()
     assert done.urls == [A, A + "seed", A + "whale"]
     assert done.rows[A + "seed"]["depth"] == 0
     assert done.rows[A + "seed"]["score"] == 1.0
@@ -432,7 +434,7 @@ def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
 
 def test_a_hosts_pages_are_counted_as_they_were_classified(simulate, tmp_path):
     """Duplicates and failures count 0, whatever the classifier says; a redirect is no page."""
-    done = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run()
+    done = simulate(topic(tmp_path, A), web(), scorer=SimpleLearner()).run()
     unproductive = 0.0
     for row in done.rows.values():
         if row["outcome"] != "redirected":
@@ -452,7 +454,7 @@ def test_a_host_that_answers_nothing_but_errors_is_left_for_another(simulate, tm
         *(page(url, text=url) for url in there),
     )
     done = simulate(
-        topic(tmp_path, A), answers, scorer=Pupil(), exploration=Exploration(3.0, 1.0)
+        topic(tmp_path, A), answers, scorer=SimpleLearner(), exploration=Exploration(3.0, 1.0)
     ).run()
     asked = [host_of(url) for url in done.urls[1:21]]
     assert 5 <= asked.count("gone.test") <= 15
@@ -462,15 +464,15 @@ def test_a_host_that_answers_nothing_but_errors_is_left_for_another(simulate, tm
 
 
 def test_after_a_restart_it_is_trained_again_to_the_same_state(simulate, tmp_path):
-    pupil = Pupil()
-    begun = simulate(topic(tmp_path, A), web(), scorer=pupil).run(pages=3)
-    before = list(pupil.lessons)
+    learner = SimpleLearner()
+    begun = simulate(topic(tmp_path, A), web(), scorer=learner).run(pages=3)
+    before = list(learner.examples)
     assert len(before) >= 2
-    begun.scorer = pupil = Pupil()
+    begun.scorer = learner = SimpleLearner()
     begun.restart()
-    assert pupil.lessons == before
+    assert learner.examples == before
     begun.run()
-    assert [url for url, _, _ in pupil.lessons].count(A + "whale") == 1
+    assert [url for url, _, _ in learner.examples].count(A + "whale") == 1
 
 
 def settled(number: int) -> SettledFetch:
@@ -479,21 +481,22 @@ def settled(number: int) -> SettledFetch:
     return SettledFetch(link, "fetched", page=Page(url), classification=Classification(0.9, True))
 
 
-def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(online_training, "_EXAMPLES_PER_SNAPSHOT", 500)
+def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path):
     store = StateStore.open(tmp_path / "state", {"test": "training_examples"})
-    kept = OnlineTraining(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
+    kept = OnlineTraining(
+        Policy("learner", SimpleLearner()), DiskFrontier(store.tables), store.tables
+    )
     rows = []
-    for number in range(1_203):
+    for number in range(4_203):
         kept.learn(settled(number))
         rows.append(store.tables.count("training_examples"))
-    assert rows[:500] == [*range(1, 500), 0]
-    assert max(rows) == 499
+    assert rows[:2_000] == [*range(1, 2_000), 0]
+    assert max(rows) == 1_999
     assert rows[-1] == 203
-    again = Pupil()
-    OnlineTraining(Policy("pupil", again), DiskFrontier(store.tables), store.tables)
-    assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(1_203)]
-    assert len(again.heard) == 203  # the others came with the state
+    again = SimpleLearner()
+    OnlineTraining(Policy("learner", again), DiskFrontier(store.tables), store.tables)
+    assert [url for url, _, _ in again.examples] == [f"http://a.test/{n}" for n in range(4_203)]
+    assert len(again.learned_here) == 203  # the others came with the state
     store.close()
 
 
@@ -505,7 +508,7 @@ def story(crawl: Simulation) -> list[tuple[Any, ...]]:
     ]
 
 
-def learner(crawl: Simulation) -> Apprentice:
+def apprentice_of(crawl: Simulation) -> Apprentice:
     assert isinstance(crawl.scorer, Apprentice)
     return crawl.scorer
 
@@ -526,14 +529,14 @@ def test_a_restarted_crawl_predicts_what_one_without_a_break_would(pages, simula
     halved.scorer = Apprentice(WhaleClassifier())
     halved.restart().run()
     assert story(halved) == story(whole.run())
-    assert learner(halved).state() == learner(whole).state()
+    assert apprentice_of(halved).state() == apprentice_of(whole).state()
 
 
 @pytest.fixture(scope="module")
 def without_a_crash(tmp_path_factory) -> tuple[list[tuple[Any, ...]], bytes]:
     """The story of a crawl of the wide web without delays, and what its learner knows."""
     whole = crawl_without_delays(tmp_path_factory.mktemp("whole")).run()
-    ended = story(whole), learner(whole).state()
+    ended = story(whole), apprentice_of(whole).state()
     whole.close()
     return ended
 
@@ -550,7 +553,7 @@ def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
     # Without delays: after a crash a host may be asked at another time, and so in another order.
     crashed = crawl_without_delays(tmp_path)
     crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleClassifier())).run()
-    assert (story(crashed), learner(crashed).state()) == without_a_crash
+    assert (story(crashed), apprentice_of(crashed).state()) == without_a_crash
     crashed.close()
 
 
@@ -558,7 +561,7 @@ def test_training_examples_of_odd_text_are_read_back_as_they_were_written(simula
     odd = A + "odd"
     answers = site(page(A, odd, text="x"), page(odd, title="&#xd83d; broken &#0; 名前", text="é"))
     begun = simulate(topic(tmp_path, A), answers, scorer=Apprentice(WhaleClassifier())).run()
-    before = learner(begun).state()
+    before = apprentice_of(begun).state()
     begun.scorer = Apprentice(WhaleClassifier())
     begun.restart()
-    assert learner(begun).state() == before
+    assert apprentice_of(begun).state() == before

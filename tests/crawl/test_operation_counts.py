@@ -97,7 +97,7 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
         "scored": count_method(patch, Apprentice, "score_merged", _links_scored),
         "texts": count_calls(patch, compute_static_features, lambda _, links: len(links)),
         "rescored": count_method(patch, Apprentice, "rescore"),
-        "lessons": count_method(patch, Apprentice, "learn"),
+        "examples": count_method(patch, Apprentice, "learn"),
         "committed": count_method(patch, Journal, "append", lambda _, steps: len(steps)),
         "written": count_method(patch, Journal, "_write", lambda _, data: len(data)),
         "forced": count_method(patch, os, "fsync"),
@@ -140,7 +140,7 @@ def test_the_words_of_a_page_are_hashed_once_and_those_around_its_links(counted)
     The spam classifier hashes the text without its links. URL and anchor of a followed link are
     hashed when it is scored again, and when it is learned from.
     """
-    of_followed = counted["rescored"].calls + counted["lessons"].calls
+    of_followed = counted["rescored"].calls + counted["examples"].calls
     assert counted["hashed"].calls <= 3.2 * len(counted.pages) + of_followed
     assert counted["hashed"].amount <= 4.4 * counted.chars
 
@@ -150,7 +150,7 @@ def test_hardly_more_links_are_scored_again_than_are_offered(counted):
 
 
 def test_a_page_is_trained_on_once(counted):
-    assert counted["lessons"].calls <= len(counted.pages)
+    assert counted["examples"].calls <= len(counted.pages)
 
 
 def test_a_fetch_costs_one_commit_as_it_is_sent_and_one_as_it_is_settled(counted):

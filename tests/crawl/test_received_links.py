@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from focused.crawl import Crawl
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.apprentice import Apprentice
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import START, Simulation, page, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 HUB, OTHER = "http://a.test/", "http://b.test/"
 TARGETS = [f"http://c.test/{name}" for name in ("whale", "trade")]

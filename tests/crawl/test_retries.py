@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from focused.web.page import FailureKind, NotModified
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.simulated import failed, page, raw, site, topic
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 

@@ -9,9 +9,9 @@ import pytest
 
 from focused.spam.spam_training import fit_spam_classifier, repeat_keywords
 from focused.web.page import FailureKind
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.prose import prose_pages
 from tests.support.simulated import page, raw, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 GOOD, SPAM = "http://good.test/", "http://spam.test/"
 SPAM_PAGES = 30

@@ -16,9 +16,9 @@ from focused.crawl.traps.trap_filter import DOUBTFUL_RELEVANCE
 from focused.topic import Scope
 from focused.web.page import Classification, FailureKind
 from focused.web.url_patterns import UrlPatternKind
-from tests.support.keyword_guide import WhaleClassifier
+from tests.crawl.trap_web import GOOD_PAGES, KINDS, SEED, TrapWeb
 from tests.support.simulated import Simulation, failed, page, site, topic
-from tests.support.trap_server import GOOD_PAGES, KINDS, SEED, TrapWeb
+from tests.support.whale_models import WhaleClassifier
 
 OF_GOOD_PAGES = PAGES_PER_GOOD_PAGE * GOOD_PAGES
 MOST_PAGES_LOST = {

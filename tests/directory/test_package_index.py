@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import lzma
 
-from focused.directory import package_index
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
-from focused.directory.package_index import read_package_index
+from focused.directory.package_index import MAX_STANZA_CHARS, read_package_index
 
 STELLARIUM = """\
 Package: stellarium
@@ -83,9 +82,10 @@ def test_stanzas_and_bytes_that_are_no_packages_do_not_stop_the_reading(tmp_path
     assert passed_over.messages() == ("Packages: 2 stanzas that are not a package",)
 
 
-def test_of_a_stanza_without_an_end_no_more_is_kept_than_fits(tmp_path, monkeypatch):
-    monkeypatch.setattr(package_index, "MAX_STANZA_CHARS", 1_000)
-    endless = "Package: a\nHomepage: https://a.example/\nDescription: x\n" + " more\n" * 9_000
+def test_of_a_stanza_without_an_end_no_more_is_kept_than_fits(tmp_path):
+    more = f" {'more ' * 100_000}\n"
+    endless = f"Package: a\nHomepage: https://a.example/\nDescription: x\n{more * 40}"
+    assert len(endless) > MAX_STANZA_CHARS
     found, _ = read(tmp_path, f"{endless}Section: late\n\n{STELLARIUM}")
     assert {entry.url for entry in found} == {"https://stellarium.org/"}
     assert len(found) == 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -340,10 +342,7 @@ def test_text_that_looks_like_markup_stays_text() -> None:
 
 
 def test_a_missing_library_is_a_named_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "focused.topic.find_spec",
-        lambda name: None,
-    )
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     failed = to_html(fetched(PAPER))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.MISSING_LIBRARY

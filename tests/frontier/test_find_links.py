@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from focused.frontier import inspection
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.inspection import find_links, links_matching
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -42,10 +41,12 @@ def test_a_pattern_is_found_anywhere_in_the_url_on_any_host(frontier):
     assert [link.url[7:] for link in found] == ["a.test/4", "a.test/3", "b.test/4", "b.test/3"]
 
 
-def test_links_may_be_written_while_they_are_gone_through(frontier, monkeypatch):
-    monkeypatch.setattr(inspection, "_LINKS_A_BATCH", 2)
+def test_links_may_be_written_while_they_are_gone_through(frontier):
+    for number in range(10, 2_500):
+        url = f"http://a.test/{number}"
+        frontier.push(QueuedLink(link_key(url), url, "a.test", number, 0.5), 0.0)
     dropped = 0
     for link in links_matching(frontier, frontier.hosts):
         frontier.drop(link, 0.0)
         dropped += 1
-    assert (dropped, len(frontier)) == (10, 0)
+    assert (dropped, len(frontier)) == (2_500, 0)

@@ -1,7 +1,4 @@
-"""What only the frontier on disk guarantees about its folder.
-
-tests/contracts holds the guarantees of every frontier.
-"""
+"""What the frontier guarantees about its folder."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from msgspec.structs import replace
 from focused.errors import StateError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.storage.state_store import StateStore
-from tests.contracts.steps import finish, link, take, url_of_next
+from tests.frontier.steps import finish, link, take, url_of_next
 
 IDENTITY = {"topic": "test", "policy": "focused"}
 

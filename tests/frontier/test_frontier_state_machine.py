@@ -19,9 +19,9 @@ from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unproductive_after
 from focused.storage import state_store as store_module
-from tests.contracts.steps import drop_host
+from tests.frontier.reference_frontier import Memory, ReferenceFrontier
+from tests.frontier.steps import Frontier, FrontierProcess, drop_host, link
 from tests.support.examples import examples
-from tests.support.frontier_lives import DiskLife, Frontier, PlainLife
 
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Thousands of openings wait for no disk here."""
@@ -44,10 +44,6 @@ setups = st.fixed_dictionaries(
         "address_delay_s": st.sampled_from([0.0, 0.5, 2.0]),
     }
 )
-
-
-def link(url: str, score: float, **fields) -> QueuedLink:
-    return QueuedLink(link_key(url), url, url.split("/")[2], score, score, **fields)
 
 
 class FrontierMachine(RuleBasedStateMachine):
@@ -81,18 +77,18 @@ class FrontierMachine(RuleBasedStateMachine):
         for patch in self.patches:
             patch.start()
         self.setup = setup
-        self.disk_life, self.plain_life = DiskLife(self.folder / "state"), PlainLife()
-        self._begin_again()
+        self.process, self.committed = FrontierProcess(self.folder / "state"), Memory()
+        self._open_both()
         self.push(
             [(f"http://{host}/{page}", first[host], 1) for host, page in CORNERS], 0, "", False
         )
         for host, address in enumerate(at):
             self.is_found_at(str(host), address)
 
-    def _begin_again(self) -> None:
+    def _open_both(self) -> None:
         self.in_flight.clear()
-        self.disk = self.disk_life.begin(**self.setup)
-        self.plain = self.plain_life.begin(**self.setup)
+        self.disk = self.process.open(**self.setup)
+        self.reference = ReferenceFrontier(self.committed.after_a_crash(), **self.setup)
 
     # Links
 
@@ -106,7 +102,7 @@ class FrontierMachine(RuleBasedStateMachine):
         for url, score, feature in found:
             features = (float(feature),) if feature else ()
             new = link(url, score, features=features, depth=depth, parent=by, found_at=self.now)
-            assert self.disk.push(new, self.now, joined=joined) == self.plain.push(
+            assert self.disk.push(new, self.now, joined=joined) == self.reference.push(
                 new, self.now, joined=joined
             )
 
@@ -114,7 +110,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def take_out(self, url: str, verb: str) -> None:
         gone = link(url, 0.0)
         results = []
-        for frontier in (self.disk, self.plain):
+        for frontier in (self.disk, self.reference):
             if verb == "drop":
                 results.append(int(frontier.drop(gone, self.now)))
             elif verb == "forget":
@@ -125,7 +121,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(priorities=st.dictionaries(urls, scores, max_size=5))
     def reprioritise(self, priorities: dict[str, float]) -> None:
-        assert self.disk.reprioritise(priorities, self.now) == self.plain.reprioritise(
+        assert self.disk.reprioritise(priorities, self.now) == self.reference.reprioritise(
             priorities, self.now
         )
 
@@ -137,7 +133,7 @@ class FrontierMachine(RuleBasedStateMachine):
     )
     def rescore_best(self, host: str, first: int, count: int, moved: list[float]) -> None:
         asked: list[list[tuple[QueuedLink, int]]] = []
-        for frontier in (self.disk, self.plain):
+        for frontier in (self.disk, self.reference):
             asked.append([])
 
             def again(waiting: Sequence[QueuedLink], found: Sequence[int]) -> Sequence[QueuedLink]:
@@ -166,8 +162,8 @@ class FrontierMachine(RuleBasedStateMachine):
             if isinstance(ours, NotYet):
                 assert ours.until is None or ours.until > self.now
                 ours = self.disk.offer(self.now)
-        self.plain.of_equals = ours.host.name if isinstance(ours, Offer) else None
-        theirs = self.plain.offer(self.now, patience_s)
+        self.reference.of_equals = ours.host.name if isinstance(ours, Offer) else None
+        theirs = self.reference.offer(self.now, patience_s)
         assert type(ours) is type(theirs), (ours, theirs)
         if isinstance(ours, Offer):
             assert (ours.link, ours.queue_key) == (theirs.link, theirs.queue_key)
@@ -197,7 +193,7 @@ class FrontierMachine(RuleBasedStateMachine):
     ) -> None:
         both = self.in_flight.pop(which % len(self.in_flight))
         pace = HostPace(self.now + delay_s, int(in_trouble))
-        for frontier, offer in zip((self.disk, self.plain), both, strict=True):
+        for frontier, offer in zip((self.disk, self.reference), both, strict=True):
             if fate == "fetched":
                 frontier.hosts.count_fetched(offer.host)
                 frontier.hosts.keep_robots(offer.host, "http", [self.now])
@@ -214,7 +210,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule(priority=scores)
     def goes_back_for_less_or_more(self, priority: float) -> None:
         both = self.in_flight.pop()
-        for frontier, offer in zip((self.disk, self.plain), both, strict=True):
+        for frontier, offer in zip((self.disk, self.reference), both, strict=True):
             frontier.requeue(offer, replace(offer.link, priority=priority), self.now)
 
     # Hosts
@@ -222,12 +218,12 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule(host=hosts, address=st.integers(0, 2))
     def is_found_at(self, host: str, address: int) -> None:
         self.shared = True
-        for frontier in (self.disk, self.plain):
+        for frontier in (self.disk, self.reference):
             frontier.hosts.assign_address(frontier.hosts.get(host), f"192.0.2.{address}")
 
     @rule(host=hosts, delay_s=delays_s)
     def is_asked_for_something_else(self, host: str, delay_s: float) -> None:
-        for frontier in (self.disk, self.plain):
+        for frontier in (self.disk, self.reference):
             asked = frontier.hosts.get(host)
             asked.pace = HostPace(max(asked.pace.due_at, self.now + delay_s))
             frontier.hosts.refresh(asked, self.now)
@@ -246,46 +242,46 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(also_synced=st.booleans())
     def commit(self, also_synced: bool) -> None:
-        self.disk_life.commit()
-        self.plain_life.commit()
+        self.process.commit()
+        self.committed = self.reference.memory.after_a_crash()
         if also_synced:
-            self.disk_life.sync()
+            self.process.sync()
 
     @rule(in_order=st.booleans(), just_synced=st.booleans())
     def ends_and_begins_again(self, in_order: bool, just_synced: bool) -> None:
-        for life in (self.disk_life, self.plain_life):
-            if just_synced:
-                for _ in range(MANY_SYNCS):
-                    life.sync()
-            if in_order:
-                life.close()
-            else:
-                life.crash()
-        self._begin_again()
+        if just_synced:
+            for _ in range(MANY_SYNCS):
+                self.process.sync()
+        if in_order:
+            self.process.close()
+            self.committed = self.reference.memory
+        else:
+            self.process.crash()
+        self._open_both()
 
     @invariant()
     def both_hold_the_same(self) -> None:
-        assert (len(self.disk), self.disk.found) == (len(self.plain), self.plain.found)
-        assert self._interrupted(self.disk) == self._interrupted(self.plain)
+        assert (len(self.disk), self.disk.found) == (len(self.reference), self.reference.found)
+        assert self._interrupted(self.disk) == self._interrupted(self.reference)
         known = [
             (str(host), link_key(f"http://{host}/{page}"))
             for host in range(HOSTS)
             for page in range(PAGES)
         ]
-        assert self.disk.lookup_links(known) == self.plain.lookup_links(known)
+        assert self.disk.lookup_links(known) == self.reference.lookup_links(known)
 
         self._both_tell_the_same_of_hosts()
 
     def _both_tell_the_same_of_hosts(self) -> None:
-        ours, theirs = self.disk.hosts, self.plain.hosts
+        ours, theirs = self.disk.hosts, self.reference.hosts
         assert (len(ours), ours.busy) == (len(theirs), theirs.busy)
         assert ours.with_links == theirs.with_links
         assert {host.name for host in ours.full()} == {host.name for host in theirs.full()}
         for host in ours:
             twin = theirs.known(host.name)
             assert twin is not None
-            assert [*self.disk.waiting(host)] == [*self.plain.waiting(twin)]
-            assert self.disk.count(host) == self.plain.count(twin)
+            assert [*self.disk.waiting(host)] == [*self.reference.waiting(twin)]
+            assert self.disk.count(host) == self.reference.count(twin)
             assert ours.robots(host) == theirs.robots(twin)
             assert (host.address, host.pace) == (twin.address, twin.pace)
             assert (host.asked, host.fetched, host.unproductive) == (
@@ -304,7 +300,7 @@ class FrontierMachine(RuleBasedStateMachine):
             try:
                 self._all_that_may_be_asked_comes()
             finally:
-                self.disk_life.crash()
+                self.process.crash()
                 for patch in self.patches:
                     patch.stop()
         shutil.rmtree(self.folder)

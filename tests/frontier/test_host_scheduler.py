@@ -11,7 +11,7 @@ import pytest
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
 from focused.frontier.host import Host, HostPace
 from focused.storage.state_store import StateStore
-from tests.contracts.steps import finish, link, take
+from tests.frontier.steps import finish, link, take
 
 HOSTS, MANY = 20, 20_000
 SLACK = 1_024

@@ -72,9 +72,8 @@ def test_what_is_exported_and_read_is_what_was_queued(queued: list[QueuedLink]) 
         assert read(path) == queued
 
 
-def test_more_links_than_a_batch_holds_are_all_there_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(import_export, "_ROWS_PER_BATCH", 3)
-    urls = [f"http://a.test/{number}" for number in range(10)]
+def test_more_links_than_a_batch_holds_are_all_there_in_order(tmp_path):
+    urls = [f"http://a.test/{number}" for number in range(20_001)]
     path = tmp_path / "frontier.parquet"
     export_links((QueuedLink(link_key(url), url, "a.test", 0.0, 0.5) for url in urls), path)
     assert [row.url for row in read(path)] == urls

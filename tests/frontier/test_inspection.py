@@ -21,7 +21,6 @@ from focused.frontier.inspection import (
 )
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.storage.state_store import StateStore
-from tests.support.frontier_lives import Frontier
 
 NOW = 1_000.0
 
@@ -37,12 +36,12 @@ def frontier(tmp_path: Path):
     store.close()
 
 
-def put(frontier: Frontier, host: str, *priorities: float) -> None:
+def put(frontier: DiskFrontier, host: str, *priorities: float) -> None:
     for number, priority in enumerate(priorities):
         frontier.push(link(f"http://{host}/{number}", priority), NOW)
 
 
-def ask(frontier: Frontier, pace: HostPace) -> str:
+def ask(frontier: DiskFrontier, pace: HostPace) -> str:
     """Fetch the best link; its host goes on at ``pace``."""
     offer = frontier.offer(NOW)
     assert isinstance(offer, Offer)

@@ -26,19 +26,17 @@ def test_no_compiled_kernel_is_older_than_its_source() -> None:
 
 
 @pytest.fixture
-def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Pretend that one kernel is compiled, from the source beside it."""
-    monkeypatch.setattr(focused.kernels, "_FOLDER", tmp_path)
-    monkeypatch.setattr(focused.kernels, "_CHECKSUMS", tmp_path / "compiled.json")
+def compiled(tmp_path: Path) -> Path:
+    """A folder of one kernel that was compiled from another source."""
     shutil.copy(FOLDER / "word_hashing.py", tmp_path)
     (tmp_path / "compiled.json").write_text('{"word_hashing": 1}')
     return tmp_path
 
 
 def test_a_kernel_that_was_compiled_from_another_source_is_reported(compiled: Path) -> None:
-    assert changed_kernels() == ("word_hashing",)
+    assert changed_kernels(compiled) == ("word_hashing",)
 
 
 def test_a_kernel_that_was_compiled_and_has_no_source_is_reported(compiled: Path) -> None:
     (compiled / "word_hashing.py").unlink()
-    assert changed_kernels() == ("word_hashing",)
+    assert changed_kernels(compiled) == ("word_hashing",)

@@ -18,18 +18,17 @@ from focused.link_scoring.linear_model import list_shipped_priors
 from focused.link_scoring.protocols import PageContext
 from focused.orderings import PolicyInputs, ordering_names
 from focused.web.page import Classification, Link, Page
-from focused_lab.analysis import report_files
 from focused_lab.comparison_files import RUN_LOG_FILE, RunLog
-from tests.support.command import focused
-from tests.support.crawling import ROOT
-from tests.support.forked import HANGS_AFTER_S
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
-from tests.support.two_sides import (
+from tests.lab.two_sides import (
     build_web,
     compare,
     steady,
     write_compared,
 )
+from tests.support.command import focused
+from tests.support.crawling import ROOT
+from tests.support.forked import HANGS_AFTER_S
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 
 def document(folder: Path) -> Any:
@@ -81,9 +80,8 @@ def drawn_sides(trained: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sides(drawn_sides: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same; reports are without pictures, whose drawing would take most of the time."""
-    monkeypatch.setattr(report_files, "plot_all", lambda *given: {})
+def sides(drawn_sides: Path, undrawn: None) -> Path:
+    """The same; reports are without pictures."""
     return drawn_sides
 
 

@@ -18,7 +18,7 @@ from focused_lab.experiment_plan import (
     parse_seed_set,
     run_key,
 )
-from tests.support.two_sides import build_web, planned, prepared_topic
+from tests.lab.two_sides import build_web, planned, prepared_topic
 
 
 @pytest.mark.parametrize("text", ["on-topic", "on-topic:0", "of-topic:5", "on-topic:-1", ""])

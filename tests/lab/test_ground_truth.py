@@ -15,8 +15,8 @@ from focused_lab.ground_truth import GroundTruth
 from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused_lab.simulation.link_graph import open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
+from tests.lab.two_sides import HTML, build_web
 from tests.support.recorded_web import html
-from tests.support.two_sides import HTML, build_web
 
 MakeGroundTruth = Callable[..., GroundTruth]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,9 +21,9 @@ from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import ExperimentPlan, PreparedTopic, Trial
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from focused_lab.web_sources import ExperimentWeb
-from tests.support.keyword_guide import WhaleClassifier
+from tests.lab.two_sides import HTML, WORDS, build_web, planned, prepared_topic
 from tests.support.recorded_web import html
-from tests.support.two_sides import HTML, WORDS, build_web, planned, prepared_topic
+from tests.support.whale_models import WhaleClassifier
 
 
 def apprenticed(folder: Path, samples: Sequence[str] = ()) -> PreparedTopic:
@@ -51,24 +51,28 @@ class Noting(Apprentice):
     """Records the links it scored at their turn, and its training pages."""
 
     # Each run copies its apprentice, so records must be shared by the class.
-    asked: dict[str, UpdatedScore] = {}  # noqa: RUF012  # see above
-    taught: list[str] = []  # noqa: RUF012  # likewise
+    asked: ClassVar[dict[str, UpdatedScore]]
+    taught: ClassVar[list[str]]
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         again = super().rescore(links)
         self.asked.update({link.url: merged for link, merged in zip(links, again, strict=True)})
         return again
 
-    def learn(self, lesson: TrainingExample) -> None:
-        self.taught.append(lesson.url)
-        super().learn(lesson)
+    def learn(self, example: TrainingExample) -> None:
+        self.taught.append(example.url)
+        super().learn(example)
 
 
 @pytest.fixture
-def noting(monkeypatch: pytest.MonkeyPatch) -> type[Noting]:
-    monkeypatch.setattr(Noting, "asked", {})
-    monkeypatch.setattr(Noting, "taught", [])
-    return Noting
+def noting() -> type[Noting]:
+    """A class with empty records."""
+
+    class OwnNoting(Noting):
+        asked: ClassVar[dict[str, UpdatedScore]] = {}
+        taught: ClassVar[list[str]] = []
+
+    return OwnNoting
 
 
 def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(

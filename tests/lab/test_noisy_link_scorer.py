@@ -14,7 +14,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import OnlineLinkScorer, PageContext
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleClassifier
+from tests.support.whale_models import WhaleClassifier
 
 URLS = [f"http://a.test/whales/{n}" for n in range(200)]
 LINKS = [Link(url, anchor=f"whale {n}") for n, url in enumerate(URLS)]

@@ -25,8 +25,8 @@ from focused_lab.simulation.link_graph import open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.simulation.simulator import constant_latency, simulate
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import html
+from tests.support.whale_models import WhaleClassifier
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 Web = Mapping[str, Sequence[str] | str]

@@ -20,7 +20,7 @@ from focused_lab.run_measures import (
     peak_mb,
     reset_peak,
 )
-from tests.support.two_sides import run_all
+from tests.lab.two_sides import run_all
 
 
 def test_what_is_left_of_the_budget_counts_as_off_topic_in_the_area() -> None:

@@ -21,8 +21,7 @@ from focused_lab.runner import (
     SharedCpuTime,
 )
 from focused_lab.web_sources import ExperimentWeb
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
-from tests.support.two_sides import (
+from tests.lab.two_sides import (
     DeadlyClassifier,
     build_web,
     planned,
@@ -32,6 +31,7 @@ from tests.support.two_sides import (
     steady,
     with_classifier,
 )
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 
 class ContraryClassifier(WhaleClassifier):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from focused.labels.label_file import LabelFile
+from tests.labelling.labelled_crawls import session, write_crawl
 from tests.support.label_pages import PAGES, Served, served
-from tests.support.labelled_crawls import session, write_crawl
 
 
 @pytest.fixture

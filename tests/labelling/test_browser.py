@@ -12,9 +12,9 @@ from focused.labelling.labelling_task import TopicCategory
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labels.label_file import LabelFile, evaluation_hash, read_labels
 from focused.local_server import TOKEN_IDLE_S
+from tests.labelling.labelled_crawls import CATEGORIES, first_shown_url, session, write_crawl
 from tests.support import label_pages
 from tests.support.label_pages import PAGES, Outside, Served, outside, screen, served, until
-from tests.support.labelled_crawls import CATEGORIES, first_shown_url, session, write_crawl
 
 pytestmark = pytest.mark.long
 
@@ -348,13 +348,16 @@ def test_frame_and_headers_alone_keep_a_hostile_page_from_scripts_and_requests(
     elsewhere: Outside,
     tmp_path: Path,
     labels: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It isn't sanitised; sanitised ones: test_hostile_originals.py."""
     html = HOSTILE.replace("OUT", elsewhere.origin)
     write_crawl(tmp_path, pages=12, bodies={first_shown_url("bad.example"): html})
-    monkeypatch.setattr(PageRenderer, "original", lambda *_: RenderedPage(html))
-    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+
+    class Unsanitised(PageRenderer):
+        def original(self, *_: object) -> RenderedPage:
+            return RenderedPage(html)
+
+    with LabelFile(labels) as file, served(session(tmp_path, file), Unsanitised()) as at:
         visit(window, at.address)
         assert "bad.example" in text(window, "url")
         window.switch_to.frame("original")

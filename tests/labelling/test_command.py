@@ -16,9 +16,9 @@ import pytest
 from focused.labelling.labelling_task import find_labelling_task
 from focused.labels.label_file import LabelFile, labelled_page_reader, read_labels
 from focused.local_server import TOKEN_HEADER
+from tests.labelling.labelled_crawls import write_crawl
 from tests.support.command import focused
 from tests.support.forked import HANGS_AFTER_S, ForkedCommand
-from tests.support.labelled_crawls import write_crawl
 
 TOPIC = """
 name = "whales"

@@ -17,9 +17,9 @@ import pytest
 from focused.labelling.page_renderer import original_document, sanitised_html
 from focused.labels.label_file import LabelFile
 from focused.web.page import Fetched
-from tests.support.hostile_originals import VECTORS, attempts_in, hostile_page, listener
+from tests.labelling.hostile_originals import VECTORS, attempts_in, hostile_page, listener
+from tests.labelling.labelled_crawls import session, write_crawl
 from tests.support.label_pages import Outside, chromium, outside, served
-from tests.support.labelled_crawls import session, write_crawl
 
 pytestmark = pytest.mark.long  # test_page_renderer.py tests the sanitiser without a browser
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from focused.labelling.page_selection import MIN_GOOD_PAGES, PagePool, cosine_to, page_vectors
 from focused.web.page import Page
-from tests.support.labelled_crawls import choice
+from tests.labelling.labelled_crawls import choice
 
 
 def pool(*rows: list[float], hosts: list[str] | None = None) -> PagePool:

@@ -18,8 +18,8 @@ from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, read_labels
 from focused.local_server import TOKEN_HEADER, TOKEN_IDLE_S
+from tests.labelling.labelled_crawls import CATEGORIES, session, write_crawl
 from tests.support.label_pages import Served, served
-from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 
 class Answer:
@@ -215,15 +215,18 @@ def test_the_pages_own_requests_are_of_its_origin(page: Served) -> None:
     assert ask(page, "/", Sec_Fetch_Site="cross-site").status == 200  # the address, as a link
 
 
-def test_a_label_that_cannot_be_written_is_reported(
-    page: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
+class FullSession(LabellingSession):
+    """A session whose disk is full."""
+
+    def answer(self, *_: object) -> None:
         raise StateError("the pages that were labelled cannot be kept: No space left on device")
 
-    shown = ask(page, "/api/state").json["page"]
-    monkeypatch.setattr(LabellingSession, "answer", full)
-    answer = ask(page, "/api/label", {"url": shown["url"], "verdict": "yes"})
+
+def test_a_label_that_cannot_be_written_is_reported(tmp_path: Path, labels: Path) -> None:
+    write_crawl(tmp_path, pages=6)
+    with LabelFile(labels) as file, served(session(tmp_path, file, make=FullSession)) as page:
+        shown = ask(page, "/api/state").json["page"]
+        answer = ask(page, "/api/label", {"url": shown["url"], "verdict": "yes"})
     assert answer.status == 500
     assert "No space left" in answer.json["error"]
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]

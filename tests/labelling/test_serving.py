@@ -6,23 +6,20 @@ import asyncio
 import contextlib
 from pathlib import Path
 
-import pytest
-
 from focused.labelling import label_server
 from focused.labels.label_file import LabelFile
-from tests.support.labelled_crawls import session, url_of, write_crawl
+from tests.labelling.labelled_crawls import session, url_of, write_crawl
 
 
-def test_what_a_running_crawl_fetches_is_taken_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(label_server, "REFRESH_INTERVAL_S", 0.02)
+def test_what_a_running_crawl_fetches_is_taken_in(tmp_path: Path) -> None:
     write_crawl(tmp_path, pages=6)
 
     async def label_beside_a_crawl() -> None:
         with LabelFile(tmp_path / "l.labels.jsonl") as file:
             asking = session(tmp_path, file)
-            keeping_up = asyncio.create_task(label_server._refresh_periodically(asking))
+            keeping_up = asyncio.create_task(
+                label_server._refresh_periodically(asking, interval_s=0.02)
+            )
             await asyncio.sleep(0.1)
             assert asking.page(url_of(7)) is None
             write_crawl(tmp_path, pages=6, first=6)

@@ -34,7 +34,7 @@ from focused.labels.label_file import (
 )
 from focused.parser_process import ParsingLimits
 from focused.web.html.parse import MAX_QUICK_BYTES
-from tests.support.labelled_crawls import session, task, url_of, write_crawl
+from tests.labelling.labelled_crawls import session, task, url_of, write_crawl
 
 
 @pytest.fixture(scope="module")

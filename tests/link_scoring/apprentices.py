@@ -51,7 +51,7 @@ class KeywordClassifier:
         return np.array([2.0 * (t.count("good") - t.count("bad")) for t in texts], dtype=float)
 
 
-def new_pupil(**options) -> Apprentice:
+def new_apprentice(**options) -> Apprentice:
     """One that was taught nothing."""
     return Apprentice(KeywordClassifier(), PRIOR, **options)
 
@@ -83,7 +83,7 @@ def example(
     )
 
 
-def a_crawls_lessons(count: int, seed: int = 1) -> list[TrainingExample]:
+def examples_of_a_crawl(count: int, seed: int = 1) -> list[TrainingExample]:
     """Links on odd pages were good, in places and words that tell it now and then."""
     rng = random.Random(seed)
     examples = []

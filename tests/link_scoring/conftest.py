@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from focused.link_scoring.apprentice import Apprentice
-from tests.link_scoring.apprentices import new_pupil
+from tests.link_scoring.apprentices import new_apprentice
 
 
 @pytest.fixture
 def apprentice() -> Apprentice:
     """One that was taught nothing."""
-    return new_pupil()
+    return new_apprentice()

@@ -22,14 +22,14 @@ from tests.link_scoring.apprentices import (
     KeywordClassifier,
     example,
     named_features,
-    new_pupil,
+    new_apprentice,
     seen,
 )
 from tests.support.queueing import queued
 
 
 def features(link: Link, visit: PageContext | None = None) -> dict[str, float]:
-    return named_features(new_pupil().score(visit or seen(), [link]).features[0])
+    return named_features(new_apprentice().score(visit or seen(), [link]).features[0])
 
 
 # What is known of a link
@@ -93,7 +93,7 @@ def test_without_a_prior_of_ones_own_the_shipped_one_is_taken():
 
 @pytest.mark.parametrize("name", ["anchor", "parent"])
 def test_an_ignored_feature_is_reported_and_has_no_weight(name):
-    blind = new_pupil(without=[name])
+    blind = new_apprentice(without=[name])
     loud = replace(PLAIN, anchor="good good")
     found = blind.score(seen(0.9), [loud])
     assert found.features[0, FEATURE_INDEX[name]] > 1.0
@@ -196,13 +196,13 @@ def test_impossible_features_of_another_crawl_give_a_score(apprentice, number):
 def test_an_earlier_swap_that_is_reported_later_changes_nothing():
     """Crawls that share a scorer report theirs in any order: those of a restored one are old."""
     classifier = KeywordClassifier()
-    pupil = Apprentice(classifier, PRIOR)
-    (link,) = queued(pupil, seen(), [replace(PLAIN, anchor="good")])
+    learner = Apprentice(classifier, PRIOR)
+    (link,) = queued(learner, seen(), [replace(PLAIN, anchor="good")])
     outdated = replace(link, found_at=15.0)
-    pupil.classifier_swapped(20.0)
-    pupil.classifier_swapped(10.0)
+    learner.classifier_swapped(20.0)
+    learner.classifier_swapped(10.0)
     classifier.asked.clear()
-    pupil.rescore([outdated])
+    learner.rescore([outdated])
     assert "good" in classifier.asked
 
 
@@ -238,9 +238,9 @@ def test_a_classifier_that_knows_no_meaning_gives_none():
 
 def test_a_new_classifier_rates_the_meaning_of_queued_links_again():
     swappable = SwappableClassifier(KeywordClassifier())
-    pupil = Apprentice(swappable, PRIOR)
-    (link,) = queued(pupil, seen(), [replace(PLAIN, anchor="melody")])
+    learner = Apprentice(swappable, PRIOR)
+    (link,) = queued(learner, seen(), [replace(PLAIN, anchor="melody")])
     swappable.swap(MeaningClassifier(), "new")
-    pupil.classifier_swapped(link.found_at)
-    (again,) = pupil.rescore([link])
+    learner.classifier_swapped(link.found_at)
+    (again,) = learner.rescore([link])
     assert named_features(again.features)["anchor_meaning"] == 3.0

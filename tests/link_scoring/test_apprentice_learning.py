@@ -25,17 +25,17 @@ from tests.link_scoring.apprentices import (
     LINKS,
     PLAIN,
     PRIOR,
-    a_crawls_lessons,
     example,
+    examples_of_a_crawl,
     named_features,
-    new_pupil,
+    new_apprentice,
     seen,
 )
 from tests.support.queueing import queued
 
 
-def asked(pupil: Apprentice, link: Link, visit: PageContext | None = None) -> dict[str, float]:
-    return named_features(pupil.score(visit or seen(), [link]).features[0])
+def asked(learner: Apprentice, link: Link, visit: PageContext | None = None) -> dict[str, float]:
+    return named_features(learner.score(visit or seen(), [link]).features[0])
 
 
 @pytest.mark.parametrize(
@@ -129,29 +129,29 @@ def test_a_seed_updates_page_words_only(apprentice):
 
 def after_links_that_kept_their_promise(**options) -> Apprentice:
     """Links with a scored context lead to relevant pages, others do not."""
-    pupil = new_pupil(**options)
+    learner = new_apprentice(**options)
     for n in range(500):
         loud = n % 2 == 0
         row = {"context": 2.0 if loud else 0.0}
-        pupil.learn(example(0.95 if loud else 0.05, features=row))
-    return pupil
+        learner.learn(example(0.95 if loud else 0.05, features=row))
+    return learner
 
 
-def by_context(pupil: Apprentice) -> float:
+def by_context(learner: Apprentice) -> float:
     """By how many nats a good context raises a score."""
     links = [replace(PLAIN, context="good"), PLAIN]
-    scores = pupil.score(seen(), links).scores
+    scores = learner.score(seen(), links).scores
     return float(np.diff(np.log(scores / (1 - scores)))[0]) * -1.0
 
 
 def test_a_predictive_feature_gains_weight():
-    untaught = new_pupil()
+    untaught = new_apprentice()
     assert by_context(after_links_that_kept_their_promise()) > by_context(untaught) + 0.5
 
 
 def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_words():
     frozen = after_links_that_kept_their_promise(learns=False)
-    assert by_context(frozen) == pytest.approx(by_context(new_pupil()))
+    assert by_context(frozen) == pytest.approx(by_context(new_apprentice()))
     frozen.learn(example(0.0, anchor="harpoon"))
     links = [*LINKS, replace(PLAIN, anchor="harpoon")]
     scored = frozen.score(seen(0.8), links)
@@ -161,12 +161,12 @@ def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_words
 
 def test_correct_predictions_leave_the_scores_unchanged():
     """Calibrated from the start, calibrated to the end."""
-    pupil = new_pupil()
+    learner = new_apprentice()
     rng = np.random.default_rng(3)
     for row in rng.normal(size=(1_000, len(FEATURE_NAMES))):
         share = float(expit(PRIOR.bias + row @ PRIOR.weights))
-        pupil.learn(example(share, features=dict(zip(FEATURE_NAMES, row.tolist(), strict=True))))
-    assert by_context(pupil) == pytest.approx(by_context(new_pupil()), abs=0.1)
+        learner.learn(example(share, features=dict(zip(FEATURE_NAMES, row.tolist(), strict=True))))
+    assert by_context(learner) == pytest.approx(by_context(new_apprentice()), abs=0.1)
 
 
 def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
@@ -189,32 +189,32 @@ def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
 # What it keeps
 
 
-def answers(pupil: Apprentice) -> tuple[object, ...]:
-    (one,) = queued(pupil, seen(0.3), [LINKS[0]])
-    joined = pupil.score_merged(seen(0.8), LINKS, [one, *[None] * (len(LINKS) - 1)])
-    again = pupil.rescore([one])
+def answers(learner: Apprentice) -> tuple[object, ...]:
+    (one,) = queued(learner, seen(0.3), [LINKS[0]])
+    joined = learner.score_merged(seen(0.8), LINKS, [one, *[None] * (len(LINKS) - 1)])
+    again = learner.rescore([one])
     return joined, again
 
 
 def test_a_state_is_plain_data():
-    pupil = new_pupil()
-    for each in a_crawls_lessons(60):
-        pupil.learn(each)
-    kept = msgspec.msgpack.decode(pupil.state())
+    learner = new_apprentice()
+    for each in examples_of_a_crawl(60):
+        learner.learn(each)
+    kept = msgspec.msgpack.decode(learner.state())
     assert kept["relevance_found"] == pytest.approx(
-        sum(each.relevance for each in a_crawls_lessons(60))
+        sum(each.relevance for each in examples_of_a_crawl(60))
     )
 
 
 def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
-    pupil = new_pupil()
-    for each in a_crawls_lessons(60):
-        pupil.learn(each)
-    variant = pupil.variant()
-    assert answers(variant) == answers(new_pupil())
-    before = answers(pupil)
+    learner = new_apprentice()
+    for each in examples_of_a_crawl(60):
+        learner.learn(each)
+    variant = learner.variant()
+    assert answers(variant) == answers(new_apprentice())
+    before = answers(learner)
     variant.learn(example(0.9, anchor="whale"))
-    assert answers(pupil) == before
+    assert answers(learner) == before
 
 
 @settings(deadline=None)
@@ -235,10 +235,10 @@ def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
     ).map(lambda some: some * 9)
 )
 def test_any_examples_leave_probabilities_and_a_restorable_state(examples):
-    pupil, again = new_pupil(), new_pupil()
+    learner, again = new_apprentice(), new_apprentice()
     for each in examples:
-        pupil.learn(each)
-    scores = pupil.score(seen(), LINKS).scores
+        learner.learn(each)
+    scores = learner.score(seen(), LINKS).scores
     assert np.all((scores > 0) & (scores < 1))
-    again.restore(pupil.state())
+    again.restore(learner.state())
     assert again.score(seen(), LINKS).scores.tolist() == scores.tolist()

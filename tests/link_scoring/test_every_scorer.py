@@ -24,8 +24,8 @@ from focused.link_scoring.protocols import (
 from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
 from focused.storage.rows import pack
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.queueing import queued
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 PAGE = Page("http://a.test/")
 

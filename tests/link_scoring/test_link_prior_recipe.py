@@ -13,7 +13,7 @@ from focused.errors import ConfigurationError
 from focused.link_scoring.linear_model import LinkPriorFile, load_link_prior
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
-from tests.support.two_sides import build_web, write_compared
+from tests.lab.two_sides import build_web, write_compared
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import LinearModel
 from focused.link_scoring.link_features import FEATURE_NAMES
-from tests.link_scoring.apprentices import HOME, PRIOR, example, new_pupil
+from tests.link_scoring.apprentices import HOME, PRIOR, example, new_apprentice
 
 MEANINGS = ("anchor_meaning", "context_meaning", "url_meaning")
 
@@ -70,7 +70,7 @@ def unlike_rank(subject: Apprentice) -> float:
 
 
 def taught(*urls: str, discounts_meaning: bool = True) -> Apprentice:
-    subject = new_pupil(depth_penalty=0.0, discounts_meaning=discounts_meaning)
+    subject = new_apprentice(depth_penalty=0.0, discounts_meaning=discounts_meaning)
     for url in urls:
         subject.learn(example(0.0, url=url))
     return subject
@@ -89,6 +89,6 @@ def test_among_several_sites_an_unlike_meaning_counts_in_full():
 
 def test_a_restored_apprentice_knows_whether_there_were_several_sites():
     for subject in (taught(HOME), taught(HOME, "https://far.example2/")):
-        restored = new_pupil(depth_penalty=0.0)
+        restored = new_apprentice(depth_penalty=0.0)
         restored.restore(subject.state())
         assert unlike_rank(restored) == unlike_rank(subject)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.link_scoring import running_means as places_module
-from focused.link_scoring.running_means import PositionMeans, position_key
+from focused.link_scoring.running_means import MAX_POSITIONS, PositionMeans, position_key
 
 HERE, THERE = position_key("http://a.test/"), position_key("http://b.test/")
 relevances = st.floats(0, 1)
@@ -54,13 +53,12 @@ def test_a_more_relevant_target_never_lowers_its_position(found, last, mean):
     assert higher.feature(HERE, mean) >= lower.feature(HERE, mean)
 
 
-def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
-    monkeypatch.setattr(places_module, "MAX_POSITIONS", 10)
+def test_the_memory_is_bounded_and_the_newer_half_stays():
     places = PositionMeans()
-    for number in range(25):
+    for number in range(MAX_POSITIONS + 1):
         places.learn(number, 0.9)
-        assert len(places) <= 10
-    assert places.feature(24, 0.1) > 0.0
+    assert len(places) == MAX_POSITIONS // 2 + 1
+    assert places.feature(MAX_POSITIONS, 0.1) > 0.0
     assert places.feature(0, 0.1) == 0.0
 
 

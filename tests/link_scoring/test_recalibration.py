@@ -16,7 +16,7 @@ from focused.link_scoring.recalibration import (
     MIN_SLOPE,
     ScoreRecalibration,
 )
-from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
+from tests.link_scoring.apprentices import LINKS, examples_of_a_crawl, new_apprentice, seen
 
 SCORES = np.linspace(0.0, 1.0, 101).tolist()
 forecasts = st.lists(st.tuples(st.floats(-12, 12), st.floats(0, 1)), min_size=25, max_size=80)
@@ -110,22 +110,22 @@ def test_restored_it_goes_on_as_if_nothing_had_been(cut):
 
 
 def after_lessons(tempered: float | None, **options: bool) -> Apprentice:
-    """Two crawls' lessons; good pages have the ``tempered`` relevance."""
-    pupil = new_pupil(**options)
-    for each in a_crawls_lessons(200):
-        pupil.learn(each if each.relevance < 0.5 else replace(each, tempered=tempered))
-    return pupil
+    """Two crawls' examples; good pages have the ``tempered`` relevance."""
+    learner = new_apprentice(**options)
+    for each in examples_of_a_crawl(200):
+        learner.learn(each if each.relevance < 0.5 else replace(each, tempered=tempered))
+    return learner
 
 
 def test_tempered_relevances_change_calibrated_scores_and_no_other():
     plain, tempered = after_lessons(None), after_lessons(0.6)
     none_waits = [None] * len(LINKS)
     of_plain, of_tempered = (
-        pupil.score_merged(seen(0.7), LINKS, none_waits) for pupil in (plain, tempered)
+        learner.score_merged(seen(0.7), LINKS, none_waits) for learner in (plain, tempered)
     )
     assert of_plain == of_tempered
     scores = [found.score for found in of_plain]
-    high, low = (np.mean(pupil.calibrate_scores(scores)) for pupil in (plain, tempered))
+    high, low = (np.mean(learner.calibrate_scores(scores)) for learner in (plain, tempered))
     assert low < high - 0.05
 
 

@@ -15,9 +15,7 @@ from typing import Any
 import pytest
 
 from focused.reports.crawl_report import report_as_dict
-from tests.support.access_rules import ROBOTS, Access
-from tests.support.crawling import ROOT, Finished, command, write_topic
-from tests.support.hostile_faults import (
+from tests.live.hostile_faults import (
     FAULTS,
     MAX_PAGE_BYTES,
     MIRRORED,
@@ -28,6 +26,8 @@ from tests.support.hostile_faults import (
     behaviour,
     pack_bodies,
 )
+from tests.support.access_rules import ROBOTS, Access
+from tests.support.crawling import ROOT, Finished, command, write_topic
 from tests.support.hostile_hosts import Behaviour, HostileHosts, pages, serve_hosts
 from tests.support.name_server import FAILS, NO_SUCH_NAME, Zone, at, serve_names
 from tests.support.recorded_web import html

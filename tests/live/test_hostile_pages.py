@@ -11,10 +11,10 @@ from subprocess import Popen
 import pytest
 
 from focused.web.html.parse import MAX_QUICK_BYTES
+from tests.live.exhausting_models import MARK
 from tests.live.webs import pages_asked
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.forked import HANGS_AFTER_S
-from tests.support.hostile_guide import MARK
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 SEED = "http://start.test/"
@@ -46,7 +46,7 @@ def begun(topic: Path, site: Served, timeout_s: float = 4.0) -> Popen[str]:
     return start(
         topic,
         site.address,
-        FOCUSED_MODELS="tests.support.hostile_guide.guide",
+        FOCUSED_MODELS="tests.live.exhausting_models.models",
         FOCUSED_PARSE_TIMEOUT_S=timeout_s,
     )
 

@@ -26,12 +26,12 @@ from tests.live.webs import (
     wide_web,
 )
 from tests.support.crawling import finish, start, write_topic
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import served
+from tests.support.whale_models import WhaleClassifier
 
 KILLS = 3
 KILLED = -9
-GUIDE = "tests.support.keyword_guide.learning_guide"
+GUIDE = "tests.support.whale_models.learning_models"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Left:
     """What a process left behind; ``state`` is what an apprentice knows that is taught from it."""
 
     harvested: list[tuple[str, float]]
-    lessons: list[TrainingExample]
+    examples: list[TrainingExample]
     state: bytes
 
     @classmethod
@@ -51,10 +51,10 @@ class Left:
                 for row in page_rows(store.tables)
                 if row["outcome"] == "fetched" and row["duplicate_of"] is None
             ]
-            lessons = [decode_example(row) for _, row in store.tables.scan("training_examples")]
+            examples = [decode_example(row) for _, row in store.tables.scan("training_examples")]
             apprentice = Apprentice(WhaleClassifier())
             OnlineTraining(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
-            return cls(rows, lessons, apprentice.state())
+            return cls(rows, examples, apprentice.state())
         finally:
             store.close()
 
@@ -83,24 +83,24 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
 
 def test_each_page_that_was_harvested_was_learned_from_once_and_in_order(left: list[Left]) -> None:
     for each in left:
-        assert [(lesson.url, lesson.relevance) for lesson in each.lessons] == each.harvested
-    assert len(left[-1].lessons) == len(all_pages())
+        assert [(example.url, example.relevance) for example in each.examples] == each.harvested
+    assert len(left[-1].examples) == len(all_pages())
 
 
 def test_no_lesson_is_lost_or_changed_by_a_kill(left: list[Left]) -> None:
-    assert all(each.lessons for each in left)
+    assert all(each.examples for each in left)
     for before, after in pairwise(left):
-        assert after.lessons[: len(before.lessons)] == before.lessons
+        assert after.examples[: len(before.examples)] == before.examples
 
 
 def test_the_next_process_knows_what_one_that_was_never_killed_would(left: list[Left]) -> None:
     apprentice = Apprentice(WhaleClassifier())
-    for lesson in left[-1].lessons:
-        apprentice.learn(lesson)
+    for example in left[-1].examples:
+        apprentice.learn(example)
     assert left[-1].state == apprentice.state()
 
 
 def test_lessons_hold_the_evidence_by_which_their_links_were_fetched(left: list[Left]) -> None:
-    of_links = [lesson for lesson in left[-1].lessons if lesson.url != SEED]
-    assert {len(lesson.features) for lesson in of_links} == {len(Apprentice.feature_names)}
-    assert all(lesson.parent and lesson.tag_path_key for lesson in of_links)
+    of_links = [example for example in left[-1].examples if example.url != SEED]
+    assert {len(example.features) for example in of_links} == {len(Apprentice.feature_names)}
+    assert all(example.parent and example.tag_path_key for example in of_links)

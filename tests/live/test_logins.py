@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.live.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, USER, LoginSite, serve
+from tests.live.tls_servers import Certificate
 from tests.support.crawling import Finished, crawl, start, write_topic
-from tests.support.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, USER, LoginSite, serve
 from tests.support.name_server import at, serve_names
-from tests.support.tls_servers import Certificate
 
 ADDRESSES = {MEMBERS: at("127.0.0.61"), OTHERS: at("127.0.0.62")}
 FORM = """

@@ -34,7 +34,7 @@ def fetched(folder: Path, *faults: str) -> list[str]:
             topic,
             site.address,
             FOCUSED_CONCURRENCY=1,
-            FOCUSED_MODELS="tests.support.keyword_guide.learning_guide",
+            FOCUSED_MODELS="tests.support.whale_models.learning_models",
         )
     assert done.status == 0, done.output
     return done.fetched()

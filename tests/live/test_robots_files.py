@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.live.hostile_faults import pack_bodies, packed, status
 from tests.support.access_rules import ROBOTS
-from tests.support.hostile_faults import pack_bodies, packed, status
 from tests.support.hostile_hosts import Asked, Behaviour, crawl_hosts, pages
 from tests.support.recorded_web import html
 

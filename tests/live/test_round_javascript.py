@@ -26,7 +26,7 @@ def test_every_page_of_every_site_is_rendered_and_found(tmp_path: Path, executor
         settings = [
             f"FOCUSED_DNS_SERVERS={names}",
             f"FOCUSED_JAVASCRIPT_SANDBOX={SANDBOX}",
-            "FOCUSED_MODELS=tests.support.keyword_guide.guide",
+            "FOCUSED_MODELS=tests.support.whale_models.fixed_models",
         ]
         topic = topic_of(tmp_path / "topic", served)
         with (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, LoginSite, serve
 from tests.live.test_logins import FORM, everything_written, names, set_secrets, topic_of
-from tests.support.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, LoginSite, serve
 from tests.support.ray_nodes import executor_options
 from tests.support.round_crawls import round_crawl
 

@@ -13,8 +13,8 @@ from focused.topic.topic_file import load_topic
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused_lab.simulation.simulator import RecordedNetwork, constant_latency, simulate
 from tests.support.crawling import crawl, write_topic
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 TOLERANCE = 0.05
 """Of harvest, as a share of pages; docs/how-to/compare.md states it."""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import Finished, crawl, write_topic
-from tests.support.tls_servers import (
+from tests.live.tls_servers import (
     Certificate,
     Server,
     broken_record,
@@ -16,6 +15,7 @@ from tests.support.tls_servers import (
     says,
     serve_tls,
 )
+from tests.support.crawling import Finished, crawl, write_topic
 
 FETCHED = {
     "self-signed": Server(page, Certificate()),

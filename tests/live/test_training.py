@@ -47,7 +47,7 @@ def web() -> MemoryWeb:
 
 
 def start(topic: Path, site: Served, **settings: object) -> ForkedCommand:
-    """Run ``scrapy crawl topic`` with no guide given, so that it needs a model."""
+    """Run ``scrapy crawl topic`` without ``FOCUSED_MODELS``, so that it needs a model."""
     return ForkedCommand(
         arguments(topic, site, **settings), environment={"PYTHONWARNINGS": "default"}
     )
@@ -80,7 +80,7 @@ def write(folder: Path) -> Path:
     return topic
 
 
-class Lesson:
+class TwoRuns:
     """The same command twice: the first trains, the second has its model."""
 
     def __init__(self, folder: Path) -> None:
@@ -89,7 +89,7 @@ class Lesson:
             self.first = finish(start(self.topic, site), self.topic)
             ended_at = time.monotonic()
             file = folder / "modules"
-            extension = '{"tests.support.modules_at_start.ModulesAtStart": 0}'
+            extension = '{"tests.live.modules_at_start.ModulesAtStart": 0}'
             again = start_interpreter(self.topic, site, EXTENSIONS=extension, MODULES_FILE=file)
             self.second = finish(again, self.topic)
             self.modules_at_start = set(file.read_text().split())
@@ -114,59 +114,59 @@ SLOW_TO_IMPORT = (
 
 
 @pytest.fixture(scope="module")
-def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
-    return Lesson(tmp_path_factory.mktemp("lesson"))
+def runs(tmp_path_factory: pytest.TempPathFactory) -> TwoRuns:
+    return TwoRuns(tmp_path_factory.mktemp("runs"))
 
 
-def test_a_crawl_without_a_model_says_that_it_trains_and_does(lesson: Lesson) -> None:
-    assert lesson.first.status == 0, lesson.first.output
-    assert "Traceback" not in lesson.first.output
-    assert "there is no model yet" in lesson.first.output
-    models = lesson.topic.parent / "models"
+def test_a_crawl_without_a_model_says_that_it_trains_and_does(runs: TwoRuns) -> None:
+    assert runs.first.status == 0, runs.first.output
+    assert "Traceback" not in runs.first.output
+    assert "there is no model yet" in runs.first.output
+    models = runs.topic.parent / "models"
     assert (models / "cheese.joblib").is_file()
     card = next(path for path in models.iterdir() if path.suffix == ".md").read_text()
     assert "Top/Food" in card
 
 
-def test_the_trained_model_tells_the_pages_apart(lesson: Lesson) -> None:
-    pages = lesson.first.pages
+def test_the_trained_model_tells_the_pages_apart(runs: TwoRuns) -> None:
+    pages = runs.first.pages
     new = pages[pages["host"] == "new.test"]
     assert len(new) == 10
     assert list(new["on_topic"]) == ["cheese" in url for url in new.index]
 
 
-def test_samples_are_fetched_as_politely_as_any_page(lesson: Lesson) -> None:
+def test_samples_are_fetched_as_politely_as_any_page(runs: TwoRuns) -> None:
     by_host: dict[str, list[AccessLogEntry]] = {}
-    for access in sorted(lesson.accesses, key=lambda x: x.start):
+    for access in sorted(runs.accesses, key=lambda x: x.start):
         by_host.setdefault(access.host, []).append(access)
     assert {accesses[0].path for accesses in by_host.values()} == {"/robots.txt"}
-    assert not impolite(lesson.accesses, DELAY_S, slack_s=0.02)
+    assert not impolite(runs.accesses, DELAY_S, slack_s=0.02)
     assert "/5" not in [x.path for x in by_host["cheese1.test"]]
-    assert {x.user_agent for x in lesson.accesses} == {"FocusedTest/0.1 (+http://example.org/bot)"}
+    assert {x.user_agent for x in runs.accesses} == {"FocusedTest/0.1 (+http://example.org/bot)"}
 
 
-def test_a_sample_that_moved_is_found_at_its_new_address(lesson: Lesson) -> None:
-    samples_folder = lesson.topic.parent / "models" / "cheese.samples"
+def test_a_sample_that_moved_is_found_at_its_new_address(runs: TwoRuns) -> None:
+    samples_folder = runs.topic.parent / "models" / "cheese.samples"
     assert (samples_folder / "pages.warc.gz").is_file()
-    assert ("cheese0.test", "/new") in [(x.host, x.path) for x in lesson.accesses]
+    assert ("cheese0.test", "/new") in [(x.host, x.path) for x in runs.accesses]
 
 
-def test_sample_pages_are_no_harvest(lesson: Lesson) -> None:
-    row = lesson.first.pages.loc[samples()[1][1]]
+def test_sample_pages_are_no_harvest(runs: TwoRuns) -> None:
+    row = runs.first.pages.loc[samples()[1][1]]
     assert row["training"]
 
 
-def test_a_sample_that_moved_is_not_a_harvest_under_its_new_address(lesson: Lesson) -> None:
-    row = lesson.first.pages.loc["http://cheese0.test/new"]
+def test_a_sample_that_moved_is_not_a_harvest_under_its_new_address(runs: TwoRuns) -> None:
+    row = runs.first.pages.loc["http://cheese0.test/new"]
     assert row["on_topic"]
     assert row["training"]
 
 
-def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(lesson: Lesson) -> None:
-    assert lesson.second.status == 0, lesson.second.output
-    assert "no model" not in lesson.second.output
-    assert lesson.asked_again == []
-    pd.testing.assert_frame_equal(lesson.second.pages, lesson.first.pages)
+def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(runs: TwoRuns) -> None:
+    assert runs.second.status == 0, runs.second.output
+    assert "no model" not in runs.second.output
+    assert runs.asked_again == []
+    pd.testing.assert_frame_equal(runs.second.pages, runs.first.pages)
 
 
 def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(
@@ -195,7 +195,7 @@ def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(
 
 @pytest.mark.parametrize("name", SLOW_TO_IMPORT)
 def test_with_a_model_a_crawl_begins_without_what_is_slow_to_import(
-    lesson: Lesson, name: str
+    runs: TwoRuns, name: str
 ) -> None:
-    assert "focused.crawl.loop" in lesson.modules_at_start
-    assert name not in lesson.modules_at_start
+    assert "focused.crawl.loop" in runs.modules_at_start
+    assert name not in runs.modules_at_start

@@ -27,8 +27,8 @@ from focused_lab.simulation.simulator import (
     simulate,
 )
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 START = "http://a.test/"
 SEEDS = (START, "http://e.test/moved-seed")

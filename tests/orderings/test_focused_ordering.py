@@ -20,9 +20,9 @@ from focused.link_scoring.protocols import OnlineLinkScorer, PageContext
 from focused.orderings import PolicyInputs, find_policy, ordering_names
 from focused.orderings.policy_names import ABLATION_PREFIX
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
-from tests.support.pupil import Pupil
 from tests.support.queueing import queued
+from tests.support.simple_learner import SimpleLearner
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 ABLATIONS = [name for name in ordering_names() if name.startswith(ABLATION_PREFIX)]
 PRIOR = load_link_prior()
@@ -54,12 +54,12 @@ def visit(relevance: float = 0.7, url: str = "http://h0.test/") -> PageContext:
     return PageContext(Page(url, links=tuple(LINKS)), Classification(relevance, relevance >= 0.5))
 
 
-def taught(name: str, lessons: int = 200) -> OnlineLinkScorer:
+def taught(name: str, examples: int = 200) -> OnlineLinkScorer:
     """The policy's scorer after some pages of a crawl, the same for every policy."""
     scorer = made(name).scorer
     assert isinstance(scorer, OnlineLinkScorer)
     rng = random.Random(1)
-    for n in range(lessons):
+    for n in range(examples):
         page = visit(rng.random(), f"http://h{n % 5}.test/{n}")
         (link,) = queued(scorer, page, [rng.choice(LINKS)])
         good = rng.random() < (0.8 if "whale" in link.anchor else 0.1)
@@ -114,7 +114,7 @@ def test_focused_uses_the_live_crawls_apprentice():
 
 
 def test_a_custom_scorer_that_learns_gets_the_exploration_bonus():
-    own = find_policy("focused")(PolicyInputs(WhaleClassifier(), Pupil()))
+    own = find_policy("focused")(PolicyInputs(WhaleClassifier(), SimpleLearner()))
     assert not differing(own, made("focused"))
     assert own.exploration.new_host_bonus > 0.0
 
@@ -167,10 +167,10 @@ def test_the_pages_of_this_test_give_all_evidence_a_say():
 @pytest.mark.parametrize("family", FEATURE_FAMILIES)
 def test_without_a_family_its_evidence_has_no_weight_and_all_other_as_much(family):
     found = merged_scores(
-        taught(f"focused-without-{family}", lessons=20)
+        taught(f"focused-without-{family}", examples=20)
     )  # too few to move weights
     assert found.scores == pytest.approx(by_prior(found, *FEATURE_FAMILIES[family]))
-    ours = merged_scores(taught("focused", lessons=20))
+    ours = merged_scores(taught("focused", examples=20))
     assert np.array_equal(found.features, ours.features)
     assert ours.scores == pytest.approx(by_prior(ours))
 
@@ -218,7 +218,7 @@ def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
 
 
 def test_without_a_prior_all_links_score_alike_until_the_first_update():
-    assert len(set(merged_scores(taught("focused-without-prior", lessons=0)).scores.tolist())) == 1
+    assert len(set(merged_scores(taught("focused-without-prior", examples=0)).scores.tolist())) == 1
     assert len(set(merged_scores(taught("focused-without-prior")).scores.tolist())) > 10
 
 

@@ -21,7 +21,7 @@ from focused.rounds.download import download_crawl
 from focused.rounds.driver import RoundReport
 from focused.rounds.manifest import last_manifest
 from focused.rounds.storage import MissingObjectError, SharedStorage
-from tests.support.simulated_rounds import SimulatedRounds, ring
+from tests.rounds.simulated_rounds import SimulatedRounds, ring
 
 SEED = "http://h0.test/0"
 WEB = ring(8, 6)

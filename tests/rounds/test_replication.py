@@ -28,7 +28,7 @@ from focused.rounds.storage import SharedStorage
 from focused.storage import state_store as store_module
 from focused.storage.rows import pack
 from focused.storage.state_store import StateStore
-from tests.support import shared_storages
+from tests.rounds import shared_storages
 from tests.support.examples import examples
 
 AtOnce, Later = shared_storages.AtOnce, shared_storages.Later

@@ -10,7 +10,7 @@ import pytest
 
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
-from tests.support.partitions import partition_of_host
+from tests.rounds.partitions import partition_of_host
 
 
 @pytest.fixture

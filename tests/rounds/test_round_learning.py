@@ -21,9 +21,9 @@ from focused.rounds.manifest import EXAMPLES
 from focused.rounds.messages import ExampleMessage, encode_example
 from focused.rounds.storage import SharedStorage
 from focused.storage.rows import pack
-from tests.link_scoring.apprentices import LINKS, a_crawls_lessons, new_pupil, seen
-from tests.support.partitions import DrivenPartition
-from tests.support.pupil import Pupil
+from tests.link_scoring.apprentices import LINKS, examples_of_a_crawl, new_apprentice, seen
+from tests.rounds.partitions import DrivenPartition
+from tests.support.simple_learner import SimpleLearner
 from tests.support.simulated import page, site
 
 SNAPSHOT = "learning/scorer"
@@ -52,7 +52,7 @@ def learn_all(learning: SharedLearning, stream: Iterable[bytes]) -> SharedLearni
 def scores_of(scorer: Apprentice) -> tuple[list[float], list[float]]:
     """The scores of links of a new page, and of queued links."""
     found = scorer.score_merged(seen(0.7, links=3), LINKS, [None] * len(LINKS))
-    again = scorer.rescore([_Queued(each) for each in a_crawls_lessons(15, seed=9)])
+    again = scorer.rescore([_Queued(each) for each in examples_of_a_crawl(15, seed=9)])
     return [each.rank_score for each in found], [each.rank_score for each in again]
 
 
@@ -67,17 +67,17 @@ class _Queued:
 
 
 def test_the_driver_learns_what_a_single_crawl_would(storage: SharedStorage):
-    shared, single = new_pupil(), new_pupil()
-    examples = a_crawls_lessons(100)
+    shared, single = new_apprentice(), new_apprentice()
+    examples = examples_of_a_crawl(100)
     learn_all(SharedLearning(shared, storage), messages(examples))
     for each in examples:
         single.learn(decode_example(pack(each)))
-    assert scores_of(shared) == scores_of(single) != scores_of(new_pupil())
+    assert scores_of(shared) == scores_of(single) != scores_of(new_apprentice())
 
 
 def test_a_partition_scores_links_as_the_driver_that_stored_the_snapshot(storage: SharedStorage):
-    one, other = new_pupil(), new_pupil()
-    examples = a_crawls_lessons(300)
+    one, other = new_apprentice(), new_apprentice()
+    examples = examples_of_a_crawl(300)
     learning = learn_all(SharedLearning(one, storage), messages(examples[:150], sender=0))
     learn_all(learning, messages(examples[150:], sender=1)).save()
     assert SharedLearning(other, storage).restore()
@@ -86,8 +86,8 @@ def test_a_partition_scores_links_as_the_driver_that_stored_the_snapshot(storage
 
 
 def test_a_new_driver_goes_on_with_the_snapshot(storage: SharedStorage):
-    one, successor = new_pupil(), new_pupil()
-    stream = messages(a_crawls_lessons(330))
+    one, successor = new_apprentice(), new_apprentice()
+    stream = messages(examples_of_a_crawl(330))
     learning = learn_all(SharedLearning(one, storage), stream[:300])
     learning.save()
     learn_all(learning, stream[300:])
@@ -109,9 +109,9 @@ def named(*urls: str) -> list[TrainingExample]:
 
 
 def heard_of(storage: SharedStorage, stream: list[bytes]) -> list[str]:
-    pupil = Pupil()
-    learn_all(SharedLearning(pupil, storage), stream)
-    return pupil.heard
+    learner = SimpleLearner()
+    learn_all(SharedLearning(learner, storage), stream)
+    return learner.learned_here
 
 
 def test_an_example_that_is_sent_twice_is_learned_once(storage: SharedStorage):
@@ -125,15 +125,15 @@ def test_examples_of_several_partitions_are_numbered_apart(storage: SharedStorag
 
 
 def test_an_example_that_the_scorer_cannot_use_is_skipped(storage, caplog):
-    class Brittle(Pupil):
-        def learn(self, lesson):
-            if lesson.url == "b":
+    class Brittle(SimpleLearner):
+        def learn(self, example):
+            if example.url == "b":
                 raise ValueError("no b")
-            super().learn(lesson)
+            super().learn(example)
 
-    pupil = Brittle()
-    learn_all(SharedLearning(pupil, storage), messages(named("a", "b", "c")))
-    assert pupil.heard == ["a", "c"]
+    learner = Brittle()
+    learn_all(SharedLearning(learner, storage), messages(named("a", "b", "c")))
+    assert learner.learned_here == ["a", "c"]
     assert "b could not be used for training" in caplog.text
 
 
@@ -193,8 +193,8 @@ raw_messages = (
 
 @given(st.lists(raw_messages, max_size=20), st.integers(0, 2**32))
 def test_no_message_stops_a_driver_or_spoils_its_scorer(received, seed):
-    scorer, rng = new_pupil(), random.Random(seed)
-    stream = messages(a_crawls_lessons(30), sender=9)
+    scorer, rng = new_apprentice(), random.Random(seed)
+    stream = messages(examples_of_a_crawl(30), sender=9)
     for message in received:
         stream.insert(rng.randint(0, len(stream)), message)
     storage = SharedStorage(f"memory://{uuid4()}", "shared")
@@ -215,46 +215,46 @@ def test_no_message_stops_a_driver_or_spoils_its_scorer(received, seed):
     ],
 )
 def test_a_damaged_snapshot_is_ignored(storage, damage, caplog):
-    stream = messages(a_crawls_lessons(40))
-    learn_all(SharedLearning(driver := new_pupil(), storage), stream).save()
+    stream = messages(examples_of_a_crawl(40))
+    learn_all(SharedLearning(driver := new_apprentice(), storage), stream).save()
     storage.write(SNAPSHOT, damage(storage.read(SNAPSHOT)))
-    joined = SharedLearning(scorer := new_pupil(), storage)
+    joined = SharedLearning(scorer := new_apprentice(), storage)
     assert not joined.restore()
-    assert scorer.state() == new_pupil().state()
+    assert scorer.state() == new_apprentice().state()
     assert f"'{SNAPSHOT}'" in caplog.text
     learn_all(joined, stream)
     assert scores_of(scorer) == scores_of(driver)
 
 
 def test_a_snapshot_of_another_scorer_is_ignored(storage, caplog):
-    learn_all(SharedLearning(Pupil(), storage), messages(named("a"))).save()
-    assert not SharedLearning(new_pupil(), storage).restore()
+    learn_all(SharedLearning(SimpleLearner(), storage), messages(named("a"))).save()
+    assert not SharedLearning(new_apprentice(), storage).restore()
     assert "its scorer has other features" in caplog.text
 
 
 def test_a_scorer_that_fails_to_restore_goes_on_with_the_snapshot_before(storage):
-    class Brittle(Pupil):
+    class Brittle(SimpleLearner):
         fails = False
 
         def restore(self, state: bytes) -> None:
             if self.fails:
                 self.fails = False
-                self.lessons.append(("half restored", "", 0.0))
+                self.examples.append(("half restored", "", 0.0))
                 raise ValueError("another version")
             super().restore(state)
 
-    driver = SharedLearning(Pupil(), storage)
+    driver = SharedLearning(SimpleLearner(), storage)
     learn_all(driver, messages(named("a"))).save()
-    partition = SharedLearning(pupil := Brittle(), storage)
+    partition = SharedLearning(learner := Brittle(), storage)
     assert partition.restore()
     learn_all(driver, messages(named("b"), first=1)).save()
-    pupil.fails = True
+    learner.fails = True
     assert not partition.restore()
-    assert [lesson[0] for lesson in pupil.lessons] == ["a"]
+    assert [example[0] for example in learner.examples] == ["a"]
 
 
 def test_without_a_snapshot_nothing_is_restored(storage: SharedStorage):
-    assert not SharedLearning(Pupil(), storage).restore()
+    assert not SharedLearning(SimpleLearner(), storage).restore()
 
 
 # From the partitions
@@ -281,10 +281,10 @@ def collect(driven: DrivenPartition) -> list[bytes]:
 def test_each_partition_learns_from_its_pages_and_the_driver_from_all(tmp_path, storage):
     stream = []
     for number in range(2):
-        driven = DrivenPartition(tmp_path, number, 2, scorer := Pupil())
+        driven = DrivenPartition(tmp_path, number, 2, scorer := SimpleLearner())
         driven.seed(A, "http://b.test/")
         driven.run(two_hosts())
-        assert scorer.heard == driven.urls
+        assert scorer.learned_here == driven.urls
         stream += collect(driven)
         assert len(driven.examples.rows) == 0
         driven.close()
@@ -292,14 +292,14 @@ def test_each_partition_learns_from_its_pages_and_the_driver_from_all(tmp_path, 
 
 
 def test_examples_survive_a_crash_and_keep_their_numbers(tmp_path, storage):
-    driven = DrivenPartition(tmp_path, 0, 1, Pupil())
+    driven = DrivenPartition(tmp_path, 0, 1, SimpleLearner())
     driven.seed(A)
     driven.run(two_hosts())
     stream = collect(driven)
     driven.crawl.seed([A + "2"], driven.now)
     driven.run(site(page(A + "2", text="new")))
     driven.die()
-    successor = DrivenPartition(tmp_path, 0, 1, Pupil())
+    successor = DrivenPartition(tmp_path, 0, 1, SimpleLearner())
     assert len(successor.examples.rows) == 1
     stream += collect(successor)
     successor.close()
@@ -307,7 +307,7 @@ def test_examples_survive_a_crash_and_keep_their_numbers(tmp_path, storage):
 
 
 def test_the_sample_of_examples_depends_on_their_urls_alone(tmp_path):
-    driven = DrivenPartition(tmp_path, 0, 1, Pupil())
+    driven = DrivenPartition(tmp_path, 0, 1, SimpleLearner())
     rows = [pack(a_pupils_example(f"http://a.test/{number}")) for number in range(2_000)]
     driven.examples.probability = 0.25
     chosen = [driven.examples.add(row) for row in rows]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import shared_storages
+from tests.rounds import shared_storages
+from tests.rounds.shared_storages import new_bucket
 from tests.support.recorded_web import MemoryWeb, impolite, served
 from tests.support.round_crawls import (
     RoundCrawl,
@@ -16,7 +17,6 @@ from tests.support.round_crawls import (
     ring_web,
     round_crawl,
 )
-from tests.support.shared_storages import new_bucket
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 s3_server = shared_storages.s3_server

@@ -16,10 +16,10 @@ from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Classification, Outcome, Page
-from tests.support.keyword_guide import WhaleScorer
-from tests.support.partitions import DrivenPartition, partition_of_host, send_claims
+from tests.rounds.partitions import DrivenPartition, partition_of_host, send_claims
 from tests.support.simulated import page as answer
 from tests.support.simulated import site
+from tests.support.whale_models import WhaleScorer
 
 WORDS = [f"word{number}" for number in range(5_000)]
 TEXT = " ".join(random.Random(1).choices(WORDS, k=800))

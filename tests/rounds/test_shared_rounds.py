@@ -23,8 +23,8 @@ from focused.rounds.messages import Finish, decode_for_partition
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage
 from focused.topic import Budget, Revisit
+from tests.rounds.simulated_rounds import SimulatedRounds, ring
 from tests.support.simulated import FETCH_S
-from tests.support.simulated_rounds import SimulatedRounds, ring
 
 HOSTS, PAGES = 8, 6
 SEED = "http://h0.test/0"

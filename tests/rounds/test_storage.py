@@ -12,8 +12,8 @@ from focused.errors import StorageError
 from focused.rounds.replication import Replica, restore
 from focused.rounds.storage import MissingObjectError, SharedStorage
 from focused.storage.state_store import StateStore
-from tests.support import shared_storages
-from tests.support.shared_storages import AtOnce, new_bucket
+from tests.rounds import shared_storages
+from tests.rounds.shared_storages import AtOnce, new_bucket
 from tests.support.small_disk import SmallDisk
 
 s3_server, storage_url = shared_storages.s3_server, shared_storages.storage_url

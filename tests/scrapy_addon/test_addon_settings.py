@@ -15,7 +15,7 @@ from focused.scrapy_addon.addon import FocusedAddon
 from focused.scrapy_addon.addon_settings import all_settings
 from tests.support.crawling import write_topic
 
-GUIDE = "tests.support.keyword_guide.guide"
+GUIDE = "tests.support.whale_models.fixed_models"
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ WRONG = [
     ("FOCUSED_POLICY", 5),
     ("FOCUSED_FOLLOW_LINKS", "perhaps"),
     ("FOCUSED_MODELS", "no.such.guide"),
-    ("FOCUSED_MODELS", "tests.support.keyword_guide.gide"),
+    ("FOCUSED_MODELS", "tests.support.whale_models.fixd_models"),
     ("FOCUSED_MODELS", "guide"),
     ("FOCUSED_MODELS", "tests.support.crawling.ROOT"),
     ("FOCUSED_REPLAY", "8100"),

@@ -15,14 +15,13 @@ from focused.crawl import PAGE, Fetch
 from focused.scrapy_addon.access_checks import RobotsCheck
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.web.robots.robots_rules import MAX_AGE_S
+from tests.scrapy_addon.driver_parts import ReadClock, opened
 from tests.scrapy_addon.test_politeness import handed_out
 from tests.support.access_rules import ROBOTS
-from tests.support.clocks import ReadClock
 from tests.support.crawling import USER_AGENT, crawl, write_topic
 from tests.support.hostile_hosts import HostileHosts, crawl_hosts, pages
 from tests.support.own_downloads import own_downloads
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.sessions import opened
 from tests.support.simulated import START, Simulation, raw, site, topic
 
 HOST = "a.test"

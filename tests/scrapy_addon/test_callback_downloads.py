@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.own_project import Ran, crawl_web, write_project
+from tests.scrapy_addon.own_project import Ran, crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """

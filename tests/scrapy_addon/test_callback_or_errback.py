@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.scrapy_addon.own_project import Ran, crawl_own, write_project
 from tests.support.hostile_hosts import Asked, HostileHosts, pages, serve_hosts
 from tests.support.name_server import at, serve_names
-from tests.support.own_project import Ran, crawl_own, write_project
 from tests.support.recorded_web import html
 
 MIDDLEWARE = """

@@ -27,7 +27,7 @@ from focused.scrapy_addon.driver_features import (
 )
 from focused.topic import Scope
 from focused.topic.login import Login
-from tests.support.own_project import crawl_web, write_project
+from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.packages import install
 from tests.support.recorded_web import MemoryWeb, html, page
 from tests.support.simulated import topic
@@ -120,10 +120,7 @@ def test_parts_of_several_features_are_joined_in_their_order() -> None:
 
 
 def test_a_missing_library_is_reported_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(name=name)
-
-    monkeypatch.setattr(driver_features, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"FOCUSED_METRICS_PORT needs .*\[operations\]"):
         require_library("prometheus_client", "FOCUSED_METRICS_PORT")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.own_project import crawl_web, write_project
+from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """

@@ -37,8 +37,8 @@ from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.topic import Scope
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import Simulation, failed, page, politely, raw, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 A = "http://a.test/"
 EXCEPTIONS = {

@@ -13,8 +13,7 @@ from scrapy.http import Response
 from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused_lab.recorded_web.replay_clock import ReplayClock
-from tests.support.clocks import ReadClock
-from tests.support.sessions import turns_of
+from tests.scrapy_addon.driver_parts import ReadClock, turns_of
 from tests.support.simulated import Simulation, topic
 
 SEED = "http://a.test/"

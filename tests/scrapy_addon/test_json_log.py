@@ -9,7 +9,7 @@ from pathlib import Path
 from scrapy import Spider
 
 from focused.scrapy_addon.json_log import make_json_formatter
-from tests.support.own_project import Ran, crawl_web, write_project
+from tests.scrapy_addon.own_project import Ran, crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """

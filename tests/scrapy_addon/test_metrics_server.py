@@ -16,7 +16,7 @@ from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.metrics_server import crawl_health, export_statistics, exported_metrics
 from focused.scrapy_addon.run_status import RunStatus
-from tests.support.own_project import crawl_own, crawl_web, write_project
+from tests.scrapy_addon.own_project import crawl_own, crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 ROOT = Path(__file__).parents[2]

@@ -29,7 +29,8 @@ from focused.scrapy_addon.name_resolver import (
     parse_servers,
     system_lookup,
 )
-from tests.support.name_server import FAILS, SILENT, NameServer, Says, Zone, at, serve_names
+from tests.scrapy_addon.conftest import SystemResolver
+from tests.support.name_server import FAILS, SILENT, DnsAnswer, NameServer, Zone, at, serve_names
 
 T = TypeVar("T")
 FOUND = ResolvedName(("192.0.2.1",), 300)
@@ -211,25 +212,25 @@ def test_both_kinds_of_address_are_requested_and_ipv4_comes_first() -> None:
 
 
 def test_an_alias_is_kept_for_the_shortest_time_of_its_chain() -> None:
-    zone = {"a.test": Says(("192.0.2.1",), alias="cdn.test", ttl_s=20)}
+    zone = {"a.test": DnsAnswer(("192.0.2.1",), alias="cdn.test", ttl_s=20)}
     assert asked_of(zone) == ResolvedName(("192.0.2.1",), 20)
 
 
-@pytest.mark.parametrize("zone", [{}, {"a.test": Says(minimum_s=90)}])
+@pytest.mark.parametrize("zone", [{}, {"a.test": DnsAnswer(minimum_s=90)}])
 def test_a_name_that_does_not_exist_or_has_no_address_is_missing(zone: Zone) -> None:
     assert asked_of(zone) == MISSING
 
 
 def test_an_answer_too_long_for_a_datagram_is_fetched_by_tcp() -> None:
-    zone = {"a.test": Says(tuple(f"192.0.2.{n}" for n in range(1, 200)), long=True)}
+    zone = {"a.test": DnsAnswer(tuple(f"192.0.2.{n}" for n in range(1, 200)), long=True)}
     with serve_names(zone) as server:
         assert len(ask(server).addresses) == 199
     assert ("a.test", "A", "TCP") in server.asked
 
 
-@pytest.mark.parametrize("says", [FAILS, Says(loops=True), Says(code=dns.EREFUSED)])
-def test_a_server_that_cannot_tell_is_asked_five_times(says: Says) -> None:
-    with serve_names({"a.test": says}) as server:
+@pytest.mark.parametrize("answer", [FAILS, DnsAnswer(loops=True), DnsAnswer(code=dns.EREFUSED)])
+def test_a_server_that_cannot_tell_is_asked_five_times(answer: DnsAnswer) -> None:
+    with serve_names({"a.test": answer}) as server:
         assert ask(server) == UNRESOLVED
     assert server.asked.count(("a.test", "A")) == 5
 
@@ -239,9 +240,9 @@ def test_an_answer_at_the_fifth_try_is_an_answer() -> None:
         assert ask(server).addresses == ("192.0.2.1",)
 
 
-@pytest.mark.parametrize("says", [SILENT, FAILS])
-def test_another_server_is_asked_where_the_first_is_silent_or_fails(says: Says) -> None:
-    with serve_names({"a.test": at("192.0.2.1")}) as up, serve_names({"a.test": says}) as down:
+@pytest.mark.parametrize("answer", [SILENT, FAILS])
+def test_another_server_is_asked_where_the_first_is_silent_or_fails(answer: DnsAnswer) -> None:
+    with serve_names({"a.test": at("192.0.2.1")}) as up, serve_names({"a.test": answer}) as down:
         assert ask(down, up).addresses == ("192.0.2.1",)
 
 
@@ -257,10 +258,9 @@ def test_what_cannot_be_a_name_is_missing_without_a_question(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["intranet", "printer.local"])
 def test_the_system_resolves_search_domains_and_multicast_names(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    system: SystemResolver, name: str
 ) -> None:
-    found = [(0, 0, 0, "", (address, 0)) for address in ("2001:db8::1", "192.0.2.1", "192.0.2.1")]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    system.answer = ["2001:db8::1", "192.0.2.1", "192.0.2.1"]
     with serve_names({}) as server:
         assert ask(server, name=name).addresses == ("192.0.2.1", "2001:db8::1")
     assert server.asked == []
@@ -271,17 +271,15 @@ def test_the_system_resolves_search_domains_and_multicast_names(
     [
         (socket.gaierror(socket.EAI_NONAME, "no name"), MISSING),
         (socket.gaierror(socket.EAI_AGAIN, "later"), UNRESOLVED),
+        (socket.gaierror(socket.EAI_FAIL, "never"), UNRESOLVED),
         (OSError("no sockets left"), UNRESOLVED),
         (UnicodeError("label too long"), UNRESOLVED),
     ],
 )
 def test_a_missing_name_is_distinguished_from_a_silent_system(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, answer: ResolvedName
+    system: SystemResolver, error: Exception, answer: ResolvedName
 ) -> None:
-    def getaddrinfo(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    system.answer = error
     assert asyncio.run(system_lookup("a.test")) == answer
 
 

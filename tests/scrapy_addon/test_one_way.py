@@ -6,19 +6,61 @@ import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 import pytest
 from fastwarc.warc import ArchiveIterator
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
+from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.crawling import Finished
 from tests.support.hostile_hosts import crawl_hosts, pages
-from tests.support.own_project import crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
 HOST = "a.test"
 PATHS = [f"/whales-{number}" for number in range(6)]
-ONLOOKERS = "tests.support.onlookers"
+
+
+class PathLog:
+    """Notes in ``PATH_LOG`` how it logged of which path."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._file = Path(crawler.settings["PATH_LOG"])
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def note(self, how: str, url: str) -> None:
+        with self._file.open("a") as file:
+            file.write(f"{how} {urlsplit(url).path}\n")
+
+
+class LoggingMiddleware(PathLog):
+    """Sees requests."""
+
+    def process_request(self, request: Request) -> None:
+        self.note("request", request.url)
+
+
+class LoggingExtension(PathLog):
+    """Connected to the signals of pages, and of the bytes of an answer."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self.response_came, signals.response_received)
+        crawler.signals.connect(self.bytes_came, signals.bytes_received)
+
+    def response_came(self, response: Response, request: Request) -> None:
+        assert response.request is request
+        assert response.body
+        self.note("response", response.url)
+
+    def bytes_came(self, data: bytes, request: Request) -> None:
+        self.note("bytes", request.url)
 
 
 def crawled(folder: Path, **settings: Any) -> Finished:
@@ -36,16 +78,16 @@ def crawled(folder: Path, **settings: Any) -> Finished:
 
 
 def test_middlewares_and_signal_handlers_see_each_page(tmp_path: Path) -> None:
-    file = tmp_path / "heard.txt"
+    file = tmp_path / "paths.txt"
     crawled(
         tmp_path,
-        ONLOOKER_FILE=file,
-        DOWNLOADER_MIDDLEWARES=json.dumps({f"{ONLOOKERS}.Middleware": 500}),
-        EXTENSIONS=json.dumps({f"{ONLOOKERS}.Listener": 1}),
+        PATH_LOG=file,
+        DOWNLOADER_MIDDLEWARES=json.dumps({f"{__name__}.LoggingMiddleware": 500}),
+        EXTENSIONS=json.dumps({f"{__name__}.LoggingExtension": 1}),
     )
-    heard = {tuple(line.split()) for line in file.read_text().splitlines()}
+    logged = {tuple(line.split()) for line in file.read_text().splitlines()}
     ways = "request", "response", "bytes"
-    assert {(way, path) for way in ways for path in ("/", *PATHS)} <= heard
+    assert {(way, path) for way in ways for path in ("/", *PATHS)} <= logged
 
 
 def test_the_warc_has_what_was_sent_and_what_came(tmp_path: Path) -> None:

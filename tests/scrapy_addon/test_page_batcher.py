@@ -16,8 +16,8 @@ from focused.scrapy_addon.page_processing import (
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
+from tests.support.whale_models import WhaleClassifier
 
 A = "http://a.test/"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,11 @@ import pytest
 
 from focused.crawl.page_parser import UNCLASSIFIED, PageParser, ParsedPage
 from focused.parser_process import MAX_PROCESSES_PER_PAGE, ParsingLimits, framed
-from focused.scrapy_addon import parser_pool
 from focused.scrapy_addon.page_processing import ProcessLoad
 from focused.scrapy_addon.parser_pool import (
     MAX_WAITING_PAGES,
     MIN_WAITING_PAGES,
+    START_AGAIN_S,
     ParserPool,
     _ParserProcess,
     default_process_count,
@@ -26,17 +27,15 @@ from focused.topic import Scope
 from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import parse_robots_body
-from tests.support.failing_classifiers import Killed, Moody, Unloadable, Unsendable
-from tests.support.keyword_guide import WhaleClassifier
+from tests.scrapy_addon.failing_classifiers import Killed, Moody, Unloadable, Unsendable
 from tests.support.simulated import page
+from tests.support.whale_models import WhaleClassifier
 
 A = "http://a.test/"
 
 
-@pytest.fixture(autouse=True)
-def no_process_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small pages wait for a process that a busy machine stops for some seconds."""
-    monkeypatch.setattr(parser_pool, "TICK_S", 60.0)
+PATIENT_TICK_S = 60.0
+"""Small pages wait for a process that a busy machine stops for some seconds."""
 
 
 def reader(classifier: WhaleClassifier) -> Callable[[], PageParser]:
@@ -51,10 +50,12 @@ def asked(
     most: int | None,
     ask: Callable[[ParserPool], Awaitable[Any]],
     classifier: WhaleClassifier | None = None,
+    *,
+    tick_s: float = PATIENT_TICK_S,
     **given: Any,
 ) -> Any:
     async def run() -> Any:
-        workers = ParserPool(most, reader(classifier or Moody()), **given)
+        workers = ParserPool(most, reader(classifier or Moody()), tick_s=tick_s, **given)
         try:
             return await ask(workers)
         finally:
@@ -137,10 +138,9 @@ def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
     assert "0.5 s by the clock" in dozed.detail
 
 
-def test_a_process_that_its_own_timers_cannot_end_is_killed(monkeypatch: Any) -> None:
-    monkeypatch.setattr(parser_pool, "TICK_S", 0.5)
+def test_a_process_that_its_own_timers_cannot_end_is_killed() -> None:
     limits = ParsingLimits(elapsed_s=2.0)
-    stopped = asked(1, lambda workers: ahead(workers, padded("stop")), limits=limits)
+    stopped = asked(1, lambda workers: ahead(workers, padded("stop")), limits=limits, tick_s=0.5)
     assert isinstance(stopped, Failed) and stopped.kind is FailureKind.PARSE_TIMEOUT
 
 
@@ -174,11 +174,9 @@ def test_a_page_over_which_each_process_dies_is_named() -> None:
     assert isinstance(after, ParsedPage)
 
 
-def test_processes_start_again_after_what_prevented_it(monkeypatch: Any) -> None:
-    monkeypatch.setattr(parser_pool, "START_AGAIN_S", 0.0)
-
+def test_processes_start_again_after_what_prevented_it() -> None:
     async def ask(workers: ParserPool) -> object:
-        workers._failed_starts = 3
+        workers._failed_starts, workers._failed_at = 3, time.monotonic() - START_AGAIN_S
         return await ahead(workers, padded("long"))
 
     assert isinstance(asked(1, ask), ParsedPage)
@@ -208,9 +206,7 @@ def test_a_long_robots_file_is_parsed_there_as_it_is_here() -> None:
     assert rules == parse_robots_body(body, "Bot")
 
 
-def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) -> None:
-    monkeypatch.setattr(parser_pool, "TICK_S", 0.2)
-
+def test_small_pages_do_not_wait_behind_one_that_takes_long() -> None:
     async def ask(workers: ParserPool) -> tuple[bool, object]:
         await ahead(workers, page(A))
         slow = asyncio.ensure_future(ahead(workers, padded("spin")))
@@ -220,7 +216,7 @@ def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) ->
         slow.cancel()
         return is_first, small
 
-    assert asked(1, ask, limits=ParsingLimits(cpu_s=30.0)) == (True, None)
+    assert asked(1, ask, limits=ParsingLimits(cpu_s=30.0), tick_s=0.2) == (True, None)
 
 
 def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
@@ -271,7 +267,7 @@ def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late
 def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
     async def ask() -> int:
         stream = asyncio.StreamReader()
-        process = _ParserProcess(Mock(), stream, Mock(), ParsingLimits())
+        process = _ParserProcess(Mock(), stream, Mock(), ParsingLimits(), PATIENT_TICK_S)
         asking = [asyncio.ensure_future(process.ask(b"page", is_long=False)) for _ in range(9)]
         await asyncio.sleep(0)
         stream.feed_data(framed(b"") + framed(b"+parsed") * len(asking))
@@ -296,13 +292,13 @@ def test_answers_go_to_whom_they_belong() -> None:
     ("cpu_s", "cores", "begun"), [(0.5, 2, False), (0.7, 2, True), (0.7, 1, False)]
 )
 def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_for_them(
-    cpu_s: float, cores: int, begun: bool, monkeypatch: Any
+    cpu_s: float, cores: int, begun: bool
 ) -> None:
-    monkeypatch.setattr(parser_pool, "cores", lambda: cores)
     clocks = iter([(10.0, 3.0), (11.0, 3.0 + cpu_s)])
 
     async def run() -> object:
-        load, workers = ProcessLoad(lambda: next(clocks)), ParserPool(None, reader(Moody()))
+        load = ProcessLoad(lambda: next(clocks))
+        workers = ParserPool(None, reader(Moody()), tick_s=PATIENT_TICK_S, core_count=cores)
         if load.is_busy():
             workers.start()
         for _ in range(10):
@@ -315,11 +311,9 @@ def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_f
     assert isinstance(asyncio.run(run()), ParsedPage) is begun
 
 
-def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core(
-    monkeypatch: Any,
-) -> None:
-    monkeypatch.setattr(parser_pool, "cores", lambda: 1)
-    assert isinstance(asked(None, lambda workers: ahead(workers, padded("long"))), ParsedPage)
+def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core() -> None:
+    found = asked(None, lambda workers: ahead(workers, padded("long")), core_count=1)
+    assert isinstance(found, ParsedPage)
 
 
 def test_a_classifier_that_cannot_be_sent_classifies_in_the_crawl() -> None:
@@ -331,7 +325,7 @@ def test_another_classifier_classifies_in_processes_of_its_own() -> None:
         classifier: WhaleClassifier = Moody()
 
     async def run() -> tuple[Any, Any]:
-        workers = ParserPool(1, lambda: reader(Office.classifier)())
+        workers = ParserPool(1, lambda: reader(Office.classifier)(), tick_s=PATIENT_TICK_S)
         try:
             before = await ahead(workers, page(A, text="riddle"))
             Office.classifier = WhaleClassifier()

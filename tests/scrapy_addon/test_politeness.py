@@ -15,10 +15,9 @@ from focused.crawl import Fetch, Wait
 from focused.frontier.host import HostPace, suspend
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from tests.support.clocks import ReadClock
+from tests.scrapy_addon.driver_parts import ReadClock, opened, turns_of
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
-from tests.support.sessions import opened, turns_of
 from tests.support.simulated import START, Simulation, moved, raw, site, topic
 
 URL, SEED = "http://a.test/own", "http://a.test/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.own_project import crawl_web, write_project
+from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
 POLLS = 60

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.support.own_project import scrapy, write_project
+from tests.scrapy_addon.own_project import scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SPIDER = """

@@ -12,7 +12,7 @@ import pytest
 from focused.crawl import PAGE, Fetch
 from focused.scrapy_addon import scheduler as scheduling
 from focused.scrapy_addon.scheduler import FocusedScheduler
-from tests.contracts.steps import link
+from tests.frontier.steps import link
 
 CHOOSING_TAKES_S = 0.004
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scrapy_addon.own_project import Ran, scrapy, write_project
 from tests.support.crawling import ROOT, write_topic
-from tests.support.own_project import Ran, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SPIDER = """
@@ -74,7 +74,7 @@ def crawl_topic(folder: Path) -> Ran:
     with served(web()) as site:
         settings = (
             f"FOCUSED_REPLAY={site.address}",
-            "FOCUSED_MODELS=tests.support.keyword_guide.guide",
+            "FOCUSED_MODELS=tests.support.whale_models.fixed_models",
         )
         options = [word for setting in settings for word in ("-s", setting)]
         return scrapy(folder, "crawl", "topic", "-a", "topic=whales.toml", *options)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from focused.storage.state_store import StateStore
+from tests.scrapy_addon.own_project import Ran, crawl_own, crawl_web, scrapy, write_project
 from tests.support.crawling import ROOT, write_topic
-from tests.support.own_project import Ran, crawl_own, crawl_web, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 SPIDER = """
@@ -112,7 +112,7 @@ how, replay = sys.argv[1:3]
 settings = {
     "ADDONS": {"focused.scrapy_addon.FocusedAddon": 0},
     "FOCUSED_TOPIC": "whales.toml",
-    "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
+    "FOCUSED_MODELS": "tests.support.whale_models.fixed_models",
     "FOCUSED_REPLAY": replay,
     "FOCUSED_PROGRESS_INTERVAL_S": 0,
     "LOG_LEVEL": "CRITICAL",

@@ -19,7 +19,7 @@ from focused.scrapy_addon.scrapy_settings import IGNORED, IgnoredSettings, ignor
 from focused.topic import Topic
 from tests.support.crawling import ROOT, USER_AGENT, write_topic
 
-GUIDE = "tests.support.keyword_guide.guide"
+GUIDE = "tests.support.whale_models.fixed_models"
 NAMES = [name for name in dir(default_settings) if name.isupper()]
 
 

@@ -33,7 +33,7 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
     items = topic.parent / "items.jsonl"
     settings = {
         "FOCUSED_TOPIC": topic,
-        "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
+        "FOCUSED_MODELS": "tests.support.whale_models.fixed_models",
         "FOCUSED_REPLAY": site.address,
     }
     arguments = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]

@@ -13,7 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from focused.scrapy_addon.driver_features import statistics_meanings
 from focused.scrapy_addon.statistics import publish
-from tests.support.own_project import crawl_web, write_project
+from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
 SPIDER = """

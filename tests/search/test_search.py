@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,6 @@ from focused.errors import ConfigurationError, ExtractionError, SearchError
 from focused.parser_process import HandlerError
 from focused.search.index import CrawlSearch, SearchQuery, UpdateResult, update_index
 from focused.search.indexed_versions import IndexedVersions
-from focused.web.html import main_text
 from tests.support.command import focused
 from tests.support.in_this_process import InThisProcess
 from tests.support.recorded_web import html
@@ -83,12 +83,9 @@ def test_a_title_counts_more_than_the_text(found: Searching) -> None:
 def test_without_the_library_of_main_texts_no_page_is_indexed(
     crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing() -> None:
-        raise ModuleNotFoundError("No module named 'trafilatura'", name="trafilatura")
-
-    monkeypatch.setattr(main_text, "_trafilatura", missing)
+    monkeypatch.setitem(sys.modules, "htmldate", None)
     done = focused("search", crawl, "whale", status=2)
-    assert "search needs trafilatura" in done.stderr
+    assert "search needs htmldate" in done.stderr
     assert "focused-crawler[search]" in done.stderr
 
 

@@ -17,7 +17,7 @@ from focused.search.search_servers import (
     connect,
     parse_address,
 )
-from tests.support.bulk_server import REFUSED, IndexingServer, indexing_server
+from tests.search.bulk_server import REFUSED, IndexingServer, indexing_server
 
 Connecting = Callable[..., SearchServer]
 

@@ -21,7 +21,7 @@ from focused.search.search_servers import (
     parse_address,
 )
 from focused.search.server_update import ServerUpdateResult, update_server
-from tests.support.bulk_server import indexing_server
+from tests.search.bulk_server import indexing_server
 from tests.support.command import focused
 from tests.support.corpus_crawl import (
     ARTICLE,
@@ -33,7 +33,7 @@ from tests.support.corpus_crawl import (
     SHIPS,
     crawl_corpus_web,
 )
-from tests.support.in_this_process import InThisProcess
+from tests.support.in_this_process import in_this_process  # noqa: F401  # a fixture
 
 ON_TOPIC = {HOME, ARTICLE, GERMAN, EVIL, OTHER}
 ADDRESS = ServerAddress("solr", "http://localhost/solr/whales", "")
@@ -88,11 +88,6 @@ def crawl(crawled: Path) -> Iterator[Path]:
     yield crawled
     for file in (crawled / "search" / "servers").glob("*"):
         file.unlink()
-
-
-@pytest.fixture(autouse=True)
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("focused.corpus.stored_documents.ParserProcess", InThisProcess)
 
 
 def update(crawl: Path, server: SearchServer, **options: Any) -> ServerUpdateResult:

@@ -2,7 +2,7 @@
 
 ``states/`` holds two folders of each format that is migrated, of a crawl and of a continuous one
 that were killed. The last version that wrote a format made them: ``python -m
-tests.support.small_state FOLDER``.
+tests.storage.small_state FOLDER``.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from focused.storage import state_store as store_module
 from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.journal import Journal
 from focused.storage.state_store import FORMAT_VERSION, StateStore
-from tests.support.simulated import START, Simulation
-from tests.support.small_state import (
+from tests.storage.small_state import (
     HOSTS,
     KILLED_AFTER_PAGES,
     small_collection,
     small_topic,
     small_web,
 )
+from tests.support.simulated import START, Simulation
 
 STATES = Path(__file__).with_name("states")
 OLDER_FORMATS = range(OLDEST_FORMAT, FORMAT_VERSION)

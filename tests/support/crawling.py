@@ -95,7 +95,7 @@ def write_topic(
 def command(topic: Path, address: str, **settings: Any) -> list[str]:
     given = {
         "FOCUSED_REPLAY": address,
-        "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
+        "FOCUSED_MODELS": "tests.support.whale_models.fixed_models",
         **settings,
     }
     options = [text for name, value in given.items() for text in ("-s", f"{name}={value}")]

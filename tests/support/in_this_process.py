@@ -1,8 +1,13 @@
-"""Stands for parser processes, whose start would take most of the time of a test."""
+"""Stands for parser processes, whose start would take most of the time of a test.
+
+A test module imports the fixture ``in_this_process``.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+
+import pytest
 
 from focused.parser_process import HandlerError
 
@@ -22,3 +27,9 @@ class InThisProcess:
 
     def __exit__(self, *error: object) -> None:
         pass
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extract documents in this process."""
+    monkeypatch.setattr("focused.corpus.stored_documents.ParserProcess", InThisProcess)

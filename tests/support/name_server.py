@@ -21,7 +21,7 @@ TYPES = {dns.A: "A", dns.AAAA: "AAAA"}
 
 
 @dataclass(frozen=True)
-class Says:
+class DnsAnswer:
     """One answer: addresses of both kinds, or an alias, or a code; ``minimum_s`` adds an SOA."""
 
     addresses: Sequence[str] = ()
@@ -34,16 +34,16 @@ class Says:
     loops: bool = False  # a name in the answer is compressed to itself
 
 
-NO_SUCH_NAME = Says(code=dns.ENAME, minimum_s=60)
-FAILS = Says(code=dns.ESERVER)
-SILENT = Says(silent=True)
+NO_SUCH_NAME = DnsAnswer(code=dns.ENAME, minimum_s=60)
+FAILS = DnsAnswer(code=dns.ESERVER)
+SILENT = DnsAnswer(silent=True)
 
 
-def at(*addresses: str, ttl_s: int = 300) -> Says:
-    return Says(addresses, ttl_s=ttl_s)
+def at(*addresses: str, ttl_s: int = 300) -> DnsAnswer:
+    return DnsAnswer(addresses, ttl_s=ttl_s)
 
 
-Zone = Mapping[str, Says | Sequence[Says]]
+Zone = Mapping[str, DnsAnswer | Sequence[DnsAnswer]]
 """The answers for a name: always the same, or one after the other (the last stays), by type."""
 
 
@@ -54,7 +54,7 @@ class NameServer:
     zone: Zone
     port: int = 0
     asked: list[tuple[str, ...]] = field(default_factory=list)
-    _said: dict[tuple[str, str], int] = field(default_factory=dict)
+    _answers_given: dict[tuple[str, str], int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -68,42 +68,42 @@ class NameServer:
         name, kind = str(query.name), TYPES[query.type]
         with self._lock:
             self.asked.append((name, kind, "TCP") if over_tcp else (name, kind))
-            says = self._next(name.lower(), kind, again=over_tcp)
-        if says.silent:
+            answer = self._next(name.lower(), kind, again=over_tcp)
+        if answer.silent:
             return None
-        if says.loops:
+        if answer.loops:
             head = data[:2] + b"\x81\x80" + b"\0\1" * 2 + bytes(4)
             return head + data[12:] + struct.pack("!H", 0xC000 + len(data)) + data[-4:] + bytes(6)
-        reply = dns.Message(question.id, answer=1, rCode=says.code, recAv=1)
+        reply = dns.Message(question.id, answer=1, rCode=answer.code, recAv=1)
         reply.queries = question.queries
         reply.maxSize = 0 if over_tcp else 512
-        if says.long and not over_tcp:
+        if answer.long and not over_tcp:
             reply.trunc = 1
             return reply.toStr()
-        self._fill(reply, name, kind, says)
+        self._fill(reply, name, kind, answer)
         return reply.toStr()
 
-    def _next(self, name: str, kind: str, *, again: bool) -> Says:
-        says = self.zone.get(name, NO_SUCH_NAME)
-        if isinstance(says, Says):
-            return says
-        number = self._said.get((name, kind), 0)
-        self._said[name, kind] = number + (not again)
-        return says[min(number, len(says) - 1)]
+    def _next(self, name: str, kind: str, *, again: bool) -> DnsAnswer:
+        answer = self.zone.get(name, NO_SUCH_NAME)
+        if isinstance(answer, DnsAnswer):
+            return answer
+        number = self._answers_given.get((name, kind), 0)
+        self._answers_given[name, kind] = number + (not again)
+        return answer[min(number, len(answer) - 1)]
 
-    def _fill(self, reply: dns.Message, name: str, kind: str, says: Says) -> None:
+    def _fill(self, reply: dns.Message, name: str, kind: str, answer: DnsAnswer) -> None:
         here = name
-        if says.alias:
-            payload = dns.Record_CNAME(says.alias, says.ttl_s)
-            reply.answers.append(dns.RRHeader(here, dns.CNAME, dns.IN, says.ttl_s, payload))
-            here = says.alias
-        for address in says.addresses:
+        if answer.alias:
+            payload = dns.Record_CNAME(answer.alias, answer.ttl_s)
+            reply.answers.append(dns.RRHeader(here, dns.CNAME, dns.IN, answer.ttl_s, payload))
+            here = answer.alias
+        for address in answer.addresses:
             if (":" in address) == (kind == "AAAA"):
                 record = dns.Record_AAAA if kind == "AAAA" else dns.Record_A
-                header = dns.RRHeader(here, record.TYPE, dns.IN, says.ttl_s, record(address))
+                header = dns.RRHeader(here, record.TYPE, dns.IN, answer.ttl_s, record(address))
                 reply.answers.append(header)
-        if says.minimum_s is not None:
-            soa = dns.Record_SOA(b"ns.test", b"admin.test", minimum=says.minimum_s, ttl=86_400)
+        if answer.minimum_s is not None:
+            soa = dns.Record_SOA(b"ns.test", b"admin.test", minimum=answer.minimum_s, ttl=86_400)
             reply.authority.append(dns.RRHeader(b"test", dns.SOA, dns.IN, 86_400, soa))
 
 

@@ -13,14 +13,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
+from focused.rounds import commits
+from focused.rounds.driver import RoundDriver
 from focused.rounds.storage import SharedStorage
 from tests.support.crawling import write_topic
 from tests.support.forked import is_running
@@ -82,7 +86,7 @@ class RoundCrawl:
             budget=budget,
         )
         self.log = folder / "output.log"
-        given = ["FOCUSED_MODELS=tests.support.keyword_guide.learning_guide", *settings]
+        given = ["FOCUSED_MODELS=tests.support.whale_models.learning_models", *settings]
         if address is not None:
             given.append(f"FOCUSED_REPLAY={address}")
         self._arguments = [
@@ -184,65 +188,30 @@ def requests_of_pages(served: Served) -> Counter[str]:
     )
 
 
+POINTS: Mapping[str, tuple[Any, str]] = {
+    "links are delivered": (RoundDriver, "_end_reason"),
+    "pages are granted": (RoundDriver, "_wait_for_end"),
+    "files are written": (RoundDriver, "_commit"),
+    "examples are learned": (commits.RoundCommits, "_write"),
+    "the manifest has another name": (Path, "replace"),
+    "the round is committed": (commits, "delete_outdated"),
+}
+"""Points of a round, each with the function that is called then."""
+
+
 def _kill_at(point: str, number: int) -> None:
     """Let this process die when it comes to a point for the numberth time."""
-    from focused.rounds import commits
-    from focused.rounds.driver import RoundDriver
+    owner, name = POINTS[point]
+    original, times = getattr(owner, name), count(1)
 
-    came = Counter[str]()
-
-    def die() -> None:
-        came[point] += 1
-        if came[point] == number:
+    def wrapped(*given: Any, **named: Any) -> Any:
+        is_there = owner is not Path or given[1].parent.name == "manifests"
+        if is_there and next(times) == number:
             os.kill(os.getpid(), signal.SIGKILL)
+        return original(*given, **named)
 
-    def before(owner: type, name: str) -> None:
-        original = getattr(owner, name)
+    setattr(owner, name, wrapped)
 
-        def wrapped(*args: object, **kwargs: object) -> object:
-            die()
-            return original(*args, **kwargs)
-
-        setattr(owner, name, wrapped)
-
-    if point == "links are delivered":
-        before(RoundDriver, "_end_reason")
-    elif point == "pages are granted":
-        before(RoundDriver, "_wait_for_end")
-    elif point == "files are written":
-        before(RoundDriver, "_commit")
-    elif point == "examples are learned":
-        before(commits.RoundCommits, "_write")
-    elif point == "the manifest has another name":
-        replace = os.replace
-
-        def renaming(self: Path, target: Path) -> Path:
-            if target.parent.name == "manifests":
-                die()
-            replace(self, target)
-            return target
-
-        Path.replace = renaming  # type: ignore[method-assign, assignment]
-    elif point == "the round is committed":
-        delete = commits.delete_outdated
-
-        def deleting(storage: SharedStorage, manifest: object) -> None:
-            die()
-            delete(storage, manifest)  # type: ignore[arg-type]
-
-        commits.delete_outdated = deleting  # type: ignore[assignment]
-    else:
-        raise AssertionError(point)
-
-
-POINTS = (
-    "links are delivered",
-    "pages are granted",
-    "files are written",
-    "examples are learned",
-    "the manifest has another name",
-    "the round is committed",
-)
 
 if __name__ == "__main__":
     _kill_at(sys.argv[1], int(sys.argv[2]))

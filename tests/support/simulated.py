@@ -28,8 +28,8 @@ from focused.link_scoring.protocols import LinkScorer
 from focused.storage.state_store import StateStore
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 START = 1_000_000.0
 FETCH_S = 0.1
@@ -101,6 +101,8 @@ class Simulation:
     training_urls: frozenset[str] = frozenset()
     stages: StageTimes | None = None
     reads_ahead: bool = False
+    failed_ahead: Mapping[str, Failed] = field(default_factory=dict)
+    """What parser processes say of pages that they cannot parse, by URL."""
     confirms_everything: bool = False
     share_example: ShareExample | None = None
     now: float = START
@@ -156,7 +158,9 @@ class Simulation:
                 confirms_everything=self.confirms_everything,
             )
             self.now += FETCH_S
-            ahead = self._read_ahead(step, outcome) if self.reads_ahead else None
+            ahead = self.failed_ahead.get(step.url)
+            if ahead is None and self.reads_ahead:
+                ahead = self._read_ahead(step, outcome)
             settled = self.crawl.settle(step.lease, outcome, self.now, ahead)
             if settled is not None:
                 self.settled.append(settled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -812,7 +813,7 @@ def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder:
 def test_a_format_of_documents_without_its_library_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("focused.topic.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     assert complaint(folder, SMALLEST + '[scope]\ndocuments = ["pdf", "docx"]\n') == (
         'scope.documents: "pdf" needs pypdfium2, which is not installed: '
         "pip install 'focused-crawler[documents]'"
@@ -822,5 +823,5 @@ def test_a_format_of_documents_without_its_library_is_an_error(
 def test_a_topic_that_names_no_formats_needs_no_library(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("focused.topic.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     assert load_topic(write(folder, SMALLEST)).scope.documents[0] == "pdf"

@@ -11,7 +11,6 @@ import pkgutil
 import random
 from collections.abc import Callable, Iterator
 
-import growth
 import pytest
 from growth import Growth, Pumped, growths, measure, texts_of
 from growth_functions import EXCEPTIONS, READERS, Reader
@@ -80,19 +79,17 @@ def test_all_functions_that_take_foreign_text_are_measured() -> None:
     assert sorted(EXCEPTIONS.keys() - (needed - measured)) == [], "no longer needed"
 
 
-@pytest.mark.parametrize(("exponent", "is_harmful"), [(2.0, True), (1.0, False)])
+@pytest.mark.parametrize(
+    ("seconds", "is_harmful"),
+    [
+        pytest.param(lambda chars: 1e-8 * chars**2, True, id="quadratic"),
+        pytest.param(lambda chars: 1e-8 * chars, False, id="linear"),
+        pytest.param(lambda chars: 1e-9 * chars * min(chars, 10_000), False, id="ends early"),
+    ],
+)
 def test_quadratic_functions_are_told_from_linear_ones(
-    exponent: float, is_harmful: bool, monkeypatch: pytest.MonkeyPatch
+    seconds: Callable[[int], float], is_harmful: bool
 ) -> None:
-    monkeypatch.setattr(growth, "cpu_s", lambda call, text: 1e-8 * len(text) ** exponent)
     reader = Reader("reader", str, (), chars=8_000, noise_s=0.0)
-    assert measure(reader, Pumped("", "a", "")).is_harmful is is_harmful
-
-
-def test_growth_that_ends_before_it_costs_time_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
-    def limited_s(call: object, text: str) -> float:
-        return 1e-9 * len(text) * min(len(text), 10_000)
-
-    monkeypatch.setattr(growth, "cpu_s", limited_s)
-    reader = Reader("reader", str, (), chars=8_000, noise_s=0.0)
-    assert not measure(reader, Pumped("", "a", "")).is_harmful
+    found = measure(reader, Pumped("", "a", ""), cpu_s=lambda call, text: seconds(len(text)))
+    assert found.is_harmful is is_harmful

@@ -34,15 +34,6 @@ def allows(text: str | bytes, path: str, agent: str = "ExampleBot") -> bool:
     return rules(text).allows(HOST + path, agent)
 
 
-# Section 2.2.1: whose group is it?
-
-
-# Section 2.2.2: which rule counts?
-
-
-# Section 2.2.3: special characters
-
-
 # RFC 9309, section 5.1
 
 SIMPLE = """User-Agent: *

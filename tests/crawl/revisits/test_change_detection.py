@@ -16,11 +16,12 @@ from focused.crawl.revisits.change_detection import (
     VersionSignature,
     VersionText,
     detect_change,
+    page_blocks,
     read_version,
+    sign_version,
 )
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Page
-from tests.support.page_versions import add_page
 
 URL = "https://example.org/a"
 ARTICLE = (
@@ -34,6 +35,14 @@ ARTICLE = (
 def version(*blocks: str, title: str = "Whales") -> VersionText:
     page = Page(URL, title=title, text=" ".join(blocks))
     return read_version(content_fingerprint(page), title, blocks)
+
+
+def add_page(
+    host: HostBoilerplate, url: str, version: VersionText, change: ContentChange | None = None
+) -> VersionSignature:
+    """Let a host's boilerplate learn from a fetched page; return the page's signature."""
+    host.learn(page_blocks(url, version, change))
+    return sign_version(version, host)
 
 
 def compare(

@@ -10,6 +10,7 @@ import pytest
 from focused.crawl.revisits.change_detection import (
     HostBoilerplate,
     detect_change,
+    page_blocks,
     read_version,
     sign_version,
 )
@@ -23,7 +24,6 @@ from focused.crawl.revisits.page_fate import (
 from focused.durations import DAY_S
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Redirected
-from tests.support.page_versions import add_page
 
 URL = "https://example.org/a/page.html"
 
@@ -44,13 +44,14 @@ def is_soft(
     title: str, blocks: list[str], *, before: list[str] = ARTICLE, missing: list[str] | None = None
 ) -> bool:
     host = HostBoilerplate()
-    old = add_page(host, URL, read_version(b"old-----", "Whales", before))
+    old = read_version(b"old-----", "Whales", before)
+    host.learn(page_blocks(URL, old, None))
     now = read_version(b"new-----", title, blocks)
     known = None
     if missing is not None:
         text = read_version(b"missing-", "Example", missing)
         known = MissingPage("Example", sign_version(text, host))
-    change = detect_change(old, now, host)
+    change = detect_change(sign_version(old, host), now, host)
     return looks_like_soft_404(title, now, change, "Whales", known, host)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -43,23 +44,17 @@ def test_hosts_have_boilerplate_of_their_own(tables: Tables) -> None:
 
 
 def test_learning_from_a_page_writes_little(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, writes_to: Callable[[Tables], list[tuple[str, int]]]
 ) -> None:
     store = BoilerplateStore(tables)
     for number in range(1_000):
         add_page(store, number)
-    written: list[int] = []
-    put = tables.put
-
-    def counted(table: str, key: bytes, value: bytes) -> None:
-        written.append(len(key) + len(value))
-        put(table, key, value)
-
-    monkeypatch.setattr(tables, "put", counted)
+    written = writes_to(tables)
     for number in range(1_000, 1_100):
         add_page(store, number)
-    assert sorted(written)[-2] < 200, "eight bytes a block"
-    assert sum(written) / 100 < 500, "with one snapshot in a hundred pages"
+    written_bytes = [size for _, size in written]
+    assert sorted(written_bytes)[-2] < 200, "eight bytes a block"
+    assert sum(written_bytes) / 100 < 500, "with one snapshot in a hundred pages"
 
 
 def test_few_pages_of_a_host_wait_for_the_next_snapshot(tables: Tables) -> None:

@@ -7,7 +7,7 @@ import pytest
 from focused.errors import ComparisonError
 from focused_lab.analysis.comparison_analysis import analyse_runs, analysis_to_dict
 from focused_lab.analysis.comparison_runs import parse_comparison, runs_of
-from tests.support.comparison_rows import Row, document, run
+from tests.lab.analysis.comparison_rows import Row, document, run
 
 LOW, HIGH = [1, 40, 8, 6.0, 6.5], [8, 10, 9, 8.5, 1.0]
 

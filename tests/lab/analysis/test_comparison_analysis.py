@@ -14,7 +14,7 @@ from focused_lab.analysis.comparison_analysis import (
 )
 from focused_lab.analysis.comparison_runs import runs_of
 from focused_lab.analysis.summary_text import caveats, detail_sentences, summary_sentence
-from tests.support.comparison_rows import Row, run, runs
+from tests.lab.analysis.comparison_rows import Row, run, runs
 
 TWO_TOPICS = {
     "whales": {"focused": [0.6, 0.5], "bfs": [0.2, 0.3], "oracle": [0.8, 0.8]},

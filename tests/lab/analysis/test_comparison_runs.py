@@ -16,7 +16,7 @@ from focused_lab.analysis.comparison_runs import (
     runs_frame,
     runs_of,
 )
-from tests.support.comparison_rows import document, run
+from tests.lab.analysis.comparison_rows import document, run
 
 
 def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from focused_lab.analysis.comparison_runs import runs_of
 from focused_lab.analysis.paired_comparison import PagesToBaseline, pages_until_found
 from focused_lab.analysis.summary_text import detail_sentences
 from focused_lab.run_measures import harvest_curve
-from tests.support.comparison_rows import Row, run, runs
+from tests.lab.analysis.comparison_rows import Row, run, runs
 
 
 def every(nth: int, policy: str, **changed: Any) -> Row:

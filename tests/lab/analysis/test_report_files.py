@@ -15,13 +15,12 @@ from rich.console import Console
 
 from focused.errors import FocusedError
 from focused.reports.crawl_plots import spread_labels
-from focused_lab.analysis import report_files
 from focused_lab.analysis.comparison_analysis import analyse_runs
 from focused_lab.analysis.comparison_runs import runs_of
 from focused_lab.analysis.plots import resample_curve
 from focused_lab.analysis.report_files import write_comparison_report
 from focused_lab.analysis.tables import all_tables
-from tests.support.comparison_rows import Row, document, run, runs
+from tests.lab.analysis.comparison_rows import Row, document, run, runs
 
 HOSTILE = '<script>alert("x")</script>$\\frac{\x1b[31m'
 MANY = [f"policy-number-{n}" for n in range(16)] + ["focused", "bfs"]
@@ -85,12 +84,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     """The files of a report without focused, bfs and starts that are unreachable."""
     folder = tmp_path_factory.mktemp("plain")
     return write_comparison_report(document(two_topics("shark", "dfs")), folder)
-
-
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without pictures, whose drawing would take most of the time."""
-    monkeypatch.setattr(report_files, "plot_all", lambda *given: {})
 
 
 def test_the_folder_has_report_frames_and_pictures(written: Sequence[Path]) -> None:

@@ -8,7 +8,7 @@ from focused.errors import RecordedWebError
 from focused_lab.builders.debian_packages import fetch_packages, parse_packages, unpack
 from focused_lab.builders.docweb import build_docweb
 from focused_lab.recorded_web.recorded_web import RecordedWeb
-from tests.support.fake_debian import FakeDebian
+from tests.lab.builders.fake_debian import FakeDebian
 
 OS = "/usr/share/doc/python3.11/html/library/os.html"
 HOME = "/usr/share/doc/python3.11/html/index.html"
@@ -17,7 +17,6 @@ FLASK = "/usr/share/doc/python-flask-doc/html/index.html"
 
 @pytest.fixture
 def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDebian:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
     return FakeDebian(tmp_path / "debian", monkeypatch)
 
 
@@ -118,9 +117,9 @@ def test_without_package_lists_the_error_says_to_update(debian: FakeDebian, tmp_
 
 
 def test_root_updates_the_package_lists_by_itself(
-    debian: FakeDebian, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
 ) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
+    debian.is_root = True
     debian.add("python3.11-doc", {HOME: b"home"}, lists="Packages.new")
     assert fetch_packages(["python3.11-doc"], tmp_path, lines.append)
     assert debian.calls("apt-get")[0] == "-q update"

@@ -23,7 +23,7 @@ from focused_lab.builders.foldoc import (
     record_foldoc,
 )
 from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
-from tests.support.fake_debian import FakeDebian
+from tests.lab.builders.fake_debian import FakeDebian
 from tests.support.recorded_web import body
 
 DIGITS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"

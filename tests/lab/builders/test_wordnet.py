@@ -26,7 +26,7 @@ from focused_lab.builders.wordnet import (
     wordnet_pages,
 )
 from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
-from tests.support.fake_debian import FakeDebian
+from tests.lab.builders.fake_debian import FakeDebian
 from tests.support.recorded_web import body
 
 WRITTEN_AT = datetime(2023, 1, 19, tzinfo=UTC)

@@ -18,8 +18,8 @@ from focused.web.page import Classification, Link, Page
 from focused.web.urls import host_of
 from focused_lab.simulation.simulator import RecordedNetwork, constant_latency, simulate
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, html, page, redirect
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 RELEVANT = 0.9
 

@@ -8,7 +8,7 @@ from focused.orderings import PolicyInputs
 from focused.web.page import Link
 from focused_lab.orderings.ache import with_batch_size
 from tests.lab.orderings.policy_walk import RELEVANT, Walk
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 BATCH = 20

@@ -15,7 +15,7 @@ from focused.orderings import PolicyInputs
 from focused.web.page import Classification, Link, Page
 from focused_lab.orderings.tag_path import ALPHA, TagPathClusters, with_alpha
 from tests.lab.orderings.policy_walk import Walk
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 MENU = "body/div.nav/ul/li/a"

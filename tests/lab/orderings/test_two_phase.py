@@ -17,7 +17,7 @@ from focused.orderings import PolicyInputs
 from focused.web.page import Classification, Link, Page
 from focused.web.urls import host_of
 from focused_lab.orderings.two_phase import LINKS_PER_TARGET, make_policy, relevance_by_url
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 

@@ -19,8 +19,8 @@ from focused.topic.topic_file import load_topic
 from focused_lab.simulation.rounds_simulator import RoundsRun, simulate_rounds
 from focused_lab.simulation.simulator import RecordedNetwork, hashed_latency, simulate
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import MemoryWeb, html, page
+from tests.support.whale_models import WhaleClassifier
 
 HOSTS = 12
 PAGES = 8

@@ -21,8 +21,8 @@ from focused_lab.simulation.simulator import (
     simulate,
 )
 from tests.support.crawling import crawl, write_topic
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect, served
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 QUICK = constant_latency(0.01)
 ONE_AT_A_TIME = "concurrency = 1\npatience = 0"

@@ -1,9 +1,14 @@
-"""A clock of a crawl that a test reads from a function."""
+"""What the driver needs of one crawl, for its parts that are called without Scrapy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from focused.crawl import Crawl
+from focused.durations import Clock
+from focused.scrapy_addon.access_checks import HostTurns
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 
 
 @dataclass(frozen=True)
@@ -21,3 +26,13 @@ class ReadClock:
 
     def advance_to(self, last: float) -> None:
         assert self.now() >= last
+
+
+def opened(crawl: Crawl) -> CrawlSlot:
+    slot = CrawlSlot()
+    slot.opened(crawl, crawl)
+    return slot
+
+
+def turns_of(crawl: Crawl, clock: Clock) -> HostTurns:
+    return HostTurns(opened(crawl), clock, wake=lambda: None)

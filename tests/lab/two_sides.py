@@ -28,8 +28,8 @@ from focused_lab.run_measures import RunRecord
 from focused_lab.web_sources import ExperimentWeb
 from tests.support.command import focused
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 WORDS = {

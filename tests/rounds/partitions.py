@@ -16,8 +16,8 @@ from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
-from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import FETCH_S, START, topic
+from tests.support.whale_models import WhaleClassifier
 
 
 def partition_of_host(partitions: int) -> OwnerOf:

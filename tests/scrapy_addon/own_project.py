@@ -18,7 +18,7 @@ _SETTINGS = {
     "ADDONS": {"focused.scrapy_addon.FocusedAddon": 0},
     "COMMANDS_MODULE": "focused.scrapy_addon.commands",
     "FOCUSED_TOPIC": "whales.toml",
-    "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
+    "FOCUSED_MODELS": "tests.support.whale_models.fixed_models",
     "FOCUSED_PROGRESS_INTERVAL_S": 0,
 }
 

@@ -1,7 +1,7 @@
 """The crawl of the kept state folders: each format's is made by the last version that wrote it.
 
 To make two, of a crawl and of a continuous one, run this file with that version: ``python -m
-tests.support.small_state FOLDER``.
+tests.storage.small_state FOLDER``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from focused.web.page import Classification, Page
-from tests.support.keyword_guide import WhaleClassifier
+from tests.support.whale_models import WhaleClassifier
 
 
 class Moody(WhaleClassifier):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from focused.topic import Topic
 from focused.web.page import Classification, Page
-from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
 if TYPE_CHECKING:
     from focused.scrapy_addon.crawl_models import CrawlModels
@@ -28,7 +28,7 @@ class ExhaustibleClassifier(WhaleClassifier):
         return super().classify(page)
 
 
-def guide(topic: Topic) -> CrawlModels:
+def models(topic: Topic) -> CrawlModels:
     from focused.scrapy_addon.crawl_models import CrawlModels
 
     return CrawlModels(ExhaustibleClassifier(), WhaleScorer(), frozenset({"http://a.test/trained"}))

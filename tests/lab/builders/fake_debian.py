@@ -58,6 +58,8 @@ class FakeDebian:
             tool.write_text(_TOOL.format(python=sys.executable, archive=str(self.archive)))
             tool.chmod(0o755)
         patch.setenv("PATH", str(tools))
+        self.is_root = False
+        patch.setattr("os.geteuid", lambda: 0 if self.is_root else 1000)
 
     def add(self, name: str, files: Mapping[str, bytes], lists: str = "Packages") -> None:
         """Put a package into the archive; ``lists`` names the file that knows of it."""

@@ -80,13 +80,14 @@ def task(folder: Path, categories: tuple[TopicCategory, ...] = CATEGORIES) -> La
 
 
 def session(
-    folder: Path, file: LabelFile, categories: tuple[TopicCategory, ...] = CATEGORIES
+    folder: Path,
+    file: LabelFile,
+    categories: tuple[TopicCategory, ...] = CATEGORIES,
+    make: type[LabellingSession] = LabellingSession,
 ) -> LabellingSession:
     """A session on the crawl in ``folder``, keeping no pages."""
     crawled = read_fetched_pages(folder)
-    return LabellingSession(
-        task(folder, categories), crawled, build_training_pool(crawled, None), file, None
-    )
+    return make(task(folder, categories), crawled, build_training_pool(crawled, None), file, None)
 
 
 def choice(

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from focused.frontier.disk_frontier import NotYet, Offer
+from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
-from tests.contracts.steps import drop_host, finish, link, take, url_of_next
-from tests.support.frontier_lives import Frontier, Life
+from tests.frontier.steps import FrontierProcess, drop_host, finish, link, take, url_of_next
 
 
-def test_the_best_link_of_all_hosts_comes_first(frontier: Frontier) -> None:
+def test_the_best_link_of_all_hosts_comes_first(frontier: DiskFrontier) -> None:
     frontier.push(link("http://a/1", 0.2), 0)
     frontier.push(link("http://b/1", 0.9), 0)
     frontier.push(link("http://a/2", 0.6), 0)
     assert [take(frontier).link.url for _ in range(2)] == ["http://b/1", "http://a/2"]
 
 
-def test_a_host_is_asked_by_one_fetch_at_a_time(frontier: Frontier) -> None:
+def test_a_host_is_asked_by_one_fetch_at_a_time(frontier: DiskFrontier) -> None:
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://a/2"), 0)
     take(frontier)
     assert frontier.offer(100) == NotYet(None)
 
 
-def test_a_host_is_not_requested_before_it_is_due(frontier: Frontier) -> None:
+def test_a_host_is_not_requested_before_it_is_due(frontier: DiskFrontier) -> None:
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://a/2"), 0)
     finish(frontier, take(frontier), now=5, delay_s=2)
@@ -33,7 +32,7 @@ def test_a_host_is_not_requested_before_it_is_due(frontier: Frontier) -> None:
     assert isinstance(frontier.offer(7), Offer)
 
 
-def test_with_patience_a_worse_link_waits_for_a_better_host(frontier: Frontier) -> None:
+def test_with_patience_a_worse_link_waits_for_a_better_host(frontier: DiskFrontier) -> None:
     frontier.push(link("http://good/1", 0.9), 0)
     frontier.push(link("http://good/2", 0.9), 0)
     frontier.push(link("http://poor/1", 0.1), 0)
@@ -42,14 +41,16 @@ def test_with_patience_a_worse_link_waits_for_a_better_host(frontier: Frontier) 
     assert take(frontier, 0.5).link.url == "http://poor/1"
 
 
-def test_with_patience_a_last_link_in_flight_holds_up_nobody(frontier: Frontier) -> None:
+def test_with_patience_a_last_link_in_flight_holds_up_nobody(frontier: DiskFrontier) -> None:
     frontier.push(link("http://good/1", 0.9), 0)
     frontier.push(link("http://poor/1", 0.1), 0)
     take(frontier)
     assert take(frontier, patience_s=5).link.url == "http://poor/1"
 
 
-def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(frontier: Frontier) -> None:
+def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(
+    frontier: DiskFrontier,
+) -> None:
     frontier.push(link("http://a/1"), 0)
     offer = take(frontier)
     assert frontier.offer(0) == NotYet(None)
@@ -58,7 +59,7 @@ def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(frontier: 
 
 
 def test_of_hosts_that_are_due_the_best_comes_first_however_long_others_are(
-    frontier: Frontier,
+    frontier: DiskFrontier,
 ) -> None:
     for number, score in enumerate((0.2, 0.9, 0.5)):
         frontier.push(link(f"http://h{number}/1", 0.95), 0)
@@ -69,7 +70,7 @@ def test_of_hosts_that_are_due_the_best_comes_first_however_long_others_are(
     assert [url_of_next(frontier, 3)[7:] for _ in range(3)] == ["h1/2", "h2/2", "h0/2"]
 
 
-def test_whoever_changes_a_hosts_pace_is_heeded_from_then_on(frontier: Frontier) -> None:
+def test_whoever_changes_a_hosts_pace_is_heeded_from_then_on(frontier: DiskFrontier) -> None:
     frontier.push(link("http://a/1"), 0)
     host = frontier.hosts.get("a")
     for due_at in (9.0, 5.0):
@@ -79,7 +80,7 @@ def test_whoever_changes_a_hosts_pace_is_heeded_from_then_on(frontier: Frontier)
     assert take(frontier, 5.0).host is host
 
 
-def test_it_wakes_for_the_first_host_that_falls_due(frontier: Frontier) -> None:
+def test_it_wakes_for_the_first_host_that_falls_due(frontier: DiskFrontier) -> None:
     for number in range(20):
         frontier.push(link(f"http://h{number}/1", 0.9), 0)
         frontier.push(link(f"http://h{number}/2", 0.5), 0)
@@ -94,7 +95,7 @@ def test_it_wakes_for_the_first_host_that_falls_due(frontier: Frontier) -> None:
 # Hosts at one address
 
 
-def neighbours(frontier: Frontier, names: str, address: str = "192.0.2.1") -> None:
+def neighbours(frontier: DiskFrontier, names: str, address: str = "192.0.2.1") -> None:
     """Hosts at one address, the first the best, each with two links."""
     for place, name in enumerate(names):
         for page in "12":
@@ -102,7 +103,7 @@ def neighbours(frontier: Frontier, names: str, address: str = "192.0.2.1") -> No
         frontier.hosts.assign_address(frontier.hosts.get(name), address)
 
 
-def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: Frontier) -> None:
+def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: DiskFrontier) -> None:
     neighbours(frontier, "abc")
     offer = take(frontier)
     assert frontier.offer(5) == NotYet(None)
@@ -110,8 +111,8 @@ def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: Frontier) 
     assert take(frontier, 5).link.url == "http://b/1"
 
 
-def test_an_address_has_its_pause_after_each_fetch(life: Life) -> None:
-    frontier = life.begin(address_delay_s=2.0)
+def test_an_address_has_its_pause_after_each_fetch(process: FrontierProcess) -> None:
+    frontier = process.open(address_delay_s=2.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 1.0)
     assert frontier.offer(2.9) == NotYet(3.0)
@@ -119,15 +120,17 @@ def test_an_address_has_its_pause_after_each_fetch(life: Life) -> None:
     assert frontier.offer(5.0) == NotYet(6.0)
 
 
-def test_an_address_has_its_pause_even_where_its_hosts_need_less(life: Life) -> None:
-    frontier = life.begin(address_delay_s=5.0)
+def test_an_address_has_its_pause_even_where_its_hosts_need_less(process: FrontierProcess) -> None:
+    frontier = process.open(address_delay_s=5.0)
     neighbours(frontier, "ab")
     finish(frontier, take(frontier), 1.0, delay_s=1.0)
     assert frontier.offer(2.5) == NotYet(6.0)
 
 
-def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(life: Life) -> None:
-    frontier = life.begin(address_delay_s=2.0)
+def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(
+    process: FrontierProcess,
+) -> None:
+    frontier = process.open(address_delay_s=2.0)
     neighbours(frontier, "ab")
     host = frontier.hosts.get("a")
     frontier.hosts.reserve(host, 0)
@@ -138,7 +141,7 @@ def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(life:
     assert take(frontier, 103).link.url == "http://b/1"
 
 
-def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: Frontier) -> None:
+def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: DiskFrontier) -> None:
     neighbours(frontier, "a")
     offer = take(frontier)
     frontier.hosts.reserve(offer.host, 0)
@@ -148,7 +151,9 @@ def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: Frontie
     assert url_of_next(frontier, 100) == "http://a/2"
 
 
-def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(frontier: Frontier) -> None:
+def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(
+    frontier: DiskFrontier,
+) -> None:
     neighbours(frontier, "ab")
     offer = take(frontier)
     frontier.hosts.reserve(offer.host, 0)
@@ -158,8 +163,8 @@ def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(frontier:
     assert url_of_next(frontier, 200) == "http://a/2"
 
 
-def test_an_address_that_was_not_requested_needs_no_pause(life: Life) -> None:
-    frontier = life.begin(address_delay_s=5.0)
+def test_an_address_that_was_not_requested_needs_no_pause(process: FrontierProcess) -> None:
+    frontier = process.open(address_delay_s=5.0)
     neighbours(frontier, "ab")
     offer = take(frontier)
     frontier.requeue(offer, link("http://a/1", 0.1), 0)
@@ -167,7 +172,7 @@ def test_an_address_that_was_not_requested_needs_no_pause(life: Life) -> None:
     assert url_of_next(frontier) == "http://b/1"
 
 
-def test_hosts_elsewhere_do_not_wait_for_a_busy_address(frontier: Frontier) -> None:
+def test_hosts_elsewhere_do_not_wait_for_a_busy_address(frontier: DiskFrontier) -> None:
     neighbours(frontier, "abc")
     frontier.push(link("http://else/1", 0.1), 0)
     take(frontier)
@@ -175,7 +180,7 @@ def test_hosts_elsewhere_do_not_wait_for_a_busy_address(frontier: Frontier) -> N
 
 
 def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(
-    frontier: Frontier,
+    frontier: DiskFrontier,
 ) -> None:
     neighbours(frontier, "abc")
     offer = take(frontier)
@@ -191,9 +196,9 @@ def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(
 
 
 def test_who_waits_at_an_address_is_offered_though_the_best_of_them_moved_away(
-    life: Life,
+    process: FrontierProcess,
 ) -> None:
-    frontier = life.begin(address_delay_s=1.0)
+    frontier = process.open(address_delay_s=1.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 0, delay_s=50.0)
     assert frontier.offer(0.5) == NotYet(1.0)  # b and c wait for their address
@@ -204,9 +209,9 @@ def test_who_waits_at_an_address_is_offered_though_the_best_of_them_moved_away(
 
 
 def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_links(
-    life: Life,
+    process: FrontierProcess,
 ) -> None:
-    frontier = life.begin(address_delay_s=1.0)
+    frontier = process.open(address_delay_s=1.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 0, delay_s=50.0)
     assert frontier.offer(0.5) == NotYet(1.0)
@@ -217,7 +222,7 @@ def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_lin
 
 
 def test_who_waits_at_an_address_is_offered_though_the_one_in_flight_moved_away(
-    frontier: Frontier,
+    frontier: DiskFrontier,
 ) -> None:
     neighbours(frontier, "ab")
     in_flight = take(frontier)
@@ -226,7 +231,7 @@ def test_who_waits_at_an_address_is_offered_though_the_one_in_flight_moved_away(
     assert take(frontier, 1).link.url == "http://b/1"
 
 
-def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: Frontier) -> None:
+def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: DiskFrontier) -> None:
     neighbours(frontier, "a")
     frontier.push(link("http://b/1", 0.1), 0)
     offer = take(frontier)
@@ -236,7 +241,7 @@ def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: Frontier) -> 
     assert take(frontier, 1).link.url == "http://b/1"
 
 
-def test_a_fetch_in_flight_goes_with_its_host_to_the_new_address(frontier: Frontier) -> None:
+def test_a_fetch_in_flight_goes_with_its_host_to_the_new_address(frontier: DiskFrontier) -> None:
     neighbours(frontier, "a")
     neighbours(frontier, "b", "192.0.2.2")
     offer = take(frontier)
@@ -249,15 +254,15 @@ def test_a_fetch_in_flight_goes_with_its_host_to_the_new_address(frontier: Front
 # Budgets
 
 
-def fetch(frontier: Frontier, now: float) -> str:
+def fetch(frontier: DiskFrontier, now: float) -> str:
     offer = take(frontier, now)
     frontier.hosts.count_fetched(offer.host)
     finish(frontier, offer, now, delay_s=0.0)
     return offer.link.url
 
 
-def test_exempt_links_come_first_and_from_hosts_without_budget_too(life):
-    frontier = life.begin(limits=HostLimits(pages_per_host=1))
+def test_exempt_links_come_first_and_from_hosts_without_budget_too(process):
+    frontier = process.open(limits=HostLimits(pages_per_host=1))
     frontier.push(link("http://a/1", 0.9), 0)
     finish(frontier, take(frontier), 0)
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
@@ -269,8 +274,8 @@ def test_exempt_links_come_first_and_from_hosts_without_budget_too(life):
     assert [each.url for each in frontier.waiting(frontier.hosts.get("a"))] == ["http://a/2"]
 
 
-def test_an_exempt_link_of_a_negative_priority_still_comes_from_hosts_without_budget(life):
-    frontier = life.begin(limits=HostLimits(pages_per_host=1))
+def test_an_exempt_link_of_a_negative_priority_still_comes_from_hosts_without_budget(process):
+    frontier = process.open(limits=HostLimits(pages_per_host=1))
     frontier.push(link("http://a/1", 0.9), 0)
     finish(frontier, take(frontier), 0)
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
@@ -278,8 +283,8 @@ def test_an_exempt_link_of_a_negative_priority_still_comes_from_hosts_without_bu
     assert url_of_next(frontier, now=10) == "http://a/again"
 
 
-def test_no_priority_makes_a_link_exempt(life):
-    frontier = life.begin(limits=HostLimits(pages_per_host=1))
+def test_no_priority_makes_a_link_exempt(process):
+    frontier = process.open(limits=HostLimits(pages_per_host=1))
     frontier.push(link("http://a/1", 3e6), 0)
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
     frontier.push(link("http://b/1", 2e6), 0)
@@ -288,8 +293,8 @@ def test_no_priority_makes_a_link_exempt(life):
     assert frontier.offer(30) is None
 
 
-def test_an_exempt_link_that_is_tried_again_stays_so(life):
-    frontier = life.begin()
+def test_an_exempt_link_that_is_tried_again_stays_so(process):
+    frontier = process.open()
     frontier.push(link("http://a/again", 0.1, is_exempt=True), 0)
     frontier.push(link("http://b/1", 0.8), 0)
     offer = take(frontier)
@@ -302,8 +307,8 @@ def test_an_exempt_link_that_is_tried_again_stays_so(life):
     )
 
 
-def test_a_host_gives_no_more_pages_than_its_budget(life: Life) -> None:
-    frontier = life.begin(limits=HostLimits(pages_per_host=2))
+def test_a_host_gives_no_more_pages_than_its_budget(process: FrontierProcess) -> None:
+    frontier = process.open(limits=HostLimits(pages_per_host=2))
     for page in range(4):
         frontier.push(link(f"http://a/{page}"), 0)
     frontier.push(link("http://b/1", 0.1), 0)
@@ -316,9 +321,9 @@ def test_a_host_gives_no_more_pages_than_its_budget(life: Life) -> None:
 
 @pytest.mark.parametrize("busy_meanwhile", [False, True])
 def test_the_hosts_at_an_address_give_no_more_pages_than_its_budget(
-    life: Life, busy_meanwhile: bool
+    process: FrontierProcess, busy_meanwhile: bool
 ) -> None:
-    frontier = life.begin(limits=HostLimits(pages_per_address=2))
+    frontier = process.open(limits=HostLimits(pages_per_address=2))
     neighbours(frontier, "abcde")
     for now in range(2):
         offer = take(frontier, now)
@@ -330,8 +335,8 @@ def test_the_hosts_at_an_address_give_no_more_pages_than_its_budget(
     assert {host.name for host in frontier.hosts.full()} == set("bcde")
 
 
-def test_nobody_waits_for_a_host_whose_budget_is_spent(life: Life) -> None:
-    frontier = life.begin(limits=HostLimits(pages_per_address=1))
+def test_nobody_waits_for_a_host_whose_budget_is_spent(process: FrontierProcess) -> None:
+    frontier = process.open(limits=HostLimits(pages_per_address=1))
     neighbours(frontier, "ab")
     host = frontier.hosts.get("b")
     host.pace = HostPace(3_600.0)
@@ -340,8 +345,8 @@ def test_nobody_waits_for_a_host_whose_budget_is_spent(life: Life) -> None:
     assert frontier.offer(0) is None
 
 
-def test_a_host_that_moves_brings_its_pages_along(life: Life) -> None:
-    frontier = life.begin(limits=HostLimits(pages_per_address=2))
+def test_a_host_that_moves_brings_its_pages_along(process: FrontierProcess) -> None:
+    frontier = process.open(limits=HostLimits(pages_per_address=2))
     neighbours(frontier, "ab")
     frontier.push(link("http://c/1", 0.1), 0)
     assert [fetch(frontier, 0) for _ in range(2)] == ["http://a/1", "http://a/2"]
@@ -354,7 +359,7 @@ def test_a_host_that_moves_brings_its_pages_along(life: Life) -> None:
 # Best priorities, and a floor
 
 
-def test_no_host_below_the_floor_is_offered(frontier: Frontier) -> None:
+def test_no_host_below_the_floor_is_offered(frontier: DiskFrontier) -> None:
     frontier.push(link("http://a/1", 0.6), 0)
     frontier.push(link("http://b/1", 0.4), 0)
     finish(frontier, take(frontier, floor=0.5), 0)
@@ -363,7 +368,7 @@ def test_no_host_below_the_floor_is_offered(frontier: Frontier) -> None:
 
 
 def test_the_best_priorities_are_those_of_hosts_that_are_due_or_worth_waiting_for(
-    frontier: Frontier,
+    frontier: DiskFrontier,
 ) -> None:
     for name, priority in (("soon", 0.9), ("late", 0.8), ("now", 0.7)):
         frontier.push(link(f"http://{name}/1", priority), 0)
@@ -377,7 +382,7 @@ def test_the_best_priorities_are_those_of_hosts_that_are_due_or_worth_waiting_fo
 
 
 def test_a_link_in_flight_is_none_of_the_best_but_the_next_of_its_host_is_for_a_moment(
-    frontier: Frontier,
+    frontier: DiskFrontier,
 ) -> None:
     frontier.push(link("http://a/1", 0.9), 0)
     frontier.push(link("http://a/2", 0.8), 0)
@@ -386,7 +391,7 @@ def test_a_link_in_flight_is_none_of_the_best_but_the_next_of_its_host_is_for_a_
     assert frontier.best_priorities(9, 3, patience_s=2) == []
 
 
-def test_hosts_that_fail_are_not_worth_waiting_for(frontier: Frontier) -> None:
+def test_hosts_that_fail_are_not_worth_waiting_for(frontier: DiskFrontier) -> None:
     frontier.push(link("http://a/1", 0.9), 0)
     frontier.retry(take(frontier, 0), HostPace(1.0, failures=1), 0)
     assert frontier.best_priorities(9, 0, patience_s=2) == []

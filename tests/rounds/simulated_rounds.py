@@ -35,10 +35,10 @@ from focused.topic import Budget, Topic
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.urls import host_of
 from focused_lab.simulation.rounds_simulator import SimulatedProcesses, run_at_once
-from tests.support.keyword_guide import WhaleClassifier
-from tests.support.shared_storages import AtOnce
+from tests.rounds.shared_storages import AtOnce
 from tests.support.simulated import FETCH_S, START
 from tests.support.simulated import topic as simulated_topic
+from tests.support.whale_models import WhaleClassifier
 
 CONCURRENCY = 4
 

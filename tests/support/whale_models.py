@@ -49,13 +49,13 @@ class WhaleScorer:
         return ScoredLinks(0.6 * anchor + 0.3 * parent, np.column_stack([anchor, parent]))
 
 
-def guide(topic: Topic) -> CrawlModels:
+def fixed_models(topic: Topic) -> CrawlModels:
     from focused.scrapy_addon.crawl_models import CrawlModels
 
     return CrawlModels(WhaleClassifier(), WhaleScorer(), frozenset({"http://a.test/trained"}))
 
 
-def learning_guide(topic: Topic) -> CrawlModels:
+def learning_models(topic: Topic) -> CrawlModels:
     from focused.scrapy_addon.crawl_models import CrawlModels
 
     return CrawlModels(

@@ -1,4 +1,4 @@
-"""A scorer that learns, simple enough to check by eye: the whale scorer with second thoughts."""
+"""A scorer that learns, simple enough to check by eye: the whale scorer with other scores later."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.web.page import Link, Page
-from tests.support.keyword_guide import WhaleScorer
+from tests.support.whale_models import WhaleScorer
 
 
-class Pupil(WhaleScorer):
-    """Scores as the whale scorer; afterwards as ``second_thoughts`` says, by URL.
+class SimpleLearner(WhaleScorer):
+    """Scores as the whale scorer; afterwards as ``new_scores`` says, by URL.
 
-    Keeps its ``lessons``, and those of them that it ``heard`` itself: no state
-    brought them. Of several in-links the page of the highest relevance counts.
+    Keeps its ``examples``; ``learned_here`` are the URLs of those that came from no state. Of
+    several in-links the page of the highest relevance counts.
     """
 
-    def __init__(self, second_thoughts: Mapping[str, float] | None = None) -> None:
-        self.lessons: list[tuple[str, str, float]] = []
-        self.heard: list[str] = []
-        self.second_thoughts = dict(second_thoughts or {})
+    def __init__(self, new_scores: Mapping[str, float] | None = None) -> None:
+        self.examples: list[tuple[str, str, float]] = []
+        self.learned_here: list[str] = []
+        self.new_scores = dict(new_scores or {})
         self.joined: list[tuple[str, str | None]] = []
 
     def score_merged(
@@ -49,11 +49,11 @@ class Pupil(WhaleScorer):
         return [MergedScore(score, rank, tuple(row), best, 7) for score, rank, row, best in rows]
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
-        return [self.think_again(link) for link in links]
+        return [self.new_score(link) for link in links]
 
-    def think_again(self, link: ScorableLink) -> UpdatedScore:
+    def new_score(self, link: ScorableLink) -> UpdatedScore:
         before = 0.6 * link.features[0] + 0.3 * link.features[1]
-        score = self.second_thoughts.get(link.url, before)
+        score = self.new_scores.get(link.url, before)
         return UpdatedScore(score, clipped_log_odds(score), tuple(link.features))
 
     def make_example(
@@ -64,12 +64,12 @@ class Pupil(WhaleScorer):
             link.url, link.anchor, link.parent or "", link.tag_path_key, features, b"", relevance
         )
 
-    def learn(self, lesson: TrainingExample) -> None:
-        self.heard.append(lesson.url)
-        self.lessons.append((lesson.url, lesson.anchor, lesson.relevance))
+    def learn(self, example: TrainingExample) -> None:
+        self.learned_here.append(example.url)
+        self.examples.append((example.url, example.anchor, example.relevance))
 
     def state(self) -> bytes:
-        return msgspec.msgpack.encode(self.lessons)
+        return msgspec.msgpack.encode(self.examples)
 
     def restore(self, state: bytes) -> None:
-        self.lessons = msgspec.msgpack.decode(state, type=list[tuple[str, str, float]])
+        self.examples = msgspec.msgpack.decode(state, type=list[tuple[str, str, float]])

@@ -48,9 +48,7 @@ class Automaton:
         self.bodies: list[Any] = []
         """Parts to be checked by themselves."""
         self._fixed = 0
-        last = self._sequence(parsed).last
-        self.final = frozenset() if _ends_in_condition(parsed) else frozenset(last)
-        """States that end a match, whatever follows."""
+        self._sequence(parsed)
 
     def _sequence(self, items: Any) -> _Part:
         whole = _Part()
@@ -155,22 +153,6 @@ class Automaton:
         return {other for one, other in self.edges if one == state}
 
 
-def _ends_in_condition(parsed: Any) -> bool:
-    """Whether a position or a lookaround must hold behind the last character."""
-    if not parsed:
-        return False
-    code, value = parsed[-1]
-    if code is codes.SUBPATTERN:
-        return _ends_in_condition(value[3])
-    if code is codes.ATOMIC_GROUP:
-        return _ends_in_condition(value)
-    if code in _REPEATS:
-        return _ends_in_condition(value[2]) or _ends_in_condition(parsed[:-1])
-    if code is codes.BRANCH:
-        return any(_ends_in_condition(branch) for branch in value[1])
-    return code in (codes.AT, codes.ASSERT, codes.ASSERT_NOT)
-
-
 _masks: dict[tuple[str, int], int] = {}
 
 
@@ -190,36 +172,34 @@ def _mask_of(key: str, item: Any, flags: int, is_bytes: bool) -> int:
     return known
 
 
-def ambiguities(pattern: re.Pattern[Any], *, is_whole: bool = False) -> list[str]:
+def ambiguities(pattern: re.Pattern[Any]) -> list[str]:
     """Return ``nested`` or ``adjacent`` for an expression that may backtrack for long.
 
-    ``is_whole``: the whole text must match, as in ``fullmatch``. Else a match ends as soon as a
-    last character is found, and does not return to what precedes.
+    As if the whole text must match: where it need not, the last loop never fails.
     """
     parsed = parser.parse(pattern.pattern, pattern.flags)
-    return sorted(set(_findings(parsed, pattern.flags, is_whole=is_whole)))
+    return sorted(set(_findings(parsed, pattern.flags)))
 
 
-def _findings(parsed: Any, flags: int, *, is_whole: bool) -> Iterator[str]:
+def _findings(parsed: Any, flags: int) -> Iterator[str]:
     automaton = Automaton(parsed, flags)
-    harmless = frozenset() if is_whole else automaton.final
     loops = automaton.loops()
     after = {state: automaton.next_states(state) for state in range(len(automaton.masks))}
     reachable = automaton.reachable()
     for state, mates in loops.items():
-        if automaton.is_fixed[state] or state in harmless:
+        if automaton.is_fixed[state]:
             continue
         if _passes_twice(automaton, after, state, mates):
             yield "nested"
         for other, others in loops.items():
             if (
-                other not in {state, *harmless}
+                other != state
                 and other in reachable[state]
                 and _shares(automaton, after, (state, mates), (other, others))
             ):
                 yield "adjacent"
     for body in automaton.bodies:
-        yield from _findings(body, flags, is_whole=False)
+        yield from _findings(body, flags)
 
 
 def _passes_twice(

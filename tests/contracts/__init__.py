@@ -1,1 +1,0 @@
-"""Contract suites: tests that every implementation of a protocol must pass."""
