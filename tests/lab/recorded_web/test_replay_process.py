@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import multiprocessing
+import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -139,10 +143,42 @@ def test_an_access_log_that_cannot_be_written_is_an_error_that_names_it(folder: 
         serve_forever(folder, access_log=folder / "no_such_folder" / "log")
 
 
-def test_a_living_web_is_served_with_its_clock(folder: Path, tmp_path: Path) -> None:
-    changes = tmp_path / "site.tsv.gz"
+def test_a_server_is_in_a_group_of_its_own_which_ctrl_c_does_not_reach(folder: Path) -> None:
+    with ReplayProcess(folder):
+        (server,) = multiprocessing.active_children()
+        assert server.pid is not None
+        assert os.getpgid(server.pid) != os.getpgid(0)
+
+
+@pytest.fixture
+def changes(tmp_path: Path) -> Path:
+    path = tmp_path / "site.tsv.gz"
     events = (Change(ChangeKind.CREATED, 0.0, 9), Change(ChangeKind.CHANGED, 3e7, 9, 9))
-    write_change_history(changes, SiteChanges("site", (PageChanges("page", events),)))
+    write_change_history(path, SiteChanges("site", (PageChanges("page", events),)))
+    return path
+
+
+def test_the_command_prints_the_settings_of_a_crawl_of_pages_that_change(
+    folder: Path, changes: Path
+) -> None:
+    options = ["--port", "0", "--changes", changes, "--speed", "10000", "--day", "20"]
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-m", "focused.cli", "web", "serve", folder, *options],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    with server.stdout:
+        settings = dict(re.findall(r"-s (\w+)=(\S+)", server.stdout.readline()))
+        answer = ask(settings["FOCUSED_REPLAY"])
+    server.send_signal(signal.SIGINT)
+    assert server.wait() == 0
+    assert answer[0] == 200
+    assert settings["FOCUSED_RECORDED_WEB"] == str(folder)
+    assert ReplayClock.parse(settings["FOCUSED_CLOCK"]).speed == 10_000
+
+
+def test_a_living_web_is_served_with_its_clock(folder: Path, changes: Path, tmp_path: Path) -> None:
     living = LivingReplay((changes,), speed=1e4, day=20.0, truth=tmp_path / "truth")
     with ReplayProcess(folder, living=living) as replay:
         assert ask(replay.address)[0] == 200
