@@ -148,24 +148,20 @@ def word(n: int) -> str:
     ("part", "feature", "limit"),
     [("url", "url_words", 16), ("anchor", "anchor_words", 12), ("context", "context_words", 40)],
 )
-def test_only_the_first_words_of_url_anchor_and_context_count(apprentice, part, feature, limit):
+def test_only_the_first_words_of_url_anchor_and_context_count(part, feature, limit):
     """The last word that counts, or the first that does not, is the only one that is known."""
     words = [word(n) for n in range(60)]
     before_path = 2 if part == "url" else 0  # the words of its host
     for last, is_known in ((limit, True), (limit + 1, False)):
-        pupil = new_pupil()
+        taught = new_apprentice()
         known = words[last - 1 - before_path]
         for _ in range(9):
-            pupil.learn(example(0.9, anchor=known, words=[known]))
-            pupil.learn(example(0.1, anchor="else", words=["else"]))
+            taught.learn(example(0.9, anchor=known, words=[known]))
+            taught.learn(example(0.1, anchor="else", words=["else"]))
         text = "-".join(words) if part == "url" else " ".join(words)
         link = replace(PLAIN, **{part: f"https://home.example/{text}" if part == "url" else text})
-        found = features_by(pupil, link)
+        found = named_features(taught.score(seen(), [link]).features[0])
         assert (found.get(feature, 0.0) > 0.0) is is_known
-
-
-def features_by(pupil: Apprentice, link: Link) -> dict[str, float]:
-    return named_features(pupil.score(seen(), [link]).features[0])
 
 
 @pytest.mark.parametrize("number", [1e9, -1e9, np.inf, -np.inf, np.nan])
@@ -174,10 +170,10 @@ def test_any_number_of_a_classifier_of_ones_own_gives_a_score(number):
         def score_texts(self, texts: Sequence[str]) -> np.ndarray:
             return np.full(len(texts), number)
 
-    pupil = Apprentice(Odd(), PRIOR)
-    waiting = queued(pupil, seen(), LINKS)
-    pupil.classifier_swapped(waiting[0].found_at)
-    for found in (*waiting, *pupil.rescore(waiting)):
+    apprentice = Apprentice(Odd(), PRIOR)
+    waiting = queued(apprentice, seen(), LINKS)
+    apprentice.classifier_swapped(waiting[0].found_at)
+    for found in (*waiting, *apprentice.rescore(waiting)):
         assert 0.0 < found.score < 1.0
         assert np.isfinite(found.features).all()
 
