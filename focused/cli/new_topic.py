@@ -15,8 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from scrapy.settings import BaseSettings
-
 from focused.archive.archive import page_rows
 from focused.archive.crawled_pages import load_crawled_pages
 from focused.archive.warc_files import warc_files
@@ -33,13 +31,11 @@ from focused.cli.topic import DIRECTORY_HEAD, NewTopicOptions, write_topic_files
 from focused.errors import StateError, TrainingError
 from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path
-from focused.link_scoring.apprentice import Apprentice
 from focused.recorded_web import find_recorded_webs
 from focused.reports.formatting import single_line
-from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 from focused.scrapy_addon.spiders.run import project_settings, run
-from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
@@ -114,27 +110,6 @@ def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTrai
     listed = {page.url for page in proposals.seeds}
     unlisted = tuple(url for url in seed_urls if url not in found or found[url].url not in listed)
     return FirstTraining(made.model, pages_by_url, proposals, unlisted)
-
-
-def keyword_models(topic: Topic) -> CrawlModels:
-    """Return a keyword classifier, and an apprentice that uses it."""
-    classifier = KeywordClassifier(topic.training.keywords)
-    return CrawlModels(classifier, Apprentice(classifier), frozenset())
-
-
-class KeywordSpider(TopicSpider):
-    """Crawls a topic without a model."""
-
-    name = "first"
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        """Classify by the keywords."""
-        super().update_settings(settings)
-        settings.set("FOCUSED_MODELS", keyword_models, priority="spider")
-
-    def closed(self, reason: str) -> None:
-        """Print no report."""
 
 
 def _crawl_around_seeds(

@@ -19,7 +19,7 @@ BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 INTERRUPTED_AT_A_PAGE = """
 import os, signal
 from focused.cli import main
-from focused.cli.new_topic import KeywordSpider
+from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 
 pages = []
 
