@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.link_scoring.linear_model import DEPTH_PENALTY, LinearModel, LinkPrior, load_link_prior
@@ -58,8 +57,6 @@ _ANCHOR_COLUMNS = [FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]]
 _CRAWL_COLUMNS = slice(FEATURE_INDEX["anchor_words"], None)
 
 _PAGE_FEATURES = struct.Struct("<3e")
-
-FloatArray = NDArray[np.float64]
 
 
 class Apprentice:
