@@ -36,7 +36,11 @@ class Mine(scrapy.Spider):
     start_urls = ["http://a.test/"]
 
     def parse(self, response):
-        yield from response.follow_all(css="a", callback=self.scrape)
+        yield from response.follow_all(css="a", errback=self.go_on)
+
+    def go_on(self, failure):
+        # Not before the failure is counted.
+        yield scrapy.Request("http://a.test/1", callback=self.scrape)
 
     async def scrape(self, response):
         (server,) = (
@@ -61,7 +65,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that asked for its own metrics while it ran."""
     folder = tmp_path_factory.mktemp("metrics")
     web = MemoryWeb(
-        page("http://a.test/", html("Whales", "/1", "/gone")),
+        page("http://a.test/", html("Whales", "/gone")),
         page("http://a.test/1", html("One whale")),
     )
     written = write_project(folder, SPIDER, settings={"FOCUSED_METRICS_PORT": 0})
