@@ -17,6 +17,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from focused.kernels.shingle_hashing import hash_shingles
+from focused.kernels.sorted_hashes import count_common, hashes_without
 from focused.web.page import Page
 
 ShingleHashes = NDArray[np.uint64]
@@ -84,13 +85,12 @@ def make_sketch(hashes: ShingleHashes) -> Sketch:
 
 def hashes_not_in(hashes: ShingleHashes, others: ShingleHashes) -> ShingleHashes:
     """Return those of ascending ``hashes`` that are not in ``others``."""
-    if not len(others) or not len(hashes):
-        return hashes
-    positions = others.searchsorted(hashes)
-    # An insertion point past the end: the last element is smaller, hence unequal.
-    positions[positions == len(others)] = len(others) - 1
-    kept: ShingleHashes = hashes[others[positions] != hashes]
-    return kept
+    return np.frombuffer(hashes_without(hashes.tobytes(), others.tobytes()), np.uint64)
+
+
+def count_common_hashes(one: ShingleHashes, other: ShingleHashes) -> int:
+    """Return the number of hashes that are in both."""
+    return count_common(one.tobytes(), other.tobytes())
 
 
 def estimate_resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
@@ -100,7 +100,7 @@ def estimate_resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
     """
     up_to = min(one.up_to, other.up_to)
     mine, theirs = one.until(up_to).hashes, other.until(up_to).hashes
-    both = len(mine) - len(hashes_not_in(mine, theirs))
+    both = count_common_hashes(mine, theirs)
     either = len(mine) + len(theirs) - both
     return (both / either if either else 0.0), either
 
@@ -112,7 +112,7 @@ def estimate_containment(one: Sketch, other: Sketch) -> tuple[float, int]:
     """
     up_to = min(one.up_to, other.up_to)
     mine, theirs = one.until(up_to).hashes, other.until(up_to).hashes
-    both = len(mine) - len(hashes_not_in(mine, theirs))
+    both = count_common_hashes(mine, theirs)
     smaller = min(len(mine), len(theirs))
     return (both / smaller if smaller else 0.0), smaller
 

@@ -39,6 +39,7 @@ from focused.text.content_signatures import (
     ShingleHashes,
     Sketch,
     bag_of_words_hash,
+    count_common_hashes,
     estimate_containment,
     estimate_resemblance,
     hashes_not_in,
@@ -404,7 +405,7 @@ class NearDuplicateIndex:
 
     def _may_reach_threshold(self, own: ShingleHashes, filed: ShingleHashes) -> bool:
         """Whether enough hashes are shared to reach the threshold without boilerplate."""
-        return len(own) - len(hashes_not_in(own, filed)) >= self._min_common_hashes
+        return count_common_hashes(own, filed) >= self._min_common_hashes
 
     def _resemblance(self, page: PageSketch, filed: _IndexedPage) -> tuple[float, int]:
         """The resemblance of two pages without the boilerplate of either host."""
