@@ -22,8 +22,9 @@ from link_log import log_links
 from link_prior_card import group_by_web, measure_web_quality, render_prior_card
 from link_prior_fitting import LoggedRun, fit_link_prior
 
-from focused.classifier.classifier_file import load_classifier, stale_reason
+from focused.classifier.classifier_file import load_classifier, load_current_classifier
 from focused.cli import main as focused
+from focused.errors import ModelError
 from focused.files import write_atomically, write_json_atomically
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
@@ -155,11 +156,12 @@ def fitted_priors(runs: Sequence[LoggedRun]) -> dict[str, LinkPriorFile]:
 
 def _candidate(topic: Topic, web: Web) -> PreparedTopic:
     # Not as a crawl's guide is made: the shipped priors may be those that no longer fit.
-    stale = stale_reason(topic)
-    if stale is not None:
+    try:
+        classifier, _ = load_current_classifier(topic)
+    except ModelError as stale:
         _say(f"training {topic.training.model}: {stale}")
         train_topic_model(topic, web.folder, replay=None, say=_say)
-    classifier = load_classifier(topic.training.model)[0]
+        classifier, _ = load_classifier(topic.training.model)
     # By odds alone: how near its root a link lies is no features that could be weighed.
     apprentice = Apprentice(classifier, FIRST_GUESS, learns=False, depth_penalty=0.0)
     return PreparedTopic(topic, classifier, apprentice, training_urls(topic))

@@ -347,24 +347,21 @@ def content_digest(meta: str, arrays: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def stale_reason(topic: Topic) -> str | None:
-    """Return why the topic's model must be trained again, or None if it is up to date.
+def load_current_classifier(topic: Topic) -> tuple[LinearTopicClassifier, str]:
+    """Load the topic's classifier and its name; ModelError says why it must be trained again.
 
     Compares content, never file times. A model that the user chose to keep with
-    :func:`~focused.classifier.model_file.keep_current_model` is not stale while the topic is
+    :func:`~focused.classifier.model_file.keep_current_model` is current while the topic is
     unchanged.
     """
     path = topic.training.model
     if not path.exists():
-        return f"there is no model yet at {path}"
-    try:
-        content = read_model_file(path)
-        with raising_model_errors(path):
-            build_classifier(content.meta, content.arrays)
-            report, embedding = content.meta["report"], content.meta["semantic"]["embedding"]
-            digest, estimator, wish = report["digest"], report["estimator"], report["trial"]["wish"]
-    except ModelError as error:
-        return str(error)
+        raise ModelError(f"there is no model yet at {path}")
+    content = read_model_file(path)
+    with raising_model_errors(path):
+        classifier = build_classifier(content.meta, content.arrays)
+        report, embedding = content.meta["report"], content.meta["semantic"]["embedding"]
+        digest, estimator, wish = report["digest"], report["estimator"], report["trial"]["wish"]
     why = None
     target = ThresholdTarget(topic.training.precision, topic.training.recall)
     if digest != samples_digest(topic.training):
@@ -378,7 +375,9 @@ def stale_reason(topic: Topic) -> str | None:
         why = f"the threshold is to give {target}, and that of {path} {wish}"
     elif bool(embedding) != (topic.training.embedding and load_embedding() is not None):
         why = f"training.embedding or the embedding table has changed since {path} was made"
-    return None if why is None or _is_kept(topic) else why
+    if why is not None and not _is_kept(topic):
+        raise ModelError(why)
+    return classifier, content.name
 
 
 def _is_kept(topic: Topic) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from focused.classifier.classifier_file import (
     load_classifier,
-    stale_reason,
+    load_current_classifier,
     training_urls_head,
     training_urls_path,
 )
@@ -51,15 +51,19 @@ def load_crawl_models(
     Raises ModelLockedError while another process trains it.
     """
     prior = load_link_prior(topic.training.link_prior)  # before a long training
-    if (reason := stale_reason(topic)) is not None:
+    watcher = ModelWatcher(topic.training.model)
+    try:
+        loaded = load_current_classifier(topic)
+    except ModelError as stale:
         from focused.scrapy_addon.model_training import (
             train_topic_model,  # slow to import, rarely needed
         )
 
-        say(f"training {topic.training.model}: {reason}")
+        say(f"training {topic.training.model}: {stale}")
         train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
-    watcher = ModelWatcher(topic.training.model)
-    classifier = SwappableClassifier(*load_classifier(topic.training.model))
+        watcher = ModelWatcher(topic.training.model)
+        loaded = load_classifier(topic.training.model)
+    classifier = SwappableClassifier(*loaded)
     return CrawlModels(classifier, Apprentice(classifier, prior), training_urls(topic), watcher)
 
 
