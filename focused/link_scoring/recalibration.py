@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,12 +77,15 @@ class ScoreRecalibration:
         self.slope = 1.0
         self.intercept = 0.0
         # Log-odds that were predicted, and tempered relevance of the target.
-        self._forecasts: deque[tuple[float, float]] = deque(maxlen=MAX_FORECASTS)
+        self._log_odds, self._relevances = array("d"), array("d")
         self._n_seen = 0
 
     def learn(self, log_odds: float, relevance: float) -> None:
         """Add a forecast and the tempered relevance in [0, 1] of the link's target."""
-        self._forecasts.append((log_odds, relevance))
+        self._log_odds.append(log_odds)
+        self._relevances.append(relevance)
+        if len(self._log_odds) > MAX_FORECASTS:
+            del self._log_odds[0], self._relevances[0]
         self._n_seen += 1
         if self._n_seen % _FIT_INTERVAL == 0:
             self._fit()
@@ -108,12 +110,12 @@ class ScoreRecalibration:
     def restore(self, state: Any) -> None:
         """Restore what :meth:`state` returned."""
         self._n_seen, self.slope, self.intercept, kept = state
-        columns = np.frombuffer(kept, "<f8").reshape(2, -1)
-        self._forecasts = deque(zip(*columns.tolist(), strict=True), maxlen=MAX_FORECASTS)
+        columns = np.frombuffer(kept, "<f8").reshape(2, -1).tolist()
+        self._log_odds, self._relevances = (array("d", each) for each in columns)
 
     def _columns(self) -> FloatArray:
         """Return the log-odds and the relevances, shape (2, n)."""
-        return np.array(self._forecasts).reshape(-1, 2).T
+        return np.array((self._log_odds, self._relevances))
 
     def _fit(self) -> None:
         log_odds, relevance = self._columns()
