@@ -167,6 +167,21 @@ def _fit_coefficients(columns: FloatArray, good: BoolArray, weights: FloatArray)
     parts = columns.shape[1]
     mean = np.array([0.0, _BASE_MEAN, *[_OTHERS_MEAN / max(parts - 1, 1)] * (parts - 1)])
     precision = np.array([0.0, *[_PRIOR_PRECISION] * parts])
+    return fit_near_prior(columns, good, weights, mean, precision)[1:]
+
+
+def fit_near_prior(
+    columns: FloatArray,
+    good: BoolArray,
+    weights: FloatArray,
+    mean: FloatArray,
+    precision: FloatArray,
+) -> FloatArray:
+    """Fit a logistic regression with a Gaussian prior; return bias and k coefficients >= 0.
+
+    ``columns``, shape (n, k), are of n samples; ``mean`` and ``precision``, shape (k + 1,), of the
+    prior, that of the bias first. Maximum a posteriori.
+    """
     inputs = np.column_stack((np.ones(len(good)), columns))
 
     def loss(found: FloatArray) -> tuple[float, FloatArray]:
@@ -176,8 +191,8 @@ def _fit_coefficients(columns: FloatArray, good: BoolArray, weights: FloatArray)
         gradient = inputs.T @ (weights * (expit(log_odds) - good)) + pull
         return float(misfit + pull @ (found - mean) / 2), gradient
 
-    bounds = ((None, None), *((0.0, None),) * parts)
-    return np.asarray(minimize(loss, mean, jac=True, method="L-BFGS-B", bounds=bounds).x[1:])
+    bounds = ((None, None), *((0.0, None),) * columns.shape[1])
+    return np.asarray(minimize(loss, mean, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
 # Chosen on thirteen topics of three webs (docs/decisions/0050).

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from focused.classifier.calibration import (
     BoolArray,
@@ -32,7 +31,7 @@ from focused.classifier.calibration_fitting import (
     choose_threshold,
     fit_platt_scaling,
 )
-from focused.classifier.estimators import TrainingOptions
+from focused.classifier.estimators import TrainingOptions, fit_near_prior
 from focused.classifier.page_model import PageModel, fit_page_model
 from focused.classifier.topic_classifier import Calibration, score_short_texts
 from focused.classifier.training_report import ValidationReport
@@ -216,19 +215,9 @@ def _clip_scores(scores: FloatArray) -> FloatArray:
 
 def _fit_coefficients(scores: FloatArray, good: BoolArray) -> list[float]:
     """Return the MAP estimates of the bias and of the coefficients, which are >= 0."""
-    mean = np.array(_PRIOR_MEAN)
     precision = np.array(_PRIOR_PRECISION) / (1.0 + (len(good) / _LABELS_TO_HALVE_PRECISION) ** 2)
-    columns = np.column_stack((np.ones(len(good)), _clip_scores(scores)))
-
-    def loss(found: FloatArray) -> tuple[float, FloatArray]:
-        log_odds = columns @ found
-        misfit = np.logaddexp(0.0, log_odds) - good * log_odds
-        pull = precision * (found - mean)
-        value = misfit.sum() + pull @ (found - mean) / 2
-        return float(value), columns.T @ (expit(log_odds) - good) + pull
-
-    bounds = ((None, None), *((0.0, None),) * scores.shape[1])
-    found = minimize(loss, mean, jac=True, method="L-BFGS-B", bounds=bounds).x
+    columns, weights = _clip_scores(scores), np.ones(len(good))
+    found = fit_near_prior(columns, good, weights, np.array(_PRIOR_MEAN), precision)
     return [float(one) for one in found]
 
 
