@@ -104,22 +104,22 @@ class PartitionPlace:
         def open_crawl(ordering: Policy, stages: StageTimes) -> tuple[Crawl, CrawlRun]:
             with self._heartbeats():
                 restore_state(self.start, topic.output.folder)
-            store = open_state(topic, policy, replayed=replayed, spider=self.identity)
-            try:
-                rounds = build_partition_rounds(
-                    self.start,
-                    topic,
-                    models.classifier,
-                    ordering,
-                    store,
-                    self.connection,
-                    training_urls=models.training_urls,
-                    stages=stages,
-                    driver_lost=lambda: os._exit(_LOST_DRIVER),
-                )
-            except BaseException:
-                store.abandon()
-                raise
+                store = open_state(topic, policy, replayed=replayed, spider=self.identity)
+                try:
+                    rounds = build_partition_rounds(
+                        self.start,
+                        topic,
+                        models.classifier,
+                        ordering,
+                        store,
+                        self.connection,
+                        training_urls=models.training_urls,
+                        stages=stages,
+                        driver_lost=lambda: os._exit(_LOST_DRIVER),
+                    )
+                except BaseException:
+                    store.abandon()
+                    raise
             if self.start.state is not None:
                 # What the last process requested after it had stored this is not known.
                 rounds.crawl.hosts.restart_delays(clock()())
