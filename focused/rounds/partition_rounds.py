@@ -10,6 +10,7 @@ import logging
 import math
 import platform
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -110,6 +111,7 @@ class _Inbox:
     problem: str = ""
 
 
+_Job = tuple[Future[Any], Callable[[Future[Any], float], None]]
 _Stored = tuple[RoundFile, StoredState | None]
 """The file of a round, and the state that it follows from."""
 
@@ -148,9 +150,8 @@ class PartitionRounds:
         self._wanted = 0
         self._deadline = -math.inf
         self._ready_at = 0.0
-        self._reading: Future[_Inbox] | None = None
-        self._writing: Future[_Stored] | None = None
-        self._uploading: Future[None] | None = None
+        self._jobs: deque[_Job] = deque()
+        """What runs in the other thread, in its order."""
         self._sent: tuple[int, Outgoing, StoredState | None] | None = None
         """The last round whose file was written, what it has of the outboxes, and the state."""
         self._learned = 0
@@ -200,11 +201,8 @@ class PartitionRounds:
         """Flush commits to the disk; upload them if they are many."""
         self.crawl.sync()
         replica = self._replica
-        is_storing = self._writing is not None or not (
-            self._uploading is None or self._uploading.done()
-        )
-        if replica is not None and not is_storing and replica.pending_bytes > _UPLOAD_BYTES:
-            self._uploading = self._submit(partial(self._upload, replica, replica.prepare()))
+        if replica is not None and not self._jobs and replica.pending_bytes > _UPLOAD_BYTES:
+            self._start_job(partial(replica.upload, replica.prepare()), self._end_upload)
 
     def close(self, now: float) -> None:
         """Close the crawl and write its results."""
@@ -213,10 +211,8 @@ class PartitionRounds:
             self.crawl.close(now)
             self._send(Closed(counters))
             return
-        if self._uploading is not None:
-            wait([self._uploading])
-        if self._writing is not None:
-            wait([self._writing])
+        for job, _ in self._jobs:
+            wait([job])
         self.crawl.stop(now)
         state, problem = None, ""
         try:
@@ -231,12 +227,9 @@ class PartitionRounds:
 
     @property
     def _may_fetch(self) -> bool:
-        return self._stop_reason is None and self._clock() < self._deadline and not self._is_behind
-
-    @property
-    def _is_behind(self) -> bool:
-        """Whether the storage takes longer than the crawl."""
-        return self._replica is not None and self._replica.pending_bytes > _MAX_PENDING_BYTES
+        if self._stop_reason is not None or self._clock() >= self._deadline:
+            return False
+        return self._replica is None or self._replica.pending_bytes <= _MAX_PENDING_BYTES
 
     def attend(self, now: float) -> None:
         """Do what the driver says, and go on with what runs in the other thread.
@@ -248,16 +241,12 @@ class PartitionRounds:
                 self._obey(self._connection.recv_bytes(), now)
         except (EOFError, OSError):
             self._lose_driver(now)
-        if self._reading is not None and self._reading.done():
-            inbox, self._reading = self._reading.result(), None
-            self._deliver(inbox, now)
-        if self._writing is not None and self._writing.done():
-            writing, self._writing = self._writing, None
-            self._wrote(writing)
-        is_storing = self._reading is not None or self._writing is not None
+        while self._jobs and self._jobs[0][0].done():
+            job, end = self._jobs.popleft()
+            end(job, now)
         if self._may_fetch:
             self._report_progress(now, _PROGRESS_S)
-        elif is_storing:
+        elif self._jobs:
             # The storage may take longer than the driver waits for a silent process.
             self._report_progress(now, HEARTBEAT_S)
 
@@ -286,7 +275,7 @@ class PartitionRounds:
             if self._replica is not None and state is not None:
                 self._replica.confirm(state)
             self._sent = None
-        self._reading = self._submit(partial(self._read, message.inbox, message.learned))
+        self._start_job(partial(self._read, message.inbox, message.learned), self._deliver)
 
     def _read(self, files: Iterable[RoundFile], learned: int) -> _Inbox:
         """Read what the partition has not got yet, in order; damaged sections are left out.
@@ -319,7 +308,8 @@ class PartitionRounds:
             logger.error("%s; it is left out", error)
             return ()
 
-    def _deliver(self, inbox: _Inbox, now: float) -> None:
+    def _deliver(self, job: Future[_Inbox], now: float) -> None:
+        inbox = job.result()
         self._partition.contents.deliver(inbox.claims)
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
@@ -368,11 +358,13 @@ class PartitionRounds:
     def _write(self, now: float) -> None:
         """Write the file of the round in the other thread."""
         outgoing = self._partition.collect(_MAX_LINKS, _MAX_EXAMPLES)
-        self._sent = self._round, outgoing, None
         self.crawl.commit(now)
         self.crawl.sync()
         prepared = None if self._replica is None else self._replica.prepare()
-        self._writing = self._submit(partial(self._store, self._round, outgoing, prepared))
+        self._start_job(
+            partial(self._store, self._round, outgoing, prepared),
+            partial(self._end_write, outgoing),
+        )
 
     def _store(self, number: int, outgoing: Outgoing, prepared: PreparedUpload | None) -> _Stored:
         """Write the file of a round, and what it follows from."""
@@ -384,24 +376,27 @@ class PartitionRounds:
         )
         return try_again(partial(write, outgoing.sections), _TRIES), state
 
-    def _wrote(self, writing: Future[_Stored]) -> None:
+    def _end_write(self, outgoing: Outgoing, job: Future[_Stored], now: float) -> None:
         file, state, problem = None, None, ""
         try:
-            file, state = writing.result()
+            file, state = job.result()
+            self._sent = self._round, outgoing, state
         except StorageError as error:
             problem = str(error)
-        if self._sent is not None:
-            self._sent = *self._sent[:2], state
         counters, delivered = self.crawl.counters.to_state(), self._partition.delivered
         self._send(Finished(self._round, file, delivered, counters, problem, state))
 
-    @staticmethod
-    def _upload(replica: Replica, prepared: PreparedUpload) -> None:
-        """Upload commits before the round ends; if that fails, they are uploaded at its end."""
+    def _end_upload(self, job: Future[StoredState], now: float) -> None:
         try:
-            replica.upload(prepared)
+            job.result()
         except StorageError as error:
-            logger.warning("%s", error)
+            logger.warning("%s; it is uploaded at the end of the round", error)
+
+    def _start_job(
+        self, call: Callable[[], Any], end: Callable[[Future[Any], float], None]
+    ) -> None:
+        """Run a call in the other thread; ``end`` gets its result."""
+        self._jobs.append((self._submit(call), end))
 
     def _report_progress(self, now: float, every_s: float) -> None:
         at = self._clock()
