@@ -12,7 +12,6 @@ import logging
 import os
 import socket
 import subprocess
-from collections import deque
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from threading import Event
@@ -211,7 +210,7 @@ class RayExecutor:
         self._receiving: dict[Any, int] = {}
         self._killed: set[int] = set()
         self._gone: set[int] = set()
-        self._ended: deque[int] = deque()
+        self._ended: list[tuple[int, None]] = []
 
     def start(self, partition: int, message: bytes) -> None:
         """Start the process of a partition where there is room, as soon as there is."""
@@ -230,17 +229,14 @@ class RayExecutor:
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
         """Return the next messages of the processes that sent some."""
-        found: list[tuple[int, bytes | None]] = [(each, None) for each in self._ended]
+        found: list[tuple[int, bytes | None]] = [*self._ended]
         self._ended.clear()
-        waiting = list(self._receiving)
-        if not waiting:
-            return found
-        ready, _ = self._ray.wait(waiting, timeout=0 if found else timeout_s)
-        if ready:
+        if waiting := list(self._receiving):
+            self._ray.wait(waiting, timeout=0 if found else timeout_s)
             ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
-        for each in ready:
-            partition = self._receiving.pop(each)
-            found += [(partition, message) for message in self._received(partition, each)]
+            for each in ready:
+                partition = self._receiving.pop(each)
+                found += [(partition, message) for message in self._received(partition, each)]
         return found
 
     def kill(self, partition: int) -> None:
@@ -254,7 +250,7 @@ class RayExecutor:
             return
         self._drop(partition)
         self._receiving = {ref: n for ref, n in self._receiving.items() if n != partition}
-        self._ended.append(partition)
+        self._ended.append((partition, None))
 
     def is_waiting(self, partition: int) -> bool:
         """Whether no machine has room for the process yet."""
@@ -281,17 +277,18 @@ class RayExecutor:
         self._receiving[receive.remote()] = partition
 
     def _received(self, partition: int, result: Any) -> Sequence[bytes | None]:
+        """Return the messages of an actor; None if its process, or itself, has ended."""
         try:
             messages: Sequence[bytes] | None = self._ray.get(result)
         except self._ray.exceptions.RayError:
-            self._drop(partition)
-            return [None]
-        if messages is None:
+            pass  # of its process nobody knows
+        else:
+            if messages is not None:
+                self._expect(partition)
+                return messages
             self._gone.add(partition)
-            self._drop(partition)
-            return [None]
-        self._expect(partition)
-        return messages
+        self._drop(partition)
+        return [None]
 
     def _drop(self, partition: int) -> None:
         self._starting.pop(partition, None)
