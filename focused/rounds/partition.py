@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import xxhash
@@ -35,25 +34,21 @@ from focused.rounds.outbox import (
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-from focused.topic import Topic
+from focused.topic import PARTITION_UNITS, Topic
 from focused.web.host_names import registered_domain
 from focused.web.urls import host_of
 
 _MAX_HOSTS = 100_000
-
-
-class SiteUnit(StrEnum):
-    """What the URLs of one partition have in common."""
-
-    DOMAIN = "domain"
-    """The registered domain: links within a site stay in its partition."""
-    HOST = "host"
+_DOMAIN = PARTITION_UNITS[0]
 
 
 class PartitionMap:
-    """The partition of each link: a hash of its site."""
+    """The partition of each link: a hash of its site, which is a registered domain or a host.
 
-    def __init__(self, partitions: int, unit: SiteUnit = SiteUnit.DOMAIN) -> None:
+    ``unit`` is one of :data:`focused.topic.PARTITION_UNITS`.
+    """
+
+    def __init__(self, partitions: int, unit: str = _DOMAIN) -> None:
         self.partitions = partitions
         self._unit = unit
         self._of_host: LRUCache[str, int] = LRUCache(_MAX_HOSTS)
@@ -66,13 +61,10 @@ class PartitionMap:
         """Return the partition of a link by its host and its key."""
         partition = self._of_host.get(host)
         if partition is None:
-            site = host if self._unit is SiteUnit.HOST else registered_domain(host)
-            partition = self._of_host[host] = _hash(site) % self.partitions
+            site = registered_domain(host) if self._unit == _DOMAIN else host
+            partition = xxhash.xxh3_64_intdigest(site.encode()) % self.partitions
+            self._of_host[host] = partition
         return partition
-
-
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode())
 
 
 logger = logging.getLogger(__name__)

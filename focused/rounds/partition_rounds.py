@@ -55,7 +55,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
-from focused.rounds.partition import Outgoing, Partition, PartitionMap, SiteUnit, build_partition
+from focused.rounds.partition import Outgoing, Partition, PartitionMap, build_partition
 from focused.rounds.storage import SharedStorage, try_again
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
@@ -440,7 +440,7 @@ def build_partition_rounds(
     :func:`focused.crawl.build.build_crawl`. ``background`` uploads large parts of the state, in
     another thread by default. Raises StorageError.
     """
-    storage, replica = storage_of(start), None
+    storage, replica = SharedStorage.at(start.storage), None
     if start.attempt:
         from focused.rounds.replication import Replica  # only for crawls on several machines
 
@@ -465,7 +465,7 @@ def build_partition_rounds(
         classifier,
         policy,
         store,
-        partition_map(start),
+        PartitionMap(start.partitions, start.unit),
         warc_prefix=partition_name(start.partition),
         **options,
     )
@@ -489,14 +489,5 @@ def restore_state(start: Start, folder: Path) -> None:
     if start.attempt:
         from focused.rounds.replication import restore  # only for crawls on several machines
 
-        try_again(lambda: restore(storage_of(start), start.partition, folder, start.state))
-
-
-def storage_of(start: Start) -> SharedStorage:
-    """Return the storage of the crawl."""
-    return SharedStorage.at(start.storage)
-
-
-def partition_map(start: Start) -> PartitionMap:
-    """Return the partition of each host of the crawl."""
-    return PartitionMap(start.partitions, SiteUnit(start.unit))
+        storage = SharedStorage.at(start.storage)
+        try_again(lambda: restore(storage, start.partition, folder, start.state))
