@@ -134,7 +134,7 @@ def restore_warc_files(
             continue
         if name in whole and end is not None and not own:
             # An attempt that came to its end, but into no manifest.
-            content = try_again(partial(storage.read_range, f"warc/{name}", 0, end))
+            content = try_again(partial(storage.read, f"warc/{name}", 0, end))
             (folder / name).write_bytes(content)
         else:
             _join_pieces(storage, partition, own, end, folder / name)

@@ -143,7 +143,7 @@ def read_section(storage: SharedStorage, file: RoundFile, name: str) -> Sequence
     where = f"{storage.name_of(file.name)}, section {name}"
     if file.format != FILE_FORMAT:
         raise DamagedFileError(f"{where}: has format {file.format}, not {FILE_FORMAT}")
-    raw = storage.read_range(file.name, section.offset, section.offset + section.length)
+    raw = storage.read(file.name, section.offset, section.offset + section.length)
     if xxhash.xxh3_128_digest(raw) != section.checksum:
         raise DamagedFileError(f"{where}: its checksum is wrong; it is damaged or forged")
     try:

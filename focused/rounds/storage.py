@@ -94,14 +94,8 @@ class SharedStorage:
         parent, _, crawl = url.rstrip("/").rpartition("/")
         return cls(parent or ".", crawl)
 
-    def read(self, name: str) -> bytes:
-        """Return the content of an object. Raises MissingObjectError."""
-        with self._errors("read", name):
-            content: bytes = self._fs.cat_file(self._path(name))
-        return content
-
-    def read_range(self, name: str, start: int, end: int) -> bytes:
-        """Return the bytes of an object from ``start`` to ``end``. Raises MissingObjectError."""
+    def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
+        """Return the content of an object, or a range of it. Raises MissingObjectError."""
         with self._errors("read", name):
             content: bytes = self._fs.cat_file(self._path(name), start=start, end=end)
         return content
