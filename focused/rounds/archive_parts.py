@@ -129,15 +129,15 @@ def restore_warc_files(
     if length:
         ends[number, attempt] = length
     for (file, by), end in ends.items():
-        name, own = _warc_name(partition, file), [each for each in pieces if each[:2] == (file, by)]
-        if name in whole and end in (None, whole[name]):
-            continue
-        if name in whole and end is not None and not own:
-            # An attempt that came to its end, but into no manifest.
+        name = _warc_name(partition, file)
+        size = whole.get(name)
+        if size is None or size < (end or 0):
+            own = [each for each in pieces if each[:2] == (file, by)]
+            _join_pieces(storage, partition, own, end, folder / name)
+        elif end is not None and size > end:
+            # Of an attempt that went on, or came to its end, but into no manifest.
             content = try_again(partial(storage.read, f"warc/{name}", 0, end))
             (folder / name).write_bytes(content)
-        else:
-            _join_pieces(storage, partition, own, end, folder / name)
 
 
 def _join_pieces(

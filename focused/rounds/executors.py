@@ -14,7 +14,6 @@ import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
-from threading import Event
 from typing import Any
 
 from focused.child_processes import python_command, python_environment
@@ -128,16 +127,10 @@ class PartitionActor:
     ``send`` and ``kill`` run in one thread, ``receive`` in another.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, message: bytes) -> None:
+        """``message`` is the first that the process gets."""
         self._executor = LocalExecutor(module)
-        self._is_started = Event()
-
-    def start(self, message: bytes) -> None:
-        """Start the process."""
-        try:
-            self._executor.start(0, message)
-        finally:
-            self._is_started.set()
+        self._executor.start(0, message)
 
     def send(self, message: bytes) -> None:
         """Pass a message on to the process."""
@@ -149,7 +142,6 @@ class PartitionActor:
 
     def receive(self) -> Sequence[bytes] | None:
         """Return the next messages, perhaps none after a while; None when the process has ended."""
-        self._is_started.wait()
         if not self._executor.processes:
             return None
         found: list[bytes] = []
@@ -214,11 +206,10 @@ class RayExecutor:
 
     def start(self, partition: int, message: bytes) -> None:
         """Start the process of a partition where there is room, as soon as there is."""
-        actor = self._actor_class.remote(self._module)
-        self._actors[partition] = actor
+        self._actors[partition] = actor = self._actor_class.remote(self._module, message)
         self._killed.discard(partition)
         self._gone.discard(partition)
-        self._starting[partition] = actor.start.remote(message)
+        self._starting[partition] = actor.__ray_ready__.remote()
         self._expect(partition)
 
     def send(self, partition: int, message: bytes) -> None:

@@ -190,7 +190,7 @@ class Replica:
         self._state = state = replace(
             self._state, attempt=self._attempt, next_segment=self._segment, warc=prepared.warc
         )
-        if prepared.tables is not None:
+        if prepared.tables is not None and prepared.tables.is_open:
             result = self._background.submit(
                 self._upload_snapshot, prepared.tables, self._next_snapshot()
             )
