@@ -27,14 +27,13 @@ from focused.topic import (
     Topic,
     Training,
 )
-from focused.topic.toml_table import (
+from focused.topic.value_kinds import (
     ErrorList,
     TomlTable,
     declared_sections,
-    key_names,
     read_feature_section,
+    read_section,
 )
-from focused.topic.value_kinds import read_section
 
 if TYPE_CHECKING:
     from focused.topic.login import Login
@@ -124,7 +123,8 @@ def _report_unknown_keys(section: TomlTable, known: Set[str]) -> None:
     from focused.topic.topic_keys import TOPIC_KEYS
 
     sections = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
-    sections |= {name: key_names(kind) for name, kind in declared_sections().items()}
+    for name, kind in declared_sections().items():
+        sections[name] = tuple(each.name for each in fields(kind))
     sections[""] = (*sections[""], *filter(None, sections))
     section.report_unknown_keys(sections[section.name], sections)
 
