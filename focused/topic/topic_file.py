@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ from focused.topic import (
     Training,
 )
 from focused.topic.value_kinds import (
-    ErrorList,
     TomlTable,
     declared_sections,
     read_feature_section,
@@ -50,7 +49,7 @@ def load_topic(path: Path) -> Topic:
 
     Raises :class:`ConfigurationError` with one line per problem, each naming file, line and key.
     """
-    errors = ErrorList()
+    errors: list[tuple[str, str]] = []
     head = TomlTable("", _read_toml(path), errors)
     declared = declared_sections()
     _report_unknown_keys(head, {*_HEAD_KEYS, *declared})
@@ -75,16 +74,16 @@ def load_topic(path: Path) -> Topic:
         },
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
-        errors.add("scope.max_pages_per_address", "needs politeness.per_address = true")
-    if errors.found:
+        head.add_error("scope.max_pages_per_address", "needs politeness.per_address = true")
+    if errors:
         raise ConfigurationError("\n".join(_messages(path, errors)))
     return topic
 
 
-def _messages(path: Path, errors: ErrorList) -> Iterator[str]:
+def _messages(path: Path, errors: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield a line for each error, with the number of the line where its key stands."""
     text = path.read_text(encoding="utf-8-sig")
-    for key, message in errors.found:
+    for key, message in errors:
         number = line_of(text, key)
         yield f"{path}:{'' if number is None else f'{number}:'} {key}: {message}"
 

@@ -11,10 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import ada_url
 import msgspec
@@ -39,24 +39,17 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 _TEXT: _Schema = {"type": "string"}
 
 
-@dataclass(slots=True)
-class ErrorList:
-    """The errors of one file, in the order found: key and message."""
-
-    found: list[tuple[str, str]] = field(default_factory=list)
-
-    def add(self, key: str, message: str) -> None:
-        """Add ``message`` about ``key`` (dotted, as in ``scope.max_depth``)."""
-        self.found.append((key, message))
-
-
 @dataclass(frozen=True, slots=True)
 class TomlTable:
-    """One section."""
+    """One section.
+
+    ``errors`` has the keys (dotted, as in ``scope.max_depth``) and messages of one file, in the
+    order found.
+    """
 
     name: str
     values: Mapping[str, object]
-    errors: ErrorList
+    errors: list[tuple[str, str]]
 
     def key(self, key: str) -> str:
         """Return the dotted name of ``key`` for messages."""
@@ -64,7 +57,7 @@ class TomlTable:
 
     def add_error(self, key: str, message: str) -> None:
         """Add an error about ``key``."""
-        self.errors.add(self.key(key), message)
+        self.errors.append((self.key(key), message))
 
     def report_unknown_keys(
         self, known: Sequence[str], sections: Mapping[str, Sequence[str]]
@@ -96,7 +89,7 @@ class TomlTable:
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is kind:
-            return cast("_Value", value)
+            return value
         self.add_error(key, f"must be {_TYPE_NAMES[kind]}, not {_format_value(value)}")
         return None
 
@@ -400,5 +393,5 @@ def read_feature_section(table: TomlTable, kind: type[Any]) -> Any:
     try:
         return kind(**values)
     except ValueError as error:
-        table.errors.add(table.name, str(error))
+        table.errors.append((table.name, str(error)))
         return kind()
