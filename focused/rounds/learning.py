@@ -19,7 +19,6 @@ MAX_EXAMPLES_PER_S = 200.0
 _SNAPSHOT_NAME = "learning/scorer"
 _SNAPSHOT_FORMAT = 2
 
-
 _decode_example = msgspec.msgpack.Decoder(tuple[int, int, TrainingExample]).decode
 
 
@@ -31,14 +30,12 @@ def encode_example(sender: int, number: int, row: bytes) -> bytes:
     return msgspec.msgpack.encode((sender, number, msgspec.Raw(row)))
 
 
-def sharing_probability(
-    pages_per_s: float, max_examples_per_s: float = MAX_EXAMPLES_PER_S
-) -> float:
+def sharing_probability(pages_per_s: float) -> float:
     """Return the probability to share an example, when all partitions fetch ``pages_per_s``.
 
     A partition draws by the URL of the example, so a page that is fetched again is drawn the same.
     """
-    return 1.0 if pages_per_s <= max_examples_per_s else max_examples_per_s / pages_per_s
+    return min(1.0, MAX_EXAMPLES_PER_S / max(pages_per_s, 1.0))
 
 
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):

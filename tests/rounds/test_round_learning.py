@@ -244,6 +244,6 @@ def test_the_sample_of_examples_depends_on_their_urls_alone(tmp_path):
 
 
 def test_as_many_examples_are_shared_as_the_driver_may_learn():
-    assert sharing_probability(50.0, 200.0) == 1.0
+    assert sharing_probability(50.0) == 1.0
     assert sharing_probability(0.0) == 1.0
-    assert sharing_probability(800.0, 200.0) == 0.25
+    assert sharing_probability(800.0) == 0.25
