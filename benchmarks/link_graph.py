@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
-from focused.link_graph.build import BuildOptions, build_graph
+from focused.link_graph.build import build_graph
 from focused.link_graph.page_graph import PageGraph
 from focused.storage.arrow_columns import TIMESTAMP
 
@@ -114,7 +114,7 @@ def measure(graph: Path) -> Mapping[str, float]:
 
 def timed_build(crawl: Path, graph: Path, memory_mb: int) -> tuple[float, float]:
     """Build a graph; return CPU seconds, and the peak of resident memory in MB."""
-    build_graph([crawl], graph, BuildOptions(memory_mb=memory_mb))
+    build_graph([crawl], graph, memory_mb=memory_mb)
     peak_kb: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return time.process_time(), peak_kb / 1_000
 

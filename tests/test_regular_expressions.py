@@ -43,7 +43,7 @@ MADE_LATER = {
     "focused_lab.analysis.svg": (1, "a colour of the package"),
     "focused.scrapy_addon.metrics_server": (1, "names of statistics, which the package gives"),
     "focused.text.tokens": (2, "one set of characters, repeated once"),
-    "focused.topic.toml_table": (1, "patterns of a topic file, of the user"),
+    "focused.topic.value_kinds": (1, "patterns of a topic file, of the user"),
     "focused.web.scope_filter": (3, "patterns of a topic file, of the user"),
 }
 

@@ -150,11 +150,12 @@ class Archive:
         if key is None:
             return 0.0
         fetched_at = float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
-        if self._tables.last_key("visits") is None:
+        last_visit = self._tables.last_key("visits")
+        if last_visit is None:
             return fetched_at
-        from focused.archive.page_history import last_visit_at  # only for a continuous crawl
+        from focused.archive.page_history import decode_visit  # only for a continuous crawl
 
-        return max(fetched_at, last_visit_at(self._tables))
+        return max(fetched_at, decode_visit(self._tables.get("visits", last_visit) or b"").at)
 
     @property
     def record_builder(self) -> WarcRecordBuilder | None:
@@ -200,18 +201,14 @@ class Archive:
 
         The position is None if the WARC has no record of the version.
         """
-        row = msgspec.structs.replace(row, warc_file=None, warc_offset=None)
-        return self._write(row, links, capture)
+        return self.append(
+            msgspec.structs.replace(row, warc_file=None, warc_offset=None), links, capture
+        )
 
     def append(
         self, row: PageRow, links: Sequence[LinkRow] = (), capture: WarcCapture | None = None
-    ) -> None:
-        """Write the row of one URL, its links and its WARC records."""
-        self._write(row, links, capture)
-
-    def _write(
-        self, row: PageRow, links: Sequence[LinkRow], capture: WarcCapture | None
     ) -> PageRow:
+        """Write the row of one URL, its links and its WARC records, as :meth:`replace`."""
         if self._warc is not None and capture is not None:
             position = self._warc.append(capture)
             row = msgspec.structs.replace(row, warc_file=position.file, warc_offset=position.offset)

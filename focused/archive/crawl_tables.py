@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive.page_history import count_visits
 from focused.archive.parquet import write_parquet_files
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
@@ -64,7 +63,7 @@ def _of_partitions(folder: Path, stack: ExitStack) -> Path:
 
 def _up_to_date(folder: Path, stack: ExitStack) -> Path:
     with StateStore.open_for_reading(folder / "state") as (store, _):
-        pages, visits = store.tables.count("pages"), count_visits(store.tables)
+        pages, visits = store.tables.count("pages"), store.tables.count("visits")
         if _count_rows(folder / "pages.parquet") == pages and (
             not visits or _count_rows(folder / "visits.parquet") == visits
         ):

@@ -172,17 +172,6 @@ def history_values(history: PageHistory | None, first_seen: float) -> list[Any]:
     ]
 
 
-def count_visits(tables: Tables) -> int:
-    """Return the number of visits."""
-    return tables.count("visits")
-
-
-def last_visit_at(tables: Tables) -> float:
-    """Return the time of the last visit; 0.0 without visits."""
-    key = tables.last_key("visits")
-    return 0.0 if key is None else decode_visit(tables.get("visits", key) or b"").at
-
-
 def visit_rows(tables: Tables) -> Iterator[VisitRow]:
     """Yield all visits in order of time."""
     for _, raw in tables.scan("visits"):

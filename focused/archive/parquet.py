@@ -27,7 +27,6 @@ from focused.archive.archive import (
 )
 from focused.archive.page_history import (
     VISIT_COLUMNS,
-    count_visits,
     history_values,
     page_histories,
     visit_rows,
@@ -120,7 +119,7 @@ def write_parquet_files(tables: Tables, folder: Path) -> None:
     rows = _page_values(tables, list(added))
     _write_parquet(folder / "pages.parquet", schema, columns, rows)
     _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
-    if count_visits(tables):
+    if tables.count("visits"):
         visits = ([getattr(row, name) for name in VISIT_COLUMNS] for row in visit_rows(tables))
         _write_parquet(folder / "visits.parquet", VISITS_SCHEMA, VISIT_COLUMNS, visits)
 

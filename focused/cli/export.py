@@ -178,7 +178,7 @@ def download(url: str, folder: Path) -> None:
     one, gets what the last round has committed. See
     docs/how-to/many-machines.md#stop-resume-results.
     """
-    from focused.rounds.download import download_crawl
+    from focused.rounds.replication import download_crawl
 
     manifest = download_crawl(url, folder)
     pages = sum(int(each.counters.get("fetched", 0)) for each in manifest.records.values())

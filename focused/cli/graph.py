@@ -62,14 +62,17 @@ def build(
 
     CRAWL is a crawl's folder or a topic file; the crawl may run.
     """
-    from focused.link_graph.build import BuildOptions, build_graph  # needs duckdb
+    from focused.link_graph.build import build_graph  # needs duckdb
 
     folders = [crawl_folder(path) for path in crawls]
     folder = out or default_graph_folder(folders[0])
-    options = BuildOptions(nofollow=not without_nofollow, memory_mb=memory_mb)
     with writing(folder):
         info = build_graph(
-            folders, folder, options, lambda step: echo(f"focused: {step}", err=True)
+            folders,
+            folder,
+            nofollow=not without_nofollow,
+            memory_mb=memory_mb,
+            progress=lambda step: echo(f"focused: {step}", err=True),
         )
     echo(f"focused: {info.nodes:,} pages and {info.links:,} links are in {folder}", err=True)
 

@@ -22,8 +22,8 @@ from focused.cli.common import (
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
-from focused.topic.json_schema import topic_schema
 from focused.topic.topic_file import load_topic
+from focused.topic.topic_keys import topic_schema
 
 
 @click.group()

@@ -9,12 +9,10 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import duckdb
 import msgspec
@@ -47,24 +45,18 @@ ProgressCallback = Callable[[str], object]
 """Called with what is done now."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """How to build; ``nofollow`` False leaves out links with rel=nofollow."""
-
-    nofollow: bool = True
-    memory_mb: int = DEFAULT_MEMORY_MB
-
-
 def build_graph(
     crawls: Sequence[Path],
     folder: Path,
-    options: BuildOptions = BuildOptions(),
+    *,
+    nofollow: bool = True,
+    memory_mb: int = DEFAULT_MEMORY_MB,
     progress: ProgressCallback = lambda step: None,
 ) -> GraphInfo:
     """Build the link graph of ``crawls`` in ``folder``; replace the graph that is there.
 
-    Raises StateError if a crawl cannot be read or another build is running, ConfigurationError if
-    ``folder`` has other files.
+    ``nofollow`` False leaves out links with rel=nofollow. Raises StateError if a crawl cannot be
+    read or another build is running, ConfigurationError if ``folder`` has other files.
     """
     with ExitStack() as stack:
         stack.enter_context(_locked(folder))
@@ -73,15 +65,12 @@ def build_graph(
         new = work / "new"
         new.mkdir()
         progress("sorting URLs")
-        read = LinkTables(tables, work, nofollow=options.nofollow, memory_mb=options.memory_mb)
-        with read as links:
+        with closing(LinkTables(tables, work, nofollow=nofollow, memory_mb=memory_mb)) as links:
             count = _write_graph(links, new, progress)
-            sources = tuple(
-                GraphSource(str(crawl.resolve()), links.last_changed_at) for crawl in crawls
-            )
-        info = GraphInfo(
-            GRAPH_FORMAT, _next_generation(folder), sources, options.nofollow, links.nodes, count
-        )
+            until = links.last_changed_at
+        sources = tuple(GraphSource(str(crawl.resolve()), until) for crawl in crawls)
+        number = _next_generation(folder)
+        info = GraphInfo(GRAPH_FORMAT, number, sources, nofollow, links.nodes, count)
         _publish(new, folder, info)
     return info
 
@@ -150,7 +139,7 @@ _PAGE = "outcome IN ('fetched', 'noindex')"
 
 
 class LinkTables:
-    """The links of crawls in a database in ``work``; closes with the ``with`` statement."""
+    """The links of crawls in a database in ``work``."""
 
     def __init__(
         self,
@@ -253,15 +242,8 @@ class LinkTables:
             path,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the database."""
         self._database.close()
 
     def _run(self, statement: str) -> None:

@@ -1,23 +1,24 @@
 """The archive of a crawl of many partitions: parts in shared storage.
 
-The WARC files of partition 7 are ``warc/partition-0007-00001.warc.gz`` and so on; its owner writes
-them locally under the same names, and rows refer to them by name. A file that is still written to
-is stored in pieces: its records are gzip members, so the pieces are concatenated. Each owner begins
-a new file; what it left unfinished is composed by its successor.
+The WARC files of partition 7 are ``warc/partition-0007-00001.warc.gz`` and so on; its attempts
+write them locally under the same names, and rows refer to them by name. A file that is still
+written to is stored in pieces: its records are gzip members, so the pieces are concatenated. Each
+attempt begins a new file, and first stores whole what the one before it left in pieces.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from focused.archive.warc_files import warc_file_name
 from focused.errors import StorageError
-from focused.rounds.storage import SharedStorage
+from focused.rounds.storage import SharedStorage, try_again
 from focused.storage.tables import Tables
 
 _TEMPORARY = ".replica-"
@@ -26,17 +27,11 @@ _PIECES = "warc-pieces"
 _PIECE_BYTES = 4_000_000
 
 
-class WarcPart(NamedTuple):
-    """A WARC file of an earlier owner that may be in pieces; None: as long as its pieces."""
-
-    number: int
-    token: int
-    length: int | None
-
-
 class _Piece(NamedTuple):
-    number: int
-    token: int
+    """A part of the WARC file with the number ``file``, as an attempt wrote it."""
+
+    file: int
+    attempt: int
     offset: int
     bytes: int
 
@@ -46,36 +41,47 @@ def partition_name(partition: int) -> str:
     return f"partition-{partition:04}"
 
 
-def warc_part_name(partition: int, number: int) -> str:
-    """Return the name of a partition's WARC file."""
+def _warc_name(partition: int, number: int) -> str:
     return warc_file_name(number, partition_name(partition))
 
 
+def warc_end(tables: Tables) -> tuple[int, int]:
+    """Return number and length of the WARC file that is appended to."""
+    number, length = tables.get_meta("warc") or (1, 0)
+    return int(number), int(length)
+
+
 class WarcParts:
-    """Uploads the WARC files of a partition under one owner."""
+    """Uploads the WARC files in the local folder of an attempt. Methods raise StorageError."""
 
     def __init__(
-        self, storage: SharedStorage, partition: int, token: int, folder: Path, number: int
+        self, storage: SharedStorage, partition: int, attempt: int, folder: Path, number: int
     ) -> None:
-        """``number`` is that of the first file that the owner writes, in ``folder``."""
+        """``number`` is that of the first file that the attempt writes."""
         self._storage = storage
         self._partition = partition
-        self._token = token
+        self._attempt = attempt
         self._folder = folder
         self._number = number
-        self._whole = number
-        """The first file that is not stored whole."""
         self._uploaded = 0
         """Bytes of the current file that are stored in pieces."""
+        self._whole = 1
+        """The first file that may have to be stored whole."""
 
     def upload_pieces(self) -> None:
-        """Upload what was written since the last call. Raises StorageError."""
+        """Upload what was written since the last call."""
         while (path := self._path(self._number)).exists():
-            with _reading(path) as file:
-                file.seek(self._uploaded)
-                while piece := file.read(_PIECE_BYTES):
-                    self._storage.write(self._piece_name(), piece)
-                    self._uploaded += len(piece)
+            try:
+                with path.open("rb") as file:
+                    file.seek(self._uploaded)
+                    while content := file.read(_PIECE_BYTES):
+                        piece = _Piece(self._number, self._attempt, self._uploaded, len(content))
+                        self._storage.write(_piece_name(self._partition, piece), content)
+                        self._uploaded += len(content)
+            except OSError as error:
+                raise StorageError(
+                    f"cannot read {path}: {error.strerror}; make it readable"
+                ) from error
             if not self._path(self._number + 1).exists():
                 break
             self._number, self._uploaded = self._number + 1, 0
@@ -84,95 +90,65 @@ class WarcParts:
         """Whether :meth:`upload_files` has something to do."""
         return self._whole < below
 
-    def upload_files(self, below: int | None = None) -> None:
-        """Upload the files below a number whole, or all, and delete their pieces.
+    def upload_files(self, below: int) -> None:
+        """Upload the files with numbers below one whole.
 
-        The caller knows that the files are complete, and that the state which says so is durable.
+        Delete their pieces, and those of earlier attempts. The caller knows that the
+        files are complete, and that the state which says so is durable.
         """
-        while self._whole < (self._number + 1 if below is None else below):
+        while self._whole < below:
             path = self._path(self._whole)
             if path.exists():
                 self._storage.upload(f"warc/{path.name}", path)
-                self._delete_pieces(self._whole, self._token)
             self._whole += 1
-
-    def compose(self, parts: Iterable[WarcPart]) -> None:
-        """Compose the files of earlier owners, and delete all pieces of earlier owners.
-
-        The caller knows that the state which names the parts is durable.
-        """
-        pieces = list_pieces(self._storage, self._partition)
-        whole = self._storage.entries("warc")
-        for part in parts:
-            file = warc_part_name(self._partition, part.number)
-            if not _is_whole(part, whole.get(file)):
-                with temporary_folder(self._folder) as folder:
-                    _write_part(
-                        self._storage, self._partition, part, pieces, whole, folder / "warc"
-                    )
-                    self._storage.upload(f"warc/{file}", folder / "warc")
-        earlier = [each for each in pieces if each.token < self._token]
-        self._storage.delete([_piece_name(self._partition, each) for each in earlier])
-
-    def _delete_pieces(self, number: int, token: int) -> None:
-        pieces = list_pieces(self._storage, self._partition)
         self._storage.delete(
-            [_piece_name(self._partition, each) for each in pieces if each[:2] == (number, token)]
+            [
+                _piece_name(self._partition, each)
+                for each in list_pieces(self._storage, self._partition)
+                if each.attempt < self._attempt
+                or (each.attempt == self._attempt and each.file < below)
+            ]
         )
 
     def _path(self, number: int) -> Path:
-        return self._folder / warc_part_name(self._partition, number)
-
-    def _piece_name(self) -> str:
-        return _piece_name(self._partition, _Piece(self._number, self._token, self._uploaded, 0))
+        return self._folder / _warc_name(self._partition, number)
 
 
-def download_warc_files(
-    storage: SharedStorage, partition: int, folder: Path, parts: Iterable[WarcPart], below: int
+def restore_warc_files(
+    storage: SharedStorage, partition: int, attempt: int, tables: Tables, folder: Path
 ) -> None:
-    """Write a partition's WARC files with numbers below one to a local folder.
+    """Write the WARC files that are not stored whole to a local folder, from their pieces.
 
-    ``parts`` are those that may be in pieces. Raises StorageError.
+    ``tables`` are those of the state that ``attempt`` stored. Raises StorageError.
     """
     pieces, whole = list_pieces(storage, partition), storage.entries("warc")
-    unfinished = {part.number: part for part in parts}
-    for number in range(1, below):
-        name = warc_part_name(partition, number)
-        part = unfinished.get(number)
-        if part is not None and not _is_whole(part, whole.get(name)):
-            _write_part(storage, partition, part, pieces, whole, folder / name)
-        elif name in whole:
-            storage.download(f"warc/{name}", folder / name)
+    number, length = warc_end(tables)
+    # States of earlier versions also name files of earlier attempts.
+    ends = {(file, by): end for file, by, end in tables.get_meta("warc_parts") or ()}
+    ends |= {each[:2]: None for each in pieces if each.attempt == attempt and each.file < number}
+    if length:
+        ends[number, attempt] = length
+    for (file, by), end in ends.items():
+        name = _warc_name(partition, file)
+        size = whole.get(name)
+        if size is None or size < (end or 0):
+            own = [each for each in pieces if each[:2] == (file, by)]
+            _join_pieces(storage, partition, own, end, folder / name)
+        elif end is not None and size > end:
+            # Of an attempt that went on, or came to its end, but into no manifest.
+            content = try_again(partial(storage.read, f"warc/{name}", 0, end))
+            (folder / name).write_bytes(content)
 
 
-def _is_whole(part: WarcPart, size: int | None) -> bool:
-    return size is not None and part.length in (None, size)
-
-
-def _write_part(
-    storage: SharedStorage,
-    partition: int,
-    part: WarcPart,
-    pieces: Sequence[_Piece],
-    whole: Mapping[str, int | None],
-    path: Path,
+def _join_pieces(
+    storage: SharedStorage, partition: int, pieces: Sequence[_Piece], end: int | None, path: Path
 ) -> None:
-    """Write the content of a WARC file to a local one, cut at its length.
-
-    ``pieces`` are all of the partition, ``whole`` the sizes of the files that are stored whole.
-    """
-    name = warc_part_name(partition, part.number)
-    own = [each for each in pieces if each[:2] == part[:2]]
-    end = part.length
-    if not own and name in whole and end is not None:
-        # An attempt that came to its end, but into no manifest.
-        path.write_bytes(storage.read_range(f"warc/{name}", 0, end))
-        return
+    """Write the pieces of a WARC file to a local one, cut at its ``end`` in bytes."""
     if end is None:
-        end = max((each.offset + each.bytes for each in own), default=1)
-    at = 0
-    wanted = [each for each in own if each.offset < end]
+        end = max((each.offset + each.bytes for each in pieces), default=1)
+    wanted = [each for each in pieces if each.offset < end]
     contents = storage.read_many(_piece_name(partition, each) for each in wanted)
+    at = 0
     with path.open("wb") as file:
         for piece, content in zip(wanted, contents, strict=True):
             if piece.offset != at or len(content) != piece.bytes:
@@ -180,39 +156,39 @@ def _write_part(
             at += file.write(content[: end - at])
     if at != end:
         raise StorageError(
-            f"{storage.name_of(_PIECES)}: the piece at byte {at} of {name} is missing or damaged; "
-            "restore it from a copy"
+            f"{storage.name_of(_PIECES)}: the piece at byte {at} of {path.name} is missing or "
+            "damaged; restore it from a copy"
         )
 
 
-def unfinished_parts(
-    storage: SharedStorage,
-    partition: int,
-    token: int,
-    earlier: Iterable[WarcPart],
-    end: tuple[int, int],
-) -> Sequence[WarcPart]:
-    """Return the WARC files that may be in pieces after the owner with ``token``.
+def download_warc_files(
+    storage: SharedStorage, partition: int, tables: Tables, folder: Path
+) -> None:
+    """Download the WARC files of a state that :func:`restore_warc_files` did not write.
 
-    ``earlier`` are those that it took over; ``end`` is the number and length of its last file.
+    Raises StorageError.
     """
-    found = {each[:2] for each in list_pieces(storage, partition)}
-    number, length = end
-    parts = [each for each in earlier if each[:2] in found]
-    parts += [WarcPart(n, token, None) for n, by in sorted(found) if by == token and n < number]
-    return [*parts, WarcPart(number, token, length)] if length else parts
+    whole = storage.entries("warc")
+    for number in range(1, warc_end(tables)[0] + 1):
+        name = _warc_name(partition, number)
+        if name in whole and not (folder / name).exists():
+            storage.download(f"warc/{name}", folder / name)
 
 
 def list_pieces(storage: SharedStorage, partition: int) -> Sequence[_Piece]:
-    """Return the pieces of a partition's WARC files, by file, owner and offset."""
-    found = storage.entries(_pieces_folder(partition))
+    """Return the pieces of a partition's WARC files, by file, attempt and offset."""
     pieces = []
-    for name, size in found.items():
+    for name, size in storage.entries(f"{_PIECES}/{partition_name(partition)}").items():
         numbers = name.split("-")
         if size is not None and len(numbers) == 3 and all(map(str.isdecimal, numbers)):
-            number, token, offset = map(int, numbers)
-            pieces.append(_Piece(number, token, offset, size))
+            file, attempt, offset = map(int, numbers)
+            pieces.append(_Piece(file, attempt, offset, size))
     return sorted(pieces)
+
+
+def _piece_name(partition: int, piece: _Piece) -> str:
+    name = f"{piece.file:05}-{piece.attempt:010}-{piece.offset:015}"
+    return f"{_PIECES}/{partition_name(partition)}/{name}"
 
 
 def upload_tables(storage: SharedStorage, partition: int, folder: Path, tables: Tables) -> None:
@@ -256,19 +232,3 @@ def remove_local_files(folder: Path, partition: int) -> None:
             path.unlink(missing_ok=True)
     for path in folder.glob(f"{partition_name(partition)}-*.warc.gz"):
         path.unlink()
-
-
-def _pieces_folder(partition: int) -> str:
-    return f"{_PIECES}/{partition_name(partition)}"
-
-
-def _piece_name(partition: int, piece: _Piece) -> str:
-    folder = _pieces_folder(partition)
-    return f"{folder}/{piece.number:05}-{piece.token:010}-{piece.offset:015}"
-
-
-def _reading(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise StorageError(f"cannot read {path}: {error.strerror}; make it readable") from error

@@ -12,10 +12,8 @@ import logging
 import os
 import socket
 import subprocess
-from collections import deque
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
-from threading import Event
 from typing import Any
 
 from focused.child_processes import python_command, python_environment
@@ -129,16 +127,10 @@ class PartitionActor:
     ``send`` and ``kill`` run in one thread, ``receive`` in another.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, message: bytes) -> None:
+        """``message`` is the first that the process gets."""
         self._executor = LocalExecutor(module)
-        self._is_started = Event()
-
-    def start(self, message: bytes) -> None:
-        """Start the process."""
-        try:
-            self._executor.start(0, message)
-        finally:
-            self._is_started.set()
+        self._executor.start(0, message)
 
     def send(self, message: bytes) -> None:
         """Pass a message on to the process."""
@@ -150,7 +142,6 @@ class PartitionActor:
 
     def receive(self) -> Sequence[bytes] | None:
         """Return the next messages, perhaps none after a while; None when the process has ended."""
-        self._is_started.wait()
         if not self._executor.processes:
             return None
         found: list[bytes] = []
@@ -211,15 +202,14 @@ class RayExecutor:
         self._receiving: dict[Any, int] = {}
         self._killed: set[int] = set()
         self._gone: set[int] = set()
-        self._ended: deque[int] = deque()
+        self._ended: list[tuple[int, None]] = []
 
     def start(self, partition: int, message: bytes) -> None:
         """Start the process of a partition where there is room, as soon as there is."""
-        actor = self._actor_class.remote(self._module)
-        self._actors[partition] = actor
+        self._actors[partition] = actor = self._actor_class.remote(self._module, message)
         self._killed.discard(partition)
         self._gone.discard(partition)
-        self._starting[partition] = actor.start.remote(message)
+        self._starting[partition] = actor.__ray_ready__.remote()
         self._expect(partition)
 
     def send(self, partition: int, message: bytes) -> None:
@@ -230,17 +220,14 @@ class RayExecutor:
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
         """Return the next messages of the processes that sent some."""
-        found: list[tuple[int, bytes | None]] = [(each, None) for each in self._ended]
+        found: list[tuple[int, bytes | None]] = [*self._ended]
         self._ended.clear()
-        waiting = list(self._receiving)
-        if not waiting:
-            return found
-        ready, _ = self._ray.wait(waiting, timeout=0 if found else timeout_s)
-        if ready:
+        if waiting := list(self._receiving):
+            self._ray.wait(waiting, timeout=0 if found else timeout_s)
             ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
-        for each in ready:
-            partition = self._receiving.pop(each)
-            found += [(partition, message) for message in self._received(partition, each)]
+            for each in ready:
+                partition = self._receiving.pop(each)
+                found += [(partition, message) for message in self._received(partition, each)]
         return found
 
     def kill(self, partition: int) -> None:
@@ -254,7 +241,7 @@ class RayExecutor:
             return
         self._drop(partition)
         self._receiving = {ref: n for ref, n in self._receiving.items() if n != partition}
-        self._ended.append(partition)
+        self._ended.append((partition, None))
 
     def is_waiting(self, partition: int) -> bool:
         """Whether no machine has room for the process yet."""
@@ -281,17 +268,18 @@ class RayExecutor:
         self._receiving[receive.remote()] = partition
 
     def _received(self, partition: int, result: Any) -> Sequence[bytes | None]:
+        """Return the messages of an actor; None if its process, or itself, has ended."""
         try:
             messages: Sequence[bytes] | None = self._ray.get(result)
         except self._ray.exceptions.RayError:
-            self._drop(partition)
-            return [None]
-        if messages is None:
+            pass  # of its process nobody knows
+        else:
+            if messages is not None:
+                self._expect(partition)
+                return messages
             self._gone.add(partition)
-            self._drop(partition)
-            return [None]
-        self._expect(partition)
-        return messages
+        self._drop(partition)
+        return [None]
 
     def _drop(self, partition: int) -> None:
         self._starting.pop(partition, None)

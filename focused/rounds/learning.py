@@ -8,11 +8,9 @@ from __future__ import annotations
 import logging
 
 import msgspec
-import xxhash
 
-from focused.link_scoring.protocols import OnlineLinkScorer
-from focused.rounds.messages import MessageError, decode_example_message, example_of
-from focused.rounds.storage import MissingObjectError, SharedStorage
+from focused.link_scoring.protocols import OnlineLinkScorer, TrainingExample
+from focused.rounds.storage import MissingObjectError, SharedStorage, add_digest, checked
 
 logger = logging.getLogger(__name__)
 
@@ -20,17 +18,24 @@ MAX_EXAMPLES_PER_S = 200.0
 """Examples that all partitions together share in a second; the driver trains on one in 0.04 ms."""
 _SNAPSHOT_NAME = "learning/scorer"
 _SNAPSHOT_FORMAT = 2
-_DIGEST_BYTES = 16
+
+_decode_example = msgspec.msgpack.Decoder(tuple[int, int, TrainingExample]).decode
 
 
-def sharing_probability(
-    pages_per_s: float, max_examples_per_s: float = MAX_EXAMPLES_PER_S
-) -> float:
+def encode_example(sender: int, number: int, row: bytes) -> bytes:
+    """Return the message of a partition with a training example, for the scorer of all.
+
+    ``row`` is the encoded example; ``number`` grows by one from example to example of a sender.
+    """
+    return msgspec.msgpack.encode((sender, number, msgspec.Raw(row)))
+
+
+def sharing_probability(pages_per_s: float) -> float:
     """Return the probability to share an example, when all partitions fetch ``pages_per_s``.
 
     A partition draws by the URL of the example, so a page that is fetched again is drawn the same.
     """
-    return 1.0 if pages_per_s <= max_examples_per_s else max_examples_per_s / pages_per_s
+    return min(1.0, MAX_EXAMPLES_PER_S / max(pages_per_s, 1.0))
 
 
 class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
@@ -51,11 +56,17 @@ class SharedLearning:
         self._restored = b""
 
     def take(self, message: bytes) -> None:
-        """Train on one example; a malformed one is skipped."""
+        """Train on one example, once; one that the scorer cannot use is skipped."""
+        sender, number, example = _decode_example(message)
+        # Numbers grow, also after a restart: examples are durable before they are sent.
+        if number <= self._latest.get(sender, -1):
+            return
+        self._latest[sender] = number
         try:
-            self._take(message)
-        except MessageError as error:
-            logger.warning("a training example is skipped: %s", error)
+            self._scorer.learn(example)
+        except Exception:
+            # A user's own scorer may raise; that must not stop the crawl.
+            logger.exception("%s could not be used for training", example.url)
 
     def save(self) -> None:
         """Store a snapshot of the scorer. Raises StorageError."""
@@ -65,8 +76,7 @@ class SharedLearning:
             self._latest,
             self._scorer.state(),
         )
-        data = msgspec.msgpack.encode(snapshot)
-        self._storage.write(_SNAPSHOT_NAME, xxhash.xxh3_128_digest(data) + data)
+        self._storage.write(_SNAPSHOT_NAME, add_digest(msgspec.msgpack.encode(snapshot)))
 
     def restore(self) -> bool:
         """Restore the stored snapshot; False if none can be used. Raises StorageError."""
@@ -99,25 +109,9 @@ class SharedLearning:
         return True
 
     def _decode(self, data: bytes) -> _Snapshot:
-        digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-        if xxhash.xxh3_128_digest(content) != digest:
-            raise ValueError("its digest does not match: it is damaged")
-        snapshot = msgspec.msgpack.decode(content, type=_Snapshot)
+        snapshot = msgspec.msgpack.decode(checked(data), type=_Snapshot)
         if snapshot.format != _SNAPSHOT_FORMAT:
             raise ValueError(f"it has format {snapshot.format}, not {_SNAPSHOT_FORMAT}")
         if snapshot.feature_names != tuple(self._scorer.feature_names):
             raise ValueError("its scorer has other features")
         return snapshot
-
-    def _take(self, data: bytes) -> None:
-        message = decode_example_message(data)
-        # Numbers grow, also after a restart: examples are durable before they are sent.
-        if message.number <= self._latest.get(message.sender, -1):
-            return
-        self._latest[message.sender] = message.number
-        example = example_of(message, len(self._scorer.feature_names))
-        try:
-            self._scorer.learn(example)
-        except Exception:
-            # A user's own scorer may raise; that must not stop the crawl.
-            logger.exception("%s could not be used for training", example.url)

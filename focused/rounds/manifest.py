@@ -18,8 +18,8 @@ import msgspec
 import xxhash
 from msgspec import structs
 
-from focused.errors import StateError, StorageError
-from focused.rounds.storage import SharedStorage
+from focused.errors import FocusedError, StateError
+from focused.rounds.storage import SharedStorage, add_digest, checked
 
 CONTENTS = "contents"
 EXAMPLES = "examples"
@@ -33,7 +33,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
 
 
-class DamagedFileError(StorageError):
+class DamagedFileError(FocusedError):
     """A section is not what its manifest says: it is damaged, forged or of another version."""
 
 
@@ -143,7 +143,7 @@ def read_section(storage: SharedStorage, file: RoundFile, name: str) -> Sequence
     where = f"{storage.name_of(file.name)}, section {name}"
     if file.format != FILE_FORMAT:
         raise DamagedFileError(f"{where}: has format {file.format}, not {FILE_FORMAT}")
-    raw = storage.read_range(file.name, section.offset, section.offset + section.length)
+    raw = storage.read(file.name, section.offset, section.offset + section.length)
     if xxhash.xxh3_128_digest(raw) != section.checksum:
         raise DamagedFileError(f"{where}: its checksum is wrong; it is damaged or forged")
     try:
@@ -160,7 +160,6 @@ def list_round_files(storage: SharedStorage) -> Sequence[str]:
 MANIFEST_FORMAT = 1
 _MANIFESTS = "rounds/manifests"
 _KEPT = 2
-_DIGEST_BYTES = 16
 
 
 class PartitionRecord(msgspec.Struct, frozen=True):
@@ -215,6 +214,13 @@ class Manifest(msgspec.Struct, frozen=True):
                     found[number].append(own)
         return found
 
+    def needed_files(self) -> Iterator[RoundFile]:
+        """Yield the files of the inbox that some partition has not got yet."""
+        for file in self.inbox:
+            receivers = (number for number, _ in file.inboxes(self.partitions))
+            if any(self.record(number).delivered < file.round for number in receivers):
+                yield file
+
 
 def check_driver(storage: SharedStorage, manifest: Manifest, driver: str) -> None:
     """Raise StateError if another driver wrote a manifest after this one. Raises StorageError."""
@@ -228,8 +234,7 @@ def check_driver(storage: SharedStorage, manifest: Manifest, driver: str) -> Non
 
 def commit_manifest(storage: SharedStorage, manifest: Manifest) -> None:
     """Write a manifest: from then on its round has happened. Raises StorageError."""
-    data = msgspec.msgpack.encode(manifest)
-    storage.write(_name(manifest.round), xxhash.xxh3_128_digest(data) + data)
+    storage.write(_name(manifest.round), add_digest(msgspec.msgpack.encode(manifest)))
 
 
 def last_manifest(storage: SharedStorage) -> Manifest | None:
@@ -237,17 +242,17 @@ def last_manifest(storage: SharedStorage) -> Manifest | None:
 
     Raises StorageError, and StateError if it is damaged or of another version.
     """
-    names = [name for name in storage.entries(_MANIFESTS) if name.isdecimal()]
-    if not names:
+    name = max(_manifest_names(storage), default=None)
+    if name is None:
         return None
-    name = f"{_MANIFESTS}/{max(names)}"
-    where, data = storage.name_of(name), storage.read(name)
-    digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-    if xxhash.xxh3_128_digest(content) != digest:
+    where = storage.name_of(name)
+    try:
+        content = checked(storage.read(name))
+    except ValueError as error:
         raise StateError(
-            f"{where}: its checksum is wrong; restore it from a copy, or delete it: the crawl then "
-            "goes on from the round before"
-        )
+            f"{where}: {error}; restore it from a copy, or delete it: the crawl then goes on from "
+            "the round before"
+        ) from error
     try:
         found = msgspec.msgpack.decode(content, type=Manifest)
     except msgspec.MsgspecError as error:
@@ -263,16 +268,17 @@ def delete_outdated(storage: SharedStorage, manifest: Manifest) -> None:
     The round before this one is kept, with its files. Raises StorageError.
     """
     oldest = manifest.round - _KEPT + 1
-    names = [name for name in storage.entries(_MANIFESTS) if name.isdecimal()]
-    storage.delete([f"{_MANIFESTS}/{name}" for name in names if int(name) < oldest])
     needed = {file.name for file in manifest.inbox}
-    storage.delete(
-        [
-            name
-            for name in list_round_files(storage)
-            if name not in needed and _round_of(name) < oldest
-        ]
-    )
+    outdated = [
+        name
+        for name in (*_manifest_names(storage), *list_round_files(storage))
+        if name not in needed and _round_of(name) < oldest
+    ]
+    storage.delete(outdated)
+
+
+def _manifest_names(storage: SharedStorage) -> Sequence[str]:
+    return [f"{_MANIFESTS}/{name}" for name in storage.entries(_MANIFESTS) if name.isdecimal()]
 
 
 def _name(number: int) -> str:

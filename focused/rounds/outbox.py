@@ -8,18 +8,18 @@ not sent again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 import msgspec
 from cachetools import LRUCache
 
 from focused.frontier.disk_frontier import DiskFrontier, Known
-from focused.frontier.queued_link import QueuedLink
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.protocols import decode_example
-from focused.rounds.messages import LinkMessage, message_of
 from focused.storage.tables import Tables
 from focused.text.hash_sampling import hash_fraction
+from focused.web.urls import host_of
 
 OUTBOX = "outbox"
 _EXAMPLES = "training_examples"
@@ -28,16 +28,70 @@ MAX_REMEMBERED = 200_000
 """Links that are not sent again; the oldest are forgotten first."""
 
 
-class OutgoingLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A link in the outbox: its number and the partition that it goes to."""
+class LinkMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A link whose host belongs to another partition, as its finder scored it."""
 
+    url: str
+    score: float
+    depth: int
+    parent: str | None
+    anchor: str
+    features: tuple[float, ...]
+    hops: int
+    tag_path_key: int
+
+    @classmethod
+    def of(cls, link: QueuedLink) -> LinkMessage:
+        """Return the message about a link."""
+        return cls(
+            link.url,
+            link.score,
+            link.depth,
+            link.parent,
+            link.anchor,
+            link.features,
+            link.hops,
+            link.tag_path_key,
+        )
+
+    def link(self, now: float) -> QueuedLink:
+        """Return the link, found now."""
+        return QueuedLink(
+            link_key(self.url),
+            self.url,
+            host_of(self.url),
+            priority=0.0,
+            score=self.score,
+            depth=self.depth,
+            parent=self.parent,
+            anchor=self.anchor,
+            features=self.features,
+            found_at=now,
+            hops=self.hops,
+            tag_path_key=self.tag_path_key,
+        )
+
+
+class LinkBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Links from one partition to another.
+
+    ``number`` is that of the last link, and grows from batch to batch of a sender.
+    """
+
+    sender: int
+    number: int
+    links: tuple[LinkMessage, ...]
+
+
+class _OutgoingLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: int
     to: int
     message: LinkMessage
 
 
 _encode = msgspec.msgpack.Encoder().encode
-decode_link = msgspec.msgpack.Decoder(OutgoingLink).decode
+_decode_link = msgspec.msgpack.Decoder(_OutgoingLink).decode
+decode_batch = msgspec.msgpack.Decoder(LinkBatch).decode
 
 
 class NumberedRows:
@@ -73,6 +127,10 @@ class NumberedRows:
             self._tables.put_meta(self._table, self.next_number)
 
 
+def _key(number: int) -> bytes:
+    return number.to_bytes(_NUMBER_BYTES, "big")
+
+
 class Outbox:
     """Links to other partitions, in ``rows``."""
 
@@ -85,12 +143,23 @@ class Outbox:
         if link.key in self._sent:
             return False
         self._sent[link.key] = None
-        self.rows.add(_encode(OutgoingLink(self.rows.next_number, to, message_of(link))))
+        self.rows.add(_encode(_OutgoingLink(self.rows.next_number, to, LinkMessage.of(link))))
         return True
 
     def was_sent(self, key: bytes) -> bool:
         """Whether the link was sent lately."""
         return key in self._sent
+
+    def batches(self, sender: int, rows: Sequence[tuple[int, bytes]]) -> Mapping[int, bytes]:
+        """Return the encoded batch of each receiver of some ``rows``."""
+        by_receiver: dict[int, list[_OutgoingLink]] = {}
+        for _, row in rows:
+            link = _decode_link(row)
+            by_receiver.setdefault(link.to, []).append(link)
+        return {
+            to: _encode(LinkBatch(sender, own[-1].number, tuple(each.message for each in own)))
+            for to, own in sorted(by_receiver.items())
+        }
 
 
 class ExampleOutbox:
@@ -110,10 +179,6 @@ class ExampleOutbox:
             return False
         self.rows.add(row)
         return True
-
-
-def _key(number: int) -> bytes:
-    return number.to_bytes(_NUMBER_BYTES, "big")
 
 
 OwnerOf = Callable[[str, bytes], int]
@@ -138,30 +203,25 @@ class RoutedLinks:
 
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue or send a link; True when it is new to the frontier or the outbox."""
-        to = self._owner_of(link.host, link.key)
-        if to == self._partition:
-            return self._frontier.push(link, now, joined=joined)
-        return self._outbox.add(to, link)
+        return self.push_all([link], now, joined=joined) > 0
 
     def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
         """Queue or send links in order; return how many are new."""
         own, new = [], 0
         for link in links:
-            if self._is_own(link.host, link.key):
+            to = self._owner_of(link.host, link.key)
+            if to == self._partition:
                 own.append(link)
             else:
-                new += self.push(link, now, joined=joined)
+                new += self._outbox.add(to, link)
         return new + self._frontier.push_all(own, now, joined=joined)
 
     def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
         """Look up links; one of another partition counts as settled if it was sent lately."""
-        own = [each for each in links if self._is_own(*each)]
+        own = [each for each in links if self._owner_of(*each) == self._partition]
         known = self._frontier.lookup_links(own)
         if len(own) == len(links):
             return known
-        others = {key for host, key in links if not self._is_own(host, key)}
-        sent = {key for key in others if self._outbox.was_sent(key)}
+        # Keys of own links are never among those that were sent.
+        sent = {key for _, key in links if self._outbox.was_sent(key)}
         return Known(known.settled | sent, known.waiting)
-
-    def _is_own(self, host: str, key: bytes) -> bool:
-        return self._owner_of(host, key) == self._partition

@@ -9,12 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import xxhash
 from cachetools import LRUCache
-from msgspec import Raw
 
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.build import build_crawl
@@ -23,47 +21,34 @@ from focused.crawl.policy import Policy
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.protocols import OnlineLinkScorer, decode_example
+from focused.rounds.learning import encode_example
 from focused.rounds.manifest import CONTENTS, EXAMPLES, links_for
-from focused.rounds.messages import (
-    ExampleMessage,
-    LinkBatch,
-    LinkMessage,
-    MessageError,
-    decode_batch,
-    encode_batch,
-    encode_example,
-    link_of,
-)
 from focused.rounds.outbox import (
     ExampleOutbox,
+    NumberedRows,
     Outbox,
-    OutgoingLink,
     OwnerOf,
     RoutedLinks,
-    decode_link,
+    decode_batch,
 )
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-from focused.topic import Topic
+from focused.topic import PARTITION_UNITS, Topic
 from focused.web.host_names import registered_domain
 from focused.web.urls import host_of
 
 _MAX_HOSTS = 100_000
-
-
-class SiteUnit(StrEnum):
-    """What the URLs of one partition have in common."""
-
-    DOMAIN = "domain"
-    """The registered domain: links within a site stay in its partition."""
-    HOST = "host"
+_DOMAIN = PARTITION_UNITS[0]
 
 
 class PartitionMap:
-    """The partition of each link: a hash of its site."""
+    """The partition of each link: a hash of its site, which is a registered domain or a host.
 
-    def __init__(self, partitions: int, unit: SiteUnit = SiteUnit.DOMAIN) -> None:
+    ``unit`` is one of :data:`focused.topic.PARTITION_UNITS`.
+    """
+
+    def __init__(self, partitions: int, unit: str = _DOMAIN) -> None:
         self.partitions = partitions
         self._unit = unit
         self._of_host: LRUCache[str, int] = LRUCache(_MAX_HOSTS)
@@ -76,13 +61,10 @@ class PartitionMap:
         """Return the partition of a link by its host and its key."""
         partition = self._of_host.get(host)
         if partition is None:
-            site = host if self._unit is SiteUnit.HOST else registered_domain(host)
-            partition = self._of_host[host] = _hash(site) % self.partitions
+            site = registered_domain(host) if self._unit == _DOMAIN else host
+            partition = xxhash.xxh3_64_intdigest(site.encode()) % self.partitions
+            self._of_host[host] = partition
         return partition
-
-
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode())
 
 
 logger = logging.getLogger(__name__)
@@ -96,9 +78,7 @@ class Outgoing:
     """What a partition sends, by section of its file, and the numbers of the rows in its queues."""
 
     sections: Mapping[str, Sequence[bytes]]
-    links: Sequence[int]
-    examples: Sequence[int]
-    claims: Sequence[int]
+    rows: Sequence[tuple[NumberedRows, Sequence[int]]]
 
 
 class Partition:
@@ -138,67 +118,48 @@ class Partition:
 
     def collect(self, max_links: int, max_examples: int) -> Outgoing:
         """Return what is to be sent next, once the commits that wrote it are durable."""
-        links = [decode_link(row) for _, row in self.outbox.rows.first(max_links)]
+        links = self.outbox.rows.first(max_links)
         examples = self.examples.rows.first(max_examples)
         claims = self.contents.claims.first()
-        by_receiver: dict[int, list[OutgoingLink]] = {}
-        for link in links:
-            by_receiver.setdefault(link.to, []).append(link)
-        sections: dict[str, Sequence[bytes]] = {}
-        for to, own in sorted(by_receiver.items()):
-            messages = tuple(link.message for link in own)
-            batch = LinkBatch(self.number, own[-1].number, messages)
-            sections[links_for(to)] = [encode_batch(batch)]
+        sections: dict[str, Sequence[bytes]] = {
+            links_for(to): [batch] for to, batch in self.outbox.batches(self.number, links).items()
+        }
         sections[CONTENTS] = [row for _, row in claims]
-        sections[EXAMPLES] = [
-            encode_example(ExampleMessage(self.number, number, Raw(row)))
-            for number, row in examples
-        ]
+        sections[EXAMPLES] = [encode_example(self.number, *each) for each in examples]
+        queues = (
+            (self.outbox.rows, links),
+            (self.examples.rows, examples),
+            (self.contents.claims, claims),
+        )
         return Outgoing(
-            sections,
-            links=[link.number for link in links],
-            examples=[number for number, _ in examples],
-            claims=[number for number, _ in claims],
+            sections, [(queue, [number for number, _ in rows]) for queue, rows in queues]
         )
 
     def confirm(self, outgoing: Outgoing, now: float) -> None:
         """Remove what was sent from the queues, and commit."""
-        self.outbox.rows.remove(outgoing.links)
-        self.examples.rows.remove(outgoing.examples)
-        self.contents.claims.remove(outgoing.claims)
+        for queue, numbers in outgoing.rows:
+            queue.remove(numbers)
         self.crawl.commit(now)
 
     def deliver(self, batches: Sequence[bytes], now: float, *, up_to: int) -> None:
         """Queue the links of batches, those of rounds ``up_to`` one, and commit."""
         links: list[QueuedLink] = []
-        for data in batches:
-            try:
-                batch = decode_batch(data)
-            except MessageError as error:
-                self._refuse(error)
-                continue
+        for batch in map(decode_batch, batches):
             if batch.number > self._latest.get(batch.sender, -1):
                 self._latest[batch.sender] = batch.number
-                links += filter(None, (self._link_of(each, now) for each in batch.links))
+                links += [each.link(now) for each in batch.links]
+        # The list of registered domains may differ from machine to machine.
+        own = [link for link in links if self._owner_of(link.host, link.key) == self.number]
+        if len(own) < len(links):
+            logger.warning(
+                "partition %d refuses %d links of others", self.number, len(links) - len(own)
+            )
         self.delivered = up_to
         self._tables.put_meta(_DELIVERED, up_to)
         if batches:
             latest = {str(sender): number for sender, number in self._latest.items()}
             self._tables.put_meta(_SENDERS, latest)
-        self.crawl.receive(links, now)
-
-    def _link_of(self, message: LinkMessage, now: float) -> QueuedLink | None:
-        try:
-            link = link_of(message, now)
-            if self._owner_of(link.host, link.key) != self.number:
-                raise MessageError(f"{link.url} belongs to another partition")
-        except MessageError as error:
-            self._refuse(error)
-            return None
-        return link
-
-    def _refuse(self, error: MessageError) -> None:
-        logger.warning("a message for partition %d is refused: %s", self.number, error)
+        self.crawl.receive(own, now)
 
 
 def build_partition(

@@ -10,11 +10,13 @@ import logging
 import math
 import platform
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,7 +55,7 @@ from focused.rounds.messages import (
     decode_for_partition,
     encode,
 )
-from focused.rounds.partition import Outgoing, Partition, PartitionMap, SiteUnit, build_partition
+from focused.rounds.partition import Outgoing, Partition, PartitionMap, build_partition
 from focused.rounds.storage import SharedStorage, try_again
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
@@ -104,18 +106,14 @@ class _Inbox:
     up_to: int
     learned: int
     links: list[bytes] = field(default_factory=list)
-    claims: list[Sequence[bytes]] = field(default_factory=list)
+    claims: list[bytes] = field(default_factory=list)
     snapshot: bytes | None = None
     problem: str = ""
 
 
-@dataclass(slots=True)
-class _Sent:
-    """What the file of a round has of the partition's outboxes."""
-
-    round: int
-    outgoing: Outgoing
-    state: StoredState | None = None
+_Job = tuple[Future[Any], Callable[[Future[Any], float], None]]
+_Stored = tuple[RoundFile, StoredState | None]
+"""The file of a round, and the state that it follows from."""
 
 
 class PartitionRounds:
@@ -152,11 +150,10 @@ class PartitionRounds:
         self._wanted = 0
         self._deadline = -math.inf
         self._ready_at = 0.0
-        self._reading: Future[_Inbox] | None = None
-        self._writing: tuple[int, Future[tuple[RoundFile, StoredState | None]]] | None = None
-        self._uploading: Future[StoredState] | None = None
-        self._is_ending = False
-        self._sent: _Sent | None = None
+        self._jobs: deque[_Job] = deque()
+        """What runs in the other thread, in its order."""
+        self._sent: tuple[int, Outgoing, StoredState | None] | None = None
+        """The last round whose file was written, what it has of the outboxes, and the state."""
         self._learned = 0
         self._stop_reason: str | None = None
         self._known_addresses: set[str] = set()
@@ -203,15 +200,9 @@ class PartitionRounds:
     def sync(self) -> None:
         """Flush commits to the disk; upload them if they are many."""
         self.crawl.sync()
-        replica, is_writing = self._replica, self._is_ending or self._writing is not None
-        if self._uploading is not None and self._uploading.done():
-            error, self._uploading = self._uploading.exception(), None
-            if error is not None:
-                logger.warning("%s", error)
-        if replica is None or is_writing or self._uploading is not None:
-            return
-        if replica.pending_bytes > _UPLOAD_BYTES:
-            self._uploading = self._submit(partial(replica.upload, replica.prepare()))
+        replica = self._replica
+        if replica is not None and not self._jobs and replica.pending_bytes > _UPLOAD_BYTES:
+            self._start_job(partial(replica.upload, replica.prepare()), self._end_upload)
 
     def close(self, now: float) -> None:
         """Close the crawl and write its results."""
@@ -220,10 +211,8 @@ class PartitionRounds:
             self.crawl.close(now)
             self._send(Closed(counters))
             return
-        if self._uploading is not None:
-            wait([self._uploading])
-        if self._writing is not None:
-            wait([self._writing[1]])
+        for job, _ in self._jobs:
+            wait([job])
         self.crawl.stop(now)
         state, problem = None, ""
         try:
@@ -238,12 +227,9 @@ class PartitionRounds:
 
     @property
     def _may_fetch(self) -> bool:
-        return self._stop_reason is None and self._clock() < self._deadline and not self._is_behind
-
-    @property
-    def _is_behind(self) -> bool:
-        """Whether the storage takes longer than the crawl."""
-        return self._replica is not None and self._replica.pending_bytes > _MAX_PENDING_BYTES
+        if self._stop_reason is not None or self._clock() >= self._deadline:
+            return False
+        return self._replica is None or self._replica.pending_bytes <= _MAX_PENDING_BYTES
 
     def attend(self, now: float) -> None:
         """Do what the driver says, and go on with what runs in the other thread.
@@ -255,19 +241,12 @@ class PartitionRounds:
                 self._obey(self._connection.recv_bytes(), now)
         except (EOFError, OSError):
             self._lose_driver(now)
-        if self._reading is not None and self._reading.done():
-            inbox, self._reading = self._reading.result(), None
-            self._deliver(inbox, now)
-        if self._writing is not None and self._writing[1].done():
-            (number, writing), self._writing = self._writing, None
-            self._wrote(number, writing)
-        is_uploading = self._uploading is not None and not self._uploading.done()
-        if self._is_ending and self._writing is None and not is_uploading:
-            self._write(now)
-        is_storing = self._reading is not None or self._writing is not None
+        while self._jobs and self._jobs[0][0].done():
+            job, end = self._jobs.popleft()
+            end(job, now)
         if self._may_fetch:
             self._report_progress(now, _PROGRESS_S)
-        elif is_storing:
+        elif self._jobs:
             # The storage may take longer than the driver waits for a silent process.
             self._report_progress(now, HEARTBEAT_S)
 
@@ -281,8 +260,8 @@ class PartitionRounds:
             self.crawl.training.floor = message.floor
         elif isinstance(message, Finish) and message.round == self._round:
             self._deadline = -math.inf
-            self._is_ending = True
             self._send(Finishing(self._round))
+            self._write(now)
         elif isinstance(message, Stop):
             self._deadline = -math.inf
             self._stop_reason = message.reason
@@ -290,56 +269,48 @@ class PartitionRounds:
     def _begin(self, message: Begin, now: float) -> None:
         self._round, self._deadline = message.round, -math.inf
         self._wanted = message.priorities
-        if self._sent is not None and self._sent.round <= message.confirmed:
-            self._partition.confirm(self._sent.outgoing, now)
-            if self._replica is not None and self._sent.state is not None:
-                self._replica.confirm(self._sent.state)
+        if self._sent is not None and self._sent[0] <= message.confirmed:
+            _, outgoing, state = self._sent
+            self._partition.confirm(outgoing, now)
+            if self._replica is not None and state is not None:
+                self._replica.confirm(state)
             self._sent = None
-        self._reading = self._submit(partial(self._read, message.inbox, message.learned))
+        self._start_job(partial(self._read, message.inbox, message.learned), self._deliver)
 
     def _read(self, files: Iterable[RoundFile], learned: int) -> _Inbox:
-        """Read what the partition has not got yet, in order; damaged sections are left out."""
-        number = self._partition.number
-        at = self._partition.delivered
-        inbox = complete = _Inbox(at, learned)
+        """Read what the partition has not got yet, in order; damaged sections are left out.
+
+        A round is delivered as a whole; if the storage fails, those before it.
+        """
+        inbox = _Inbox(self._partition.delivered, learned)
+        new = (file for file in files if file.round > inbox.up_to)
         try:
             if learned > self._learned and self._learning is not None:
                 inbox.snapshot = self._learning.read()
-            for file in files:
-                if file.round <= at:
-                    continue
-                if file.round > inbox.up_to:
-                    complete = inbox
-                    inbox = replace(inbox, links=[*inbox.links], claims=[*inbox.claims])
-                    inbox.up_to = file.round
-                try:
-                    self._read_file(file, number, inbox)
-                except DamagedFileError as error:
-                    inbox.problem = str(error)
-                    logger.error("%s; it is left out", error)
+            for number, of_round in groupby(list(new), lambda file: file.round):
+                links: list[bytes] = []
+                claims: list[bytes] = []
+                for file in of_round:
+                    links += self._read_section(file, links_for(self._partition.number), inbox)
+                    claims += self._read_section(file, CONTENTS, inbox)
+                inbox.links += links
+                inbox.claims += claims
+                inbox.up_to = number
         except StorageError as error:
-            # A round is delivered as a whole.
-            inbox = replace(complete, problem=str(error))
+            inbox.problem = str(error)
         return inbox
 
-    def _read_file(self, file: RoundFile, number: int, inbox: _Inbox) -> None:
-        links = self._read_section(file, links_for(number))
-        inbox.links += links
-        inbox.claims.append(self._read_section(file, CONTENTS))
+    def _read_section(self, file: RoundFile, name: str, inbox: _Inbox) -> Sequence[bytes]:
+        try:
+            return try_again(partial(read_section, self._storage, file, name), _TRIES)
+        except DamagedFileError as error:
+            inbox.problem = str(error)
+            logger.error("%s; it is left out", error)
+            return ()
 
-    def _read_section(self, file: RoundFile, name: str) -> Sequence[bytes]:
-        for _ in range(_TRIES - 1):
-            try:
-                return read_section(self._storage, file, name)
-            except DamagedFileError:
-                raise
-            except StorageError as error:
-                logger.warning("%s; it is read again", error)
-        return read_section(self._storage, file, name)
-
-    def _deliver(self, inbox: _Inbox, now: float) -> None:
-        for rows in inbox.claims:
-            self._partition.contents.deliver(rows)
+    def _deliver(self, job: Future[_Inbox], now: float) -> None:
+        inbox = job.result()
+        self._partition.contents.deliver(inbox.claims)
         if inbox.snapshot is not None and self._learning is not None:
             self._learning.use(inbox.snapshot)
             self._learned = inbox.learned
@@ -386,40 +357,46 @@ class PartitionRounds:
 
     def _write(self, now: float) -> None:
         """Write the file of the round in the other thread."""
-        self._is_ending = False
         outgoing = self._partition.collect(_MAX_LINKS, _MAX_EXAMPLES)
-        self._sent = _Sent(self._round, outgoing)
         self.crawl.commit(now)
         self.crawl.sync()
         prepared = None if self._replica is None else self._replica.prepare()
-        self._writing = (
-            self._round,
-            self._submit(partial(self._store, self._round, outgoing.sections, prepared)),
+        self._start_job(
+            partial(self._store, self._round, outgoing, prepared),
+            partial(self._end_write, outgoing),
         )
 
-    def _store(
-        self,
-        number: int,
-        sections: Mapping[str, Sequence[bytes]],
-        prepared: PreparedUpload | None,
-    ) -> tuple[RoundFile, StoredState | None]:
+    def _store(self, number: int, outgoing: Outgoing, prepared: PreparedUpload | None) -> _Stored:
         """Write the file of a round, and what it follows from."""
         state, replica = None, self._replica
         if replica is not None and prepared is not None:
-            state = try_again(lambda: replica.upload(prepared), _TRIES)
-        write = partial(write_round_file, self._storage, number, self._partition.number)
-        return try_again(lambda: write(self._attempt, sections), _TRIES), state
+            state = try_again(partial(replica.upload, prepared), _TRIES)
+        write = partial(
+            write_round_file, self._storage, number, self._partition.number, self._attempt
+        )
+        return try_again(partial(write, outgoing.sections), _TRIES), state
 
-    def _wrote(self, number: int, writing: Future[tuple[RoundFile, StoredState | None]]) -> None:
+    def _end_write(self, outgoing: Outgoing, job: Future[_Stored], now: float) -> None:
         file, state, problem = None, None, ""
         try:
-            file, state = writing.result()
+            file, state = job.result()
+            self._sent = self._round, outgoing, state
         except StorageError as error:
             problem = str(error)
-        if self._sent is not None:
-            self._sent.state = state
-        counters = self.crawl.counters.to_state()
-        self._send(Finished(number, file, self._partition.delivered, counters, problem, state))
+        counters, delivered = self.crawl.counters.to_state(), self._partition.delivered
+        self._send(Finished(self._round, file, delivered, counters, problem, state))
+
+    def _end_upload(self, job: Future[StoredState], now: float) -> None:
+        try:
+            job.result()
+        except StorageError as error:
+            logger.warning("%s; it is uploaded at the end of the round", error)
+
+    def _start_job(
+        self, call: Callable[[], Any], end: Callable[[Future[Any], float], None]
+    ) -> None:
+        """Run a call in the other thread; ``end`` gets its result."""
+        self._jobs.append((self._submit(call), end))
 
     def _report_progress(self, now: float, every_s: float) -> None:
         at = self._clock()
@@ -463,7 +440,7 @@ def build_partition_rounds(
     :func:`focused.crawl.build.build_crawl`. ``background`` uploads large parts of the state, in
     another thread by default. Raises StorageError.
     """
-    storage, replica = storage_of(start), None
+    storage, replica = SharedStorage.at(start.storage), None
     if start.attempt:
         from focused.rounds.replication import Replica  # only for crawls on several machines
 
@@ -488,7 +465,7 @@ def build_partition_rounds(
         classifier,
         policy,
         store,
-        partition_map(start),
+        PartitionMap(start.partitions, start.unit),
         warc_prefix=partition_name(start.partition),
         **options,
     )
@@ -512,14 +489,5 @@ def restore_state(start: Start, folder: Path) -> None:
     if start.attempt:
         from focused.rounds.replication import restore  # only for crawls on several machines
 
-        try_again(lambda: restore(storage_of(start), start.partition, folder, start.state))
-
-
-def storage_of(start: Start) -> SharedStorage:
-    """Return the storage of the crawl."""
-    return SharedStorage.at(start.storage)
-
-
-def partition_map(start: Start) -> PartitionMap:
-    """Return the partition of each host of the crawl."""
-    return PartitionMap(start.partitions, SiteUnit(start.unit))
+        storage = SharedStorage.at(start.storage)
+        try_again(lambda: restore(storage, start.partition, folder, start.state))

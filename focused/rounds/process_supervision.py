@@ -7,7 +7,7 @@ partition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
@@ -19,7 +19,6 @@ from focused.rounds.messages import (
     Finishing,
     Opened,
     Progress,
-    ProtocolError,
     Ready,
     Start,
     Stop,
@@ -121,14 +120,17 @@ class Seat:
         """Whether the process can begin a round."""
         return self.state in (ProcessState.FREE, ProcessState.READY)
 
+    @property
+    def best_priorities(self) -> Sequence[float]:
+        """The priorities of the partition's best links, as it told last."""
+        if self.progress is not None:
+            return () if self.progress.best is None else (self.progress.best,)
+        return () if self.ready is None else self.ready.priorities
+
     def enter(self, state: ProcessState) -> None:
         """Note what the process does now; what it said before is over."""
         self.state = state
         self.ready = self.progress = self.finished = None
-
-    def run(self, until: float) -> None:
-        """Note that the process may fetch until then."""
-        self.state, self.fetches_until = ProcessState.RUNNING, until
 
     def counters(self, before: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what the process counted last; ``before`` if it has not told yet."""
@@ -168,7 +170,7 @@ class PartitionProcesses:
         """The number of the round that runs or comes next; answers to others are late."""
         self.may_start = True
         """False while the state from which a process would go on is about to change."""
-        self._seats = {each.partition: Seat(each) for each in starts}
+        self.seats: Mapping[int, Seat] = {each.partition: Seat(each) for each in starts}
         self._executor = executor
         self._limits = limits
         self._restart_from = restart_from
@@ -179,32 +181,9 @@ class PartitionProcesses:
         self._keep_at = -math.inf
         """When to look after the processes again."""
 
-    def __getitem__(self, partition: int) -> Seat:
-        return self._seats[partition]
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the numbers of all partitions."""
-        return iter(self._seats)
-
-    def __len__(self) -> int:
-        return len(self._seats)
-
-    def items(self) -> Iterable[tuple[int, Seat]]:
-        """Return all partitions with their numbers."""
-        return self._seats.items()
-
-    def values(self) -> Iterable[Seat]:
-        """Return all partitions."""
-        return self._seats.values()
-
     def send(self, partition: int, message: ToPartition) -> None:
         """Send a message; one to a process that has ended is lost."""
         self._executor.send(partition, encode(message))
-
-    def start_after(self, wait_s: float) -> None:
-        """Start no process before so many seconds have passed."""
-        for seat in self._seats.values():
-            seat.start_at = self._clock() + wait_s
 
     def wait(self, until: Callable[[], bool], within_s: float = math.inf) -> None:
         """Wait for a condition, or until the crawl is to stop; keep the processes running.
@@ -220,35 +199,45 @@ class PartitionProcesses:
 
         self._receive_until(is_over, within_s)
 
+    def wait_while_any(
+        self, state: ProcessState, partitions: Iterable[int], within_s: float
+    ) -> None:
+        """Wait until none of the partitions is in a state, as :meth:`wait`."""
+        seats = [self.seats[n] for n in partitions]
+        self.wait(lambda: not any(seat.state is state for seat in seats), within_s)
+
     def close(self, reason: str) -> None:
         """Let all partitions write their results and end; kill those that don't in time."""
         self._is_closing = True
-        for n, seat in self._seats.items():
+        for n, seat in self.seats.items():
             if seat.is_open:
                 self.send(n, Stop(reason))
         self._receive_until(
-            lambda: not any(seat.is_open for seat in self._seats.values()), self._limits.close_s
+            lambda: not any(seat.is_open for seat in self.seats.values()), self._limits.close_s
         )
-        for n, seat in self._seats.items():
+        for n, seat in self.seats.items():
             if seat.closed is not None and seat.closed.problem:
                 self._on_problem(f"partition {n}: {seat.closed.problem}")
-            if not self.is_closed(n):
+            if not self.is_closed(seat):
                 self._executor.kill(n)
                 self._on_problem(f"partition {n} did not close; the same command resumes it")
 
-    def is_closed(self, partition: int) -> bool:
+    def is_closed(self, seat: Seat) -> bool:
         """Whether the crawl of a partition was closed, and its state stored."""
-        closed = self._seats[partition].closed
+        closed = seat.closed
         return closed is not None and (self._restart_from is None or closed.state is not None)
 
     def _receive_until(self, until: Callable[[], bool], within_s: float) -> None:
         give_up_at = self._clock() + within_s
         while not until() and (left_s := give_up_at - self._clock()) > 0:
-            for partition, data in self._executor.receive(min(left_s, _POLL_S)):
-                self._take(partition, data)
+            for n, data in self._executor.receive(min(left_s, _POLL_S)):
+                if data is None:
+                    self._note_end(n, self.seats[n], self._clock())
+                else:
+                    self._note_message(n, self.seats[n], data, self._clock())
 
     def _keep_running(self, now: float) -> None:
-        for n, seat in self._seats.items():
+        for n, seat in self.seats.items():
             if now >= seat.start_at and self.may_start:
                 self._start(n, seat, now)
             elif self._executor.is_waiting(n):
@@ -273,17 +262,9 @@ class PartitionProcesses:
         start = seat.start if self._restart_from is None else self._restart_from(seat.start)
         self._executor.start(partition, encode(start))
 
-    def _take(self, partition: int, data: bytes | None) -> None:
-        """Note a message, or the end of a process."""
-        seat, now = self._seats[partition], self._clock()
-        if data is None:
-            self._note_end(partition, seat, now)
-            return
+    def _note_message(self, partition: int, seat: Seat, data: bytes, now: float) -> None:
         seat.heard_at = now
-        try:
-            message = decode_for_driver(data)
-        except ProtocolError as error:
-            raise StateError(f"partition {partition}: {error}") from error
+        message = decode_for_driver(data)
         if isinstance(message, Closed):
             seat.closed = message
         elif isinstance(message, Opened):

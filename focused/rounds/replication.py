@@ -19,7 +19,7 @@ import shutil
 import struct
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, wait
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -28,20 +28,28 @@ import pyarrow as pa
 import xxhash
 from msgspec.structs import replace
 
-from focused.errors import StorageError
+from focused.archive.warc_files import PARTITIONS_FOLDER
+from focused.errors import StateError, StorageError
 from focused.files import make_private_folder
 from focused.rounds.archive_parts import (
-    WarcPart,
     WarcParts,
+    download_warc_files,
     local_error,
     partition_name,
     remove_local_files,
+    restore_warc_files,
     temporary_folder,
-    unfinished_parts,
     upload_tables,
+    warc_end,
 )
-from focused.rounds.manifest import STATE_FORMAT, SegmentRun, StoredState
-from focused.rounds.storage import SharedStorage
+from focused.rounds.manifest import (
+    STATE_FORMAT,
+    Manifest,
+    SegmentRun,
+    StoredState,
+    last_manifest,
+)
+from focused.rounds.storage import MissingObjectError, SharedStorage
 from focused.storage.state_store import FrozenTables, StateStore
 
 logger = logging.getLogger(__name__)
@@ -52,6 +60,7 @@ _MAX_SEGMENTS = 5_000
 _UPLOADS_UNTIL_RETRY = 30
 _REPLAYED_AT_ONCE = 16_000_000
 _CHUNK_BYTES = 1 << 20
+_DOWNLOADS = 5
 _SEGMENT, _SNAPSHOT = "segment-", "snapshot-"
 _MAGIC = b"focused segment 2\n"
 _HEAD = struct.Struct(">18sQQQQ")
@@ -62,22 +71,15 @@ _CHECKSUM = struct.Struct(">Q")
 
 @dataclass(frozen=True, slots=True)
 class PreparedUpload:
-    """What :meth:`Replica.upload` uploads: commits, and the tables for a snapshot if one is due.
+    """What :meth:`Replica.upload` uploads.
 
-    ``warc`` is the number of the WARC file that is appended to.
+    That is the first ``commits`` of the attempt, as far as they are not uploaded, the WARC files up
+    to the number ``warc``, and the tables for a snapshot if one is due.
     """
 
-    batches: Sequence[bytes]
+    commits: int
     warc: int
     tables: FrozenTables | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
-    """A snapshot that is being uploaded, and the state that it will replace."""
-
-    result: Future[StoredState]
-    replaced: StoredState
 
 
 class Replica:
@@ -114,102 +116,104 @@ class Replica:
         self._background = background
         self._min_snapshot_bytes = min_snapshot_bytes
         self._has_tables = has_tables
-        self._home = _home(partition, attempt)
         self._state = restored
         self._confirmed = restored
-        self._warc = WarcParts(storage, partition, attempt, folder, warc_number(store))
         self._batches: list[bytes] = []
-        """Commits since the last :meth:`prepare`."""
-        self._unsent: tuple[bytes, ...] = ()
-        """Commits of earlier calls of :meth:`prepare` that are not uploaded."""
+        """Commits that are not uploaded."""
+        self._committed = self._uploaded = 0
+        """The numbers of commits so far."""
         self._segment = 1
         """The number of the next segment. None is written twice: it may be stored although its
         upload failed."""
         self._snapshots = 0
-        self._snapshot: _Snapshot | None = None
+        self._is_snapshot_running = False
+        self._snapshot: tuple[Future[StoredState], StoredState] | None = None
+        """A snapshot that is being uploaded, and the state that it will replace."""
         self._next_try = 0
+        self._is_outdated = False
+        """Whether the storage has objects that no state needs."""
         self._files: Future[None] | None = None
-        store.on_commit(self._batches.append)
+        number, length = warc_end(store.tables)
+        if length:
+            number += 1
+            store.tables.put_meta("warc", [number, 0])
+            store.tables.put_meta("warc_parts", [])
+        self._warc = WarcParts(storage, partition, attempt, folder, number)
+        self._first_warc = number
+        store.on_commit(self._collect)
 
     @property
     def pending_bytes(self) -> int:
         """The bytes of commits that are not uploaded."""
-        return sum(map(len, self._batches)) + sum(map(len, self._unsent))
+        return sum(map(len, self._batches))
 
     def begin(self) -> None:
-        """Store the first snapshot of a state; commits what was written to the store so far.
+        """Commit what was written to the store so far, and store what later states build upon.
 
-        One that was restored has a snapshot already, unless that is of an earlier format.
-
-        Of a restored state the WARC files of earlier attempts are composed, in the background.
+        That is what an earlier attempt left in pieces, and the first snapshot. A restored state has
+        one already, unless that is of an earlier format.
         """
-        if self._state is not None:
-            for name in ("warc", "warc_parts"):  # no segment has the rows of restore()
-                if (value := self._store.tables.get_meta(name)) is not None:
-                    self._store.tables.put_meta(name, value)
-            self._store.commit()
-            parts = taken_over(self._store)
-            self._files = self._background.submit(self._warc.compose, parts)
-            if self._state.format == STATE_FORMAT:
-                return
-            # Commits of this version cannot follow those of an earlier format.
         self._store.commit()
-        tables = self._store.freeze()
-        self._batches.clear()
-        self._state = self._upload_snapshot(tables, self._next_snapshot())
+        self._warc.upload_files(self._first_warc)
+        if self._state is None or self._state.format != STATE_FORMAT:
+            # Commits of this version cannot follow those of an earlier format.
+            tables = self._store.freeze()
+            self._batches.clear()
+            self._uploaded = self._committed
+            self._state = self._upload_snapshot(tables, self._next_snapshot())
 
     def prepare(self) -> PreparedUpload:
-        """Collect what is to be uploaded; each one is passed to :meth:`upload` before the next.
+        """Collect what is to be uploaded; calls of :meth:`upload` come in the same order.
 
         Call it after :meth:`StateStore.sync`.
         """
-        is_committed = not self._store.tables.steps
-        is_due = is_committed and self._snapshot is None and self._is_snapshot_due()
-        tables = self._store.freeze() if is_due else None
-        self._unsent += tuple(self._batches)
-        self._batches.clear()
-        return PreparedUpload(self._unsent, warc_number(self._store), tables)
+        tables = None
+        if not self._store.tables.steps and not self._is_snapshot_running and self._is_due():
+            tables, self._is_snapshot_running = self._store.freeze(), True
+        return PreparedUpload(self._committed, warc_end(self._store.tables)[0], tables)
 
     def upload(self, prepared: PreparedUpload) -> StoredState:
         """Upload everything that was committed before the prepare; return the state's name."""
-        with ExitStack() as undo:
-            if prepared.tables is not None:
-                undo.callback(prepared.tables.close)
+        try:
             self._warc.upload_pieces()
-            if prepared.batches:
-                self._write_segment(prepared.batches)
-                self._unsent = ()
-            undo.pop_all()
+            if count := prepared.commits - self._uploaded:
+                self._write_segment(self._batches[:count])
+                del self._batches[:count]
+                self._uploaded = prepared.commits
+        except BaseException:
+            if prepared.tables is not None:
+                prepared.tables.close()
+                self._is_snapshot_running = False
+            raise
         self._end_snapshot()
-        state = self._state
-        assert state is not None, "begin() was not called"
+        assert self._state is not None, "begin() was not called"
         self._state = state = replace(
-            state, attempt=self._attempt, next_segment=self._segment, warc=prepared.warc
+            self._state, attempt=self._attempt, next_segment=self._segment, warc=prepared.warc
         )
-        if prepared.tables is not None:
+        if prepared.tables is not None and prepared.tables.is_open:
             result = self._background.submit(
                 self._upload_snapshot, prepared.tables, self._next_snapshot()
             )
-            self._snapshot = _Snapshot(result, state)
+            self._snapshot = result, state
         return state
 
     def confirm(self, state: StoredState) -> None:
-        """Delete what a state that a manifest names, and the one before it, don't need.
+        """Note that a manifest names a state.
 
-        That happens in the background. WARC files that are complete are stored whole.
+        In the background, delete what neither it nor the one before it needs, and store WARC files
+        that are complete whole.
         """
-        if self._files is not None and self._files.done():
-            self._log(self._files)
+        before, self._confirmed = self._confirmed, state
+        self._is_outdated |= before is None or before.snapshot != state.snapshot
+        if self._files is not None:
+            if not self._files.done():
+                return  # the next one does it
+            if (error := self._files.exception()) is not None:
+                logger.error("partition %d: %s", self._partition, error)
             self._files = None
-        before = self._confirmed
-        is_outdated = before is None or before.snapshot != state.snapshot
-        is_due = is_outdated or self._warc.has_complete_files(state.warc)
-        if is_due and self._files is not None:
-            return  # the next one does it
-        self._confirmed = state
-        if not is_due:
-            return
-        self._files = self._background.submit(self._tidy, state, before)
+        if self._is_outdated or self._warc.has_complete_files(state.warc):
+            self._is_outdated = False
+            self._files = self._background.submit(self._tidy, state, before)
 
     def finish(self) -> None:
         """Store the WARC files whole and write the partition's tables, after the store's close.
@@ -217,13 +221,12 @@ class Replica:
         Then nothing is left in the folder that is in the storage, too. The last :meth:`upload` came
         after the last commit.
         """
-        if self._snapshot is not None:
-            wait([self._snapshot.result])
         if self._files is not None:
             wait([self._files])
+        if self._snapshot is not None:
+            wait([self._snapshot[0]])
         with StateStore.open_for_reading(self._folder / "state") as (store, _):
-            self._warc.compose(taken_over(store))
-            self._warc.upload_files()
+            self._warc.upload_files(warc_end(store.tables)[0] + 1)
             if self._has_tables:
                 upload_tables(self._storage, self._partition, self._folder, store.tables)
         try:
@@ -231,7 +234,12 @@ class Replica:
         except OSError as error:
             logger.warning("%s", local_error(self._folder, error))
 
-    def _is_snapshot_due(self) -> bool:
+    def _collect(self, batch: bytes) -> None:
+        self._batches.append(batch)
+        self._committed += 1
+
+    def _is_due(self) -> bool:
+        """Whether the segments since the last snapshot are larger than it, or many."""
         assert self._state is not None, "begin() was not called"
         enough = max(self._state.bytes, self._min_snapshot_bytes)
         segments = sum(run.last + 1 - run.first for run in self._state.runs)
@@ -241,7 +249,9 @@ class Replica:
     def _write_segment(self, batches: Sequence[bytes]) -> None:
         number, self._segment = self._segment, self._segment + 1
         content = encode_segment(number, batches)
-        self._storage.write(f"{self._home}/{_segment_name(number)}", content)
+        self._storage.write(
+            f"{_folder(self._partition)}/{_segment_path(self._attempt, number)}", content
+        )
         assert self._state is not None, "begin() was not called"
         *runs, last = self._state.runs or (SegmentRun(self._attempt, number, number - 1),)
         if last.attempt != self._attempt or last.last + 1 != number:
@@ -272,54 +282,44 @@ class Replica:
 
     def _end_snapshot(self) -> None:
         """Use a snapshot if one was uploaded, with the segments that came after it."""
-        if self._snapshot is None or not self._snapshot.result.done():
+        if self._snapshot is None or not self._snapshot[0].done():
             return
-        snapshot, self._snapshot = self._snapshot, None
-        error = snapshot.result.exception()
+        (result, replaced), self._snapshot = self._snapshot, None
+        self._is_snapshot_running = False
+        error = result.exception()
         if error is not None:
             self._next_try = self._segment + _UPLOADS_UNTIL_RETRY
             logger.warning("partition %d: its snapshot failed: %s", self._partition, error)
             return
         assert self._state is not None
-        found = snapshot.result.result()
+        found = result.result()
         runs = [
             run._replace(first=max(run.first, found.next_segment))
             for run in self._state.runs
             if run.attempt == self._attempt and run.last >= found.next_segment
         ]
-        size = self._state.segment_bytes - snapshot.replaced.segment_bytes
+        size = self._state.segment_bytes - replaced.segment_bytes
         self._state = replace(found, runs=tuple(runs), segment_bytes=size)
 
     def _tidy(self, state: StoredState, before: StoredState | None) -> None:
-        self._delete_outdated([state] if before is None else [state, before])
+        """Delete all objects that are older than a state, unless it or the one before needs them.
+
+        Complete WARC files are stored whole.
+        """
+        folder = _folder(self._partition)
+        needed = {*_objects(state), *(() if before is None else _objects(before))}
+        next_segment = _segment_path(state.attempt, state.next_segment)
+        outdated = [
+            f"{folder}/{home}/{name}"
+            for home, size in self._storage.entries(folder).items()
+            if size is None
+            for name in self._storage.entries(f"{folder}/{home}")
+            if (path := f"{home}/{name}") not in needed
+            and path < (next_segment if name.startswith(_SEGMENT) else state.snapshot)
+        ]
+        self._storage.delete(outdated)
         if self._warc.has_complete_files(state.warc):
             self._warc.upload_files(state.warc)
-
-    def _delete_outdated(self, states: Sequence[StoredState]) -> None:
-        """Delete all objects before the first of ``states`` that none of them needs."""
-        needed = {name for state in states for name in _objects(state)}
-        newest = states[0]
-        own = (newest.next_segment, _number(newest.snapshot))
-        folder = _folder(self._partition)
-        for entry, size in self._storage.entries(folder).items():
-            if size is not None or not entry.isdecimal() or int(entry) > self._attempt:
-                continue
-            names = self._storage.entries(f"{folder}/{entry}")
-            if int(entry) == self._attempt:
-                is_own = newest.snapshot.startswith(f"{entry}/")
-                names = {
-                    name: size
-                    for name, size in names.items()
-                    if (name.startswith(_SEGMENT) and _number(name) < own[0])
-                    or (name.startswith(_SNAPSHOT) and is_own and _number(name) < own[1])
-                }
-            unneeded = [name for name in names if f"{entry}/{name}" not in needed]
-            self._storage.delete([f"{folder}/{entry}/{name}" for name in unneeded])
-
-    def _log(self, job: Future[None]) -> None:
-        error = job.exception()
-        if error is not None:
-            logger.error("partition %d: %s", self._partition, error)
 
 
 def restore(
@@ -327,7 +327,8 @@ def restore(
 ) -> None:
     """Restore a partition's stored state into ``folder``; of None there is nothing to restore.
 
-    What ``folder`` held of the partition is removed. Raises StorageError.
+    WARC files that are in the storage in pieces only are restored, too. What ``folder`` held of the
+    partition is removed. Raises StorageError.
     """
     try:
         make_private_folder(folder)
@@ -343,24 +344,50 @@ def restore(
     try:
         for run in state.runs:
             _replay(storage, partition, run, store)
-        _begin_next_warc_file(storage, partition, state.attempt, store)
+        restore_warc_files(storage, partition, state.attempt, store.tables, folder)
     except BaseException:
         store.abandon()
         raise
     store.close()
 
 
-def _begin_next_warc_file(
-    storage: SharedStorage, partition: int, attempt: int, store: StateStore
-) -> None:
-    """Leave the last WARC file of an attempt to be composed."""
-    end = store.tables.get_meta("warc")
-    if end is not None:
-        number, length = end
-        parts = unfinished_parts(storage, partition, attempt, taken_over(store), (number, length))
-        store.tables.put_meta("warc_parts", parts)
-        store.tables.put_meta("warc", [number + 1 if length else number, 0])
-        store.commit()
+def download_crawl(url: str, folder: Path) -> Manifest:
+    """Write all that a crawl has committed to a new local folder; return its manifest.
+
+    ``url`` is the crawl's folder in shared storage; the crawl may run. The folder is like that of a
+    crawl by processes of one machine, and all commands read it. Raises StateError and StorageError.
+    """
+    storage = SharedStorage.at(url)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StateError(f"{folder}: is not empty; name a new folder")
+    for _ in range(_DOWNLOADS - 1):
+        # The crawl goes on, and deletes what the next two manifests don't need.
+        with suppress(MissingObjectError):
+            return _download(storage, folder)
+    return _download(storage, folder)
+
+
+def _download(storage: SharedStorage, folder: Path) -> Manifest:
+    """Download a crawl; leave nothing behind if that fails."""
+    manifest = last_manifest(storage)
+    states = {} if manifest is None else {n: each.state for n, each in manifest.records.items()}
+    if manifest is None or not any(states.values()):
+        raise StateError(f"{storage.url}: no round of a crawl on several machines is stored there")
+    try:
+        for partition, state in states.items():
+            if state is not None:
+                home = folder / PARTITIONS_FOLDER / partition_name(partition)
+                restore(storage, partition, home, state)
+                with StateStore.open_for_reading(home / "state") as (store, _):
+                    download_warc_files(storage, partition, store.tables, home)
+        # The statistics are those of the last stop.
+        for name in ("settings.json",) if manifest.round_s else ("settings.json", "stats.json"):
+            if storage.exists(name):
+                storage.download(name, folder / name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return manifest
 
 
 def _restored_snapshot(
@@ -386,9 +413,8 @@ def _restored_snapshot(
 
 def _replay(storage: SharedStorage, partition: int, run: SegmentRun, store: StateStore) -> None:
     """Replay segments of an attempt."""
-    home = _home(partition, run.attempt)
     numbers = range(run.first, run.last + 1)
-    names = [f"{home}/{_segment_name(number)}" for number in numbers]
+    names = [f"{_folder(partition)}/{_segment_path(run.attempt, number)}" for number in numbers]
     group: list[bytes] = []
     for number, name, content in zip(numbers, names, storage.read_many(names), strict=True):
         try:
@@ -437,18 +463,7 @@ def _objects(state: StoredState) -> Iterable[str]:
     yield state.snapshot
     for run in state.runs:
         for number in range(run.first, run.last + 1):
-            yield f"{run.attempt:010}/{_segment_name(number)}"
-
-
-def taken_over(store: StateStore) -> Sequence[WarcPart]:
-    """Return the WARC files of earlier attempts that may be in pieces."""
-    return [WarcPart(*each) for each in store.tables.get_meta("warc_parts") or ()]
-
-
-def warc_number(store: StateStore) -> int:
-    """Return the number of the WARC file that is appended to."""
-    number, _ = store.tables.get_meta("warc") or (1, 0)
-    return int(number)
+            yield _segment_path(run.attempt, number)
 
 
 def _compressed_copy(tables: FrozenTables, path: Path) -> Path:
@@ -483,14 +498,5 @@ def _folder(partition: int) -> str:
     return f"state/{partition_name(partition)}"
 
 
-def _home(partition: int, attempt: int) -> str:
-    return f"{_folder(partition)}/{attempt:010}"
-
-
-def _segment_name(number: int) -> str:
-    return f"{_SEGMENT}{number:010}"
-
-
-def _number(name: str) -> int:
-    number = name.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
+def _segment_path(attempt: int, number: int) -> str:
+    return f"{attempt:010}/{_SEGMENT}{number:010}"

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import fsspec
+import xxhash
 from fsspec.implementations.local import LocalFileSystem
 
 from focused.errors import StorageError
@@ -33,6 +34,7 @@ _T = TypeVar("_T")
 _READS_AT_ONCE = 16
 _PAUSE_S, _MAX_PAUSE_S = 0.1, 10.0
 _CHUNK_BYTES = 1 << 20
+_DIGEST_BYTES = 16
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -49,6 +51,19 @@ def try_again(call: Callable[[], _T], tries: int = 5) -> _T:
             logger.warning("%s; it is tried again", error)
         time.sleep(min(_PAUSE_S * 2**number, _MAX_PAUSE_S))
     return call()
+
+
+def add_digest(content: bytes) -> bytes:
+    """Return the content of an object with its checksum before it."""
+    return xxhash.xxh3_128_digest(content) + content
+
+
+def checked(data: bytes) -> bytes:
+    """Return what :func:`add_digest` was given. Raises ValueError if it is damaged."""
+    digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    if xxhash.xxh3_128_digest(content) != digest:
+        raise ValueError("its checksum is wrong")
+    return content
 
 
 class MissingObjectError(StorageError):
@@ -79,14 +94,8 @@ class SharedStorage:
         parent, _, crawl = url.rstrip("/").rpartition("/")
         return cls(parent or ".", crawl)
 
-    def read(self, name: str) -> bytes:
-        """Return the content of an object. Raises MissingObjectError."""
-        with self._errors("read", name):
-            content: bytes = self._fs.cat_file(self._path(name))
-        return content
-
-    def read_range(self, name: str, start: int, end: int) -> bytes:
-        """Return the bytes of an object from ``start`` to ``end``. Raises MissingObjectError."""
+    def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
+        """Return the content of an object, or a range of it. Raises MissingObjectError."""
         with self._errors("read", name):
             content: bytes = self._fs.cat_file(self._path(name), start=start, end=end)
         return content

@@ -73,7 +73,6 @@ def path_below(folder: Path, path: str) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     make_private_folder(path.parent)
     with suppress(FileNotFoundError):
         path.unlink()

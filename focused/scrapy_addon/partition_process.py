@@ -25,15 +25,14 @@ from focused.durations import Clock
 from focused.errors import FocusedError, StateError, print_notice
 from focused.rounds.executors import inherited_connection
 from focused.rounds.messages import Progress, Start, decode_for_partition, encode
+from focused.rounds.partition import PartitionMap
 from focused.rounds.partition_rounds import (
     HEARTBEAT_S,
     PartitionRounds,
     build_partition_rounds,
-    partition_map,
     restore_state,
-    storage_of,
 )
-from focused.rounds.storage import try_again
+from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import OpenCrawl
 from focused.scrapy_addon.crawl_slot import CrawlRun
@@ -66,7 +65,8 @@ class PartitionPlace:
         The driver keeps to the budget of a harvest. That of a continuous crawl is divided equally,
         so that each partition knows when its first harvest is over.
         """
-        owner, count = partition_map(self.start), self.start.partitions
+        count = self.start.partitions
+        owner = PartitionMap(count, self.start.unit)
         urls = [(url, normalize_url(url)) for url in topic.seeds.urls]
         own = (url for url, each in urls if each and owner.of_url(each) == self.start.partition)
         budget, revisit = topic.budget, topic.revisit
@@ -104,22 +104,22 @@ class PartitionPlace:
         def open_crawl(ordering: Policy, stages: StageTimes) -> tuple[Crawl, CrawlRun]:
             with self._heartbeats():
                 restore_state(self.start, topic.output.folder)
-            store = open_state(topic, policy, replayed=replayed, spider=self.identity)
-            try:
-                rounds = build_partition_rounds(
-                    self.start,
-                    topic,
-                    models.classifier,
-                    ordering,
-                    store,
-                    self.connection,
-                    training_urls=models.training_urls,
-                    stages=stages,
-                    driver_lost=lambda: os._exit(_LOST_DRIVER),
-                )
-            except BaseException:
-                store.abandon()
-                raise
+                store = open_state(topic, policy, replayed=replayed, spider=self.identity)
+                try:
+                    rounds = build_partition_rounds(
+                        self.start,
+                        topic,
+                        models.classifier,
+                        ordering,
+                        store,
+                        self.connection,
+                        training_urls=models.training_urls,
+                        stages=stages,
+                        driver_lost=lambda: os._exit(_LOST_DRIVER),
+                    )
+                except BaseException:
+                    store.abandon()
+                    raise
             if self.start.state is not None:
                 # What the last process requested after it had stored this is not known.
                 rounds.crawl.hosts.restart_delays(clock()())
@@ -199,7 +199,8 @@ def _on_this_machine(start: Start) -> Start:
         remove_folder_of_ended(left)
     folder = base.with_name(f"{base.name}-{start.attempt}")
     files = folder / "files"
-    try_again(lambda: write_topic_files(storage_of(start), start.files, start.secret_files, files))
+    storage = SharedStorage.at(start.storage)
+    try_again(lambda: write_topic_files(storage, start.files, start.secret_files, files))
     os.environ.update(start.environment)
     paths = {"FOCUSED_FOLDER": str(folder), "FOCUSED_TOPIC": str(path_below(files, topic))}
     return structs.replace(start, settings={**start.settings, **paths})

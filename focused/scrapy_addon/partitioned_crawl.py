@@ -32,7 +32,6 @@ from focused.rounds.executors import LocalExecutor, RayExecutor
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
-from focused.rounds.partition import SiteUnit
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage, try_again
 from focused.scrapy_addon.addon_settings import (
@@ -189,7 +188,7 @@ def _manifest(storage: SharedStorage, topic: Topic, policy: str, processes: int)
     """Return the last manifest, or that of a new crawl. Raises StateError."""
     found = last_manifest(storage)
     if found is None:
-        return Manifest(topic.name, policy, processes, SiteUnit(topic.cluster.unit))
+        return Manifest(topic.name, policy, processes, topic.cluster.unit)
     expected = (topic.name, policy, processes)
     if (found.topic, found.policy, found.partitions) != expected:
         raise StateError(

@@ -19,7 +19,7 @@ from focused.errors import StateError, StateFormatError
 from focused.storage import journal
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
-OLDEST_FORMAT = 18
+OLDEST_FORMAT = 19
 """The oldest format of states that :mod:`focused.storage.migrations` brings up to date."""
 EMPTY = "(empty)"
 """A set without members, read in place of tables that do not exist."""

@@ -17,9 +17,9 @@ import contextlib
 import os
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
@@ -40,7 +40,6 @@ Batch = Mapping[str, Sequence[JournalEntry]]
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, list[JournalEntry]]).decode
-Decode = Callable[[bytes], Any]
 
 
 class Journal:
@@ -115,13 +114,8 @@ class Journal:
             raise
 
 
-def decode_batches(
-    raw: bytes, checkpoint: int, decode: Decode = _decode, expected_magic: bytes = _MAGIC
-) -> Sequence[Any]:
-    """Decode a journal's batches; see :meth:`Journal.since`. Raises ValueError.
-
-    Other formats have another ``decode`` and ``expected_magic``.
-    """
+def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Batch]:
+    """Decode a journal's batches; see :meth:`Journal.since`. Raises ValueError."""
     # Interrupted in begin(): the tables have everything.
     if len(raw) < _HEAD_BYTES or not raw.strip(b"\0"):
         return ()
@@ -131,9 +125,9 @@ def decode_batches(
     # The tables have everything; the journal of a migrated state may be in its former format.
     if follows < checkpoint:
         return ()
-    if magic != expected_magic:
+    if magic != _MAGIC:
         raise ValueError("its journal is damaged, or another state's")
-    batches: list[Any] = []
+    batches: list[Batch] = []
     trusted = 0
     at = _HEAD_BYTES
     while at + _BATCH_BYTES <= len(raw):
@@ -149,7 +143,7 @@ def decode_batches(
             break
         at += length
         if length:
-            batches.append(decode(body))
+            batches.append(_decode(body))
         else:
             trusted = len(batches)
     return batches if boot == _boot_id() else batches[:trusted]

@@ -109,6 +109,12 @@ class Tables:
         self._record(_DELETE, table, key, b"")
         return gone
 
+    def drop(self, table: str) -> None:
+        """Remove a table, for good; only migrations do."""
+        found = self._dbs.pop(table, None)
+        if found is not None:
+            self._txn.drop(found)
+
     def count(self, table: str) -> int:
         """Return the number of rows, or of members of all sets together."""
         return int(self._txn.stat(self._dbs.get(table, self._empty))["entries"])

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 import ada_url
 
-from focused.topic.toml_table import TomlTable
 from focused.topic.value_kinds import (
     Count,
     Flag,
     PathName,
     Text,
+    TomlTable,
     ValueKind,
     choice,
     read_section,

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,14 +27,12 @@ from focused.topic import (
     Topic,
     Training,
 )
-from focused.topic.toml_table import (
-    ErrorList,
+from focused.topic.value_kinds import (
     TomlTable,
     declared_sections,
-    key_names,
     read_feature_section,
+    read_section,
 )
-from focused.topic.value_kinds import read_section
 
 if TYPE_CHECKING:
     from focused.topic.login import Login
@@ -51,7 +49,7 @@ def load_topic(path: Path) -> Topic:
 
     Raises :class:`ConfigurationError` with one line per problem, each naming file, line and key.
     """
-    errors = ErrorList()
+    errors: list[tuple[str, str]] = []
     head = TomlTable("", _read_toml(path), errors)
     declared = declared_sections()
     _report_unknown_keys(head, {*_HEAD_KEYS, *declared})
@@ -76,16 +74,16 @@ def load_topic(path: Path) -> Topic:
         },
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
-        errors.add("scope.max_pages_per_address", "needs politeness.per_address = true")
-    if errors.found:
+        head.add_error("scope.max_pages_per_address", "needs politeness.per_address = true")
+    if errors:
         raise ConfigurationError("\n".join(_messages(path, errors)))
     return topic
 
 
-def _messages(path: Path, errors: ErrorList) -> Iterator[str]:
+def _messages(path: Path, errors: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield a line for each error, with the number of the line where its key stands."""
     text = path.read_text(encoding="utf-8-sig")
-    for key, message in errors.found:
+    for key, message in errors:
         number = line_of(text, key)
         yield f"{path}:{'' if number is None else f'{number}:'} {key}: {message}"
 
@@ -124,7 +122,8 @@ def _report_unknown_keys(section: TomlTable, known: Set[str]) -> None:
     from focused.topic.topic_keys import TOPIC_KEYS
 
     sections = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
-    sections |= {name: key_names(kind) for name, kind in declared_sections().items()}
+    for name, kind in declared_sections().items():
+        sections[name] = tuple(each.name for each in fields(kind))
     sections[""] = (*sections[""], *filter(None, sections))
     section.report_unknown_keys(sections[section.name], sections)
 

@@ -1,6 +1,6 @@
 """Every key of a topic file with its meaning; kind and default are those of its dataclass.
 
-The reference page shows this table, and editors show it by way of the JSON Schema.
+The reference page shows this table, and editors show it by way of its JSON Schema.
 :mod:`focused.topic.topic_file` reads the keys.
 """
 
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
+
+import msgspec
 
 from focused.topic import (
     Budget,
@@ -23,7 +25,7 @@ from focused.topic import (
     Training,
 )
 from focused.topic.login import Login
-from focused.topic.value_kinds import ValueKind, kinds_of, text
+from focused.topic.value_kinds import ValueKind, declared_sections, kinds_of, text
 
 REQUIRED = "required"
 NO_LIMIT = "no limit"
@@ -435,3 +437,56 @@ TOPIC_KEYS: Mapping[str, tuple[TopicKey, ...]] = {
     **{name: tuple(_keys_of(name, _MEANINGS[name])) for name in _SECTIONS},
 }
 """Keys by section; ``""`` is the head of the file."""
+
+
+DIALECT = "http://json-schema.org/draft-07/schema#"
+"""The dialect that editors' TOML extensions understand."""
+
+_Schema = dict[str, Any]
+
+_REQUIRED_SECTIONS = ("seeds", "training", "politeness")
+
+
+def topic_schema() -> _Schema:
+    """Return the JSON Schema of topic files, with the sections of installed features."""
+    head = _section_schema("", TOPIC_KEYS[""])
+    sections = {name: _section_schema(name, keys) for name, keys in TOPIC_KEYS.items() if name}
+    login = sections["login"]
+    sections["login"] = {"anyOf": [login, {"type": "array", "items": login}]}
+    for name, kind in declared_sections().items():
+        sections[name] = _feature_schema(kind)
+    return {
+        "$schema": DIALECT,
+        "title": "Topic file of Focused",
+        **head,
+        "properties": {**head["properties"], **sections},
+        "required": [*head["required"], *_REQUIRED_SECTIONS],
+    }
+
+
+def _section_schema(name: str, keys: tuple[TopicKey, ...]) -> _Schema:
+    required = {"required": [key.name for key in keys if key.default == REQUIRED]}
+    is_optional = name not in ("", *_REQUIRED_SECTIONS)
+    return {
+        "type": "object",
+        "properties": {key.name: _key_schema(f"{name}.{key.name}", key) for key in keys},
+        # Other sections may be empty, as in a file whose keys are comments.
+        **({"if": {"minProperties": 1}, "then": required} if is_optional else required),
+        "additionalProperties": False,
+    }
+
+
+def _key_schema(name: str, key: TopicKey) -> _Schema:
+    found: _Schema = {**key.kind.schema, "description": key.meaning}
+    if name == "output.warc":
+        found["enum"] = [*found["enum"], True, False]
+    if key.value is not None:
+        found["default"] = list(key.value) if isinstance(key.value, tuple) else key.value
+    return found
+
+
+def _feature_schema(kind: type[Any]) -> _Schema:
+    """Return the schema of a feature's dataclass, without references to definitions."""
+    assert is_dataclass(kind)
+    (_,), definitions = msgspec.json.schema_components([kind])
+    return {**definitions[kind.__name__], "additionalProperties": False}

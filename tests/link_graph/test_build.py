@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from focused.errors import ConfigurationError, StateError
-from focused.link_graph.build import BuildOptions, build_graph
+from focused.link_graph.build import build_graph
 from focused.link_graph.page_graph import PageGraph
 from tests.support.corpus_crawl import ARTICLE, HOME, OTHER, crawl_corpus_web
 from tests.support.crawl_folders import failed, page, write_crawl
@@ -116,7 +116,7 @@ def test_a_second_build_at_the_same_time_is_refused(tmp_path: Path) -> None:
 def test_nofollow_links_can_be_left_out(tmp_path: Path) -> None:
     rows = [{"source": A, "target": B, "nofollow": True}, {"source": A, "target": C}]
     folder = write_crawl(tmp_path / "crawl", [page(A)], links=rows)
-    build_graph([folder], tmp_path / "graph", BuildOptions(nofollow=False))
+    build_graph([folder], tmp_path / "graph", nofollow=False)
     graph = PageGraph(tmp_path / "graph")
     assert links_of(graph) == {(A, C)}
 

@@ -21,11 +21,11 @@ from focused.rounds.driver import RoundDriver, RoundReport
 from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
+from focused.rounds.partition import PartitionMap
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
     build_partition_rounds,
-    partition_map,
     restore_state,
 )
 from focused.rounds.process_supervision import Limits
@@ -179,7 +179,7 @@ class SimulatedRounds(SimulatedProcesses):
 
     def partition_of(self, url: str) -> int:
         """The partition of a URL."""
-        return partition_map(Start(0, self.partitions, "domain", "", {})).of_url(url)
+        return PartitionMap(self.partitions).of_url(url)
 
     def _open_rounds(self, start: Start, connection: DriverConnection) -> PartitionRounds:
         self.started.append(start.partition)

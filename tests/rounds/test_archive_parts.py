@@ -220,16 +220,18 @@ def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path
     assert records(shared / "warc/partition-0007-00001.warc.gz") == ["http://a.test/kept"]
 
 
-def test_files_are_composed_although_attempts_die_before_they_did(owns: Owns, shared: Path) -> None:
+def test_what_an_attempt_left_in_pieces_is_stored_whole_before_the_next_one_writes(
+    owns: Owns, shared: Path, storage: SharedStorage
+) -> None:
     for attempt in (1, 2, 3):
         owner = owns(7, attempt, max_bytes=3_000, background=Later())
         for n in range(5):
             owner.fetch(f"http://a.test/{attempt}/{n}")
             owner.end_round()
-    for attempt in (4, 5):
-        owns(7, attempt, background=Later())
-    assert not (shared / "warc").exists()
-    owns(7, 6).finish()
+        assert {each.attempt for each in list_pieces(storage, 7)} == {attempt}
+    owns(7, 4, background=Later())
+    assert list_pieces(storage, 7) == []
+    owns(7, 5).finish()
     assert len(assert_rows_point_to_records(shared)) == 15
 
 
@@ -253,7 +255,7 @@ def test_a_full_file_is_stored_whole_and_its_pieces_go(
         owner.end_round()
     local = owner.folder / "partition-0007-00001.warc.gz"
     assert (shared / "warc" / local.name).read_bytes() == local.read_bytes()
-    assert {each.number for each in list_pieces(storage, 7)} == {2}
+    assert {each.file for each in list_pieces(storage, 7)} == {2}
 
 
 def test_an_attempt_out_of_reach_that_goes_on_adds_no_record(owns: Owns, shared: Path) -> None:
@@ -298,18 +300,12 @@ def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
     ]
 
 
-def test_a_missing_piece_is_reported_by_file_and_offset(
-    owns: Owns, storage: SharedStorage, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_piece_is_reported_by_file_and_offset(owns: Owns, storage: SharedStorage) -> None:
     first = owns(7, 1)
     for n in range(3):
         first.fetch(f"http://a.test/{n}")
         first.end_round()
     (_, second, _) = list_pieces(storage, 7)
-    name = f"warc-pieces/partition-0007/00001-0000000001-{second.offset:015}"
-    storage.delete([name])
-    successor = owns(7, 2)
-    successor.end_round()
-    assert f"byte {second.offset} of partition-0007-00001" in caplog.text
+    storage.delete([f"warc-pieces/partition-0007/00001-0000000001-{second.offset:015}"])
     with pytest.raises(StorageError, match=rf"byte {second.offset} of partition-0007-00001"):
-        successor.finish()
+        owns(7, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from focused.rounds.driver import priority_floors, share_out
+from focused.rounds.grants import priority_floors, share_out
 
 
 def test_the_pages_go_to_the_best_links_of_all_partitions() -> None:

@@ -16,10 +16,10 @@ from focused.archive.warc_files import warc_files, warc_path
 from focused.cli import main
 from focused.errors import StateError, StorageError
 from focused.reports.crawl_folder import read_crawl
-from focused.rounds import download as downloading
-from focused.rounds.download import download_crawl
+from focused.rounds import replication
 from focused.rounds.driver import RoundReport
 from focused.rounds.manifest import last_manifest
+from focused.rounds.replication import download_crawl
 from focused.rounds.storage import MissingObjectError, SharedStorage
 from tests.rounds.simulated_rounds import SimulatedRounds, ring
 
@@ -89,7 +89,7 @@ def test_a_state_that_is_deleted_meanwhile_is_left_for_the_newest(
     rounds: SimulatedRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds.run()
-    restore, tries = downloading.restore, []
+    restore, tries = replication.restore, []
 
     def restored_late(*given: object) -> None:
         tries.append(given)
@@ -97,7 +97,7 @@ def test_a_state_that_is_deleted_meanwhile_is_left_for_the_newest(
             raise MissingObjectError("it was deleted")
         restore(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(downloading, "restore", restored_late)
+    monkeypatch.setattr(replication, "restore", restored_late)
     download_crawl(rounds.storage.url, tmp_path / "copy")
     assert fetched(tmp_path / "copy") == sorted(WEB)
 
@@ -132,7 +132,7 @@ def test_a_download_that_fails_leaves_nothing(
     rounds: SimulatedRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds.run()
-    monkeypatch.setattr(downloading, "download_warc_files", Mock(side_effect=StorageError("slow")))
+    monkeypatch.setattr(replication, "download_warc_files", Mock(side_effect=StorageError("slow")))
     with pytest.raises(StorageError, match="slow"):
         download_crawl(rounds.storage.url, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from focused.rounds.partition import PartitionMap, SiteUnit
+from focused.rounds.partition import PartitionMap
 
 
 def test_hosts_of_one_domain_belong_to_one_partition() -> None:
@@ -14,7 +14,7 @@ def test_hosts_of_one_domain_belong_to_one_partition() -> None:
 
 def test_by_host_the_hosts_of_a_domain_are_spread() -> None:
     urls = [f"http://h{n}.example.org/" for n in range(100)]
-    assert len(set(map(PartitionMap(64, SiteUnit.HOST).of_url, urls))) > 30
+    assert len(set(map(PartitionMap(64, "host").of_url, urls))) > 30
 
 
 def test_domains_are_spread_evenly() -> None:

@@ -164,7 +164,7 @@ def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls: Crawls) -> Non
     assert not any("waiting" in problem for problem in rounds.problems)
 
 
-@pytest.mark.parametrize("method", ["write", "read", "read_range", "entries", "delete", "upload"])
+@pytest.mark.parametrize("method", ["write", "read", "entries", "delete", "upload"])
 def test_a_storage_that_fails_one_time_in_five_loses_nothing(
     crawls: Crawls, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

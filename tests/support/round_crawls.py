@@ -23,7 +23,7 @@ import pandas as pd
 
 from focused.archive.crawl_tables import open_tables, table_files
 from focused.child_processes import python_environment
-from focused.rounds import commits
+from focused.rounds import driver
 from focused.rounds.driver import RoundDriver
 from focused.rounds.storage import SharedStorage
 from tests.support.crawling import write_topic
@@ -192,9 +192,9 @@ POINTS: Mapping[str, tuple[Any, str]] = {
     "links are delivered": (RoundDriver, "_end_reason"),
     "pages are granted": (RoundDriver, "_wait_for_end"),
     "files are written": (RoundDriver, "_commit"),
-    "examples are learned": (commits.RoundCommits, "_write"),
+    "examples are learned": (RoundDriver, "_write_manifest"),
     "the manifest has another name": (Path, "replace"),
-    "the round is committed": (commits, "delete_outdated"),
+    "the round is committed": (driver, "delete_outdated"),
 }
 """Points of a round, each with the function that is called then."""
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from focused.topic.json_schema import topic_schema
-from focused.topic.topic_keys import TOPIC_KEYS
+from focused.topic.topic_keys import TOPIC_KEYS, topic_schema
 from tests.support.crawling import ROOT
 
 TOPICS = sorted((ROOT / "topics").glob("*.toml"))

@@ -27,17 +27,16 @@ from focused.rounds.learning import SharedLearning
 from focused.rounds.manifest import Manifest
 from focused.rounds.messages import Start, decode_for_partition
 from focused.rounds.outbox import OUTBOX, NumberedRows
-from focused.rounds.partition import SiteUnit
+from focused.rounds.partition import PartitionMap
 from focused.rounds.partition_rounds import (
     DriverConnection,
     PartitionRounds,
     build_partition_rounds,
-    partition_map,
 )
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
-from focused.topic import Budget, Topic, adapt_to_recorded_web
+from focused.topic import PARTITION_UNITS, Budget, Topic, adapt_to_recorded_web
 from focused.web.page import Outcome
 from focused.web.urls import normalize_url
 from focused_lab.simulation.simulator import Latency, Network, pages_frame
@@ -282,7 +281,7 @@ def simulate_rounds(
     latency: Latency,
     training_urls: frozenset[str] = frozenset(),
     seeds: Sequence[str] | None = None,
-    unit: SiteUnit = SiteUnit.DOMAIN,
+    unit: str = PARTITION_UNITS[0],
     limits: Limits | None = None,
 ) -> RoundsRun:
     """Crawl ``network`` by several processes until the topic's budget is spent.
@@ -295,7 +294,7 @@ def simulate_rounds(
         storage = SharedStorage(f"file://{folder}", "shared")
 
         def open_rounds(start: Start, connection: DriverConnection) -> PartitionRounds:
-            owner = partition_map(start)
+            owner = PartitionMap(partitions, unit)
             normalized = filter(None, map(normalize_url, urls))
             own = [url for url in normalized if owner.of_url(url) == start.partition]
             where = Path(folder) / str(start.partition)
