@@ -13,7 +13,7 @@ visits' outcomes. Intervals come from a bootstrap over hosts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,31 +53,6 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class HostFreshness:
-    """The pages of one host; ``change_rate`` is the mean of its pages, in changes a day."""
-
-    host: str
-    pages: int
-    visits: int
-    changes: int
-    change_rate: float
-    freshness: float
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetPoint:
-    """What a budget buys.
-
-    ``freshness`` is the average that the budget can sustain, with the visits allocated optimally to
-    pages of known Poisson rates. ``changes_found`` are the changed pages that one day finds.
-    """
-
-    pages_per_day: float
-    freshness: float
-    changes_found: float
-
-
-@dataclass(frozen=True, slots=True)
 class FreshnessReport:
     """The state of a collection at ``at``, in seconds since the epoch.
 
@@ -85,6 +60,12 @@ class FreshnessReport:
     freshness of the pages on topic, None without any. ``predicted`` is the mean probability of a
     change that the crawl predicted before its visits, ``observed`` the share that had changed.
     ``results`` counts all visits; ``visits_per_day`` are those of the last seven days.
+
+    ``hosts`` are those with most changes: ``host``, ``pages``, ``visits``, ``changes``,
+    ``change_rate`` (the mean of its pages, in changes a day) and ``freshness``. ``budgets`` say
+    what visits a day buy: ``freshness`` is the average that ``pages_per_day`` can sustain,
+    allocated optimally to pages of known Poisson rates; ``changes_found`` are the changed pages
+    that one day finds.
     """
 
     at: float
@@ -97,8 +78,8 @@ class FreshnessReport:
     observed: float
     visits_per_day: float
     results: Mapping[str, int]
-    hosts: list[HostFreshness] = field(default_factory=list)
-    budgets: list[BudgetPoint] = field(default_factory=list)
+    hosts: list[dict[Any, Any]]
+    budgets: list[dict[str, float]]
 
 
 def measure_freshness(crawl: CrawlFolder, seed: int = 0) -> FreshnessReport | None:
@@ -320,29 +301,24 @@ def _recent_visits_per_day(visits: pd.DataFrame, at: float) -> float:
 
 def _host_rows(
     told: pd.DataFrame, there: pd.DataFrame, rate: FloatArray, stale: FloatArray
-) -> list[HostFreshness]:
+) -> list[dict[Any, Any]]:
     """The hosts with most changes a day."""
-    found = pd.DataFrame({"host": there["host"], "rate": rate, "fresh": 1.0 - stale})
-    hosts = found.groupby("host").agg(
-        pages=("rate", "size"), rate=("rate", "mean"), fresh=("fresh", "mean")
+    pages = pd.DataFrame({"host": there["host"], "rate": rate, "fresh": 1.0 - stale})
+    hosts = pages.groupby("host").agg(
+        pages=("rate", "size"), change_rate=("rate", "mean"), freshness=("fresh", "mean")
     )
-    visited = told.groupby("host")["changed"].agg(["size", "sum"])
-    hosts = hosts.join(visited).fillna({"size": 0, "sum": 0})
-    order = (hosts["rate"] * hosts["pages"]).sort_values(ascending=False, kind="stable")
-    return [
-        HostFreshness(
-            str(host),
-            int(row["pages"]),
-            int(row["size"]),
-            int(row["sum"]),
-            float(row["rate"]),
-            float(row["fresh"]),
-        )
-        for host, row in hosts.loc[order.index[:_MAX_HOSTS_LISTED]].iterrows()
-    ]
+    visited = told.groupby("host")["changed"].agg(visits="size", changes="sum")
+    hosts = hosts.join(visited).fillna(0).astype({"visits": int, "changes": int})
+    load = (hosts["change_rate"] * hosts["pages"]).sort_values(ascending=False, kind="stable")
+    most = hosts.loc[load.index[:_MAX_HOSTS_LISTED], _HOST_COLUMNS]
+    rows: list[dict[Any, Any]] = most.reset_index().to_dict("records")
+    return rows
 
 
-def _budget_curve(rate: FloatArray, tomorrow: FloatArray, current: float) -> list[BudgetPoint]:
+_HOST_COLUMNS = ["pages", "visits", "changes", "change_rate", "freshness"]
+
+
+def _budget_curve(rate: FloatArray, tomorrow: FloatArray, current: float) -> list[dict[str, float]]:
     """What multiples of the current budget buy.
 
     The optimal interval of a page of rate l at price m per visit has r = l I changes with
@@ -351,11 +327,11 @@ def _budget_curve(rate: FloatArray, tomorrow: FloatArray, current: float) -> lis
     budgets, freshness = optimal_freshness(rate)
     best = np.concatenate([[0.0], np.cumsum(np.sort(tomorrow)[::-1])])
     return [
-        BudgetPoint(
-            per_day,
-            float(np.interp(per_day, budgets, freshness)),
-            float(np.interp(per_day, np.arange(len(best)), best)),
-        )
+        {
+            "pages_per_day": float(per_day),
+            "freshness": float(np.interp(per_day, budgets, freshness)),
+            "changes_found": float(np.interp(per_day, np.arange(len(best)), best)),
+        }
         for per_day in (factor * current for factor in _BUDGET_FACTORS)
         if per_day > 0
     ]

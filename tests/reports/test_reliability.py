@@ -69,9 +69,8 @@ def test_pages_without_a_label_have_no_part_in_what_labels_say() -> None:
     assert table is not None and table.by_labels is not None
     assert table.by_labels.calibration_error == pytest.approx(0.2)
     low, high = table.bins
-    assert (low.pages, low.labels) == (1, None)
-    assert high.pages == 2 and high.labels is not None
-    assert (high.labels.pages, high.labels.score, high.labels.share) == (1, 0.8, 1.0)
+    assert (low.pages, low.labelled, low.by_labels) == (1, 0, None)
+    assert (high.pages, high.labelled, high.label_score, high.by_labels) == (2, 1, 0.8, 1.0)
     without = reliability(frame(rows), {})
     assert without is not None and without.by_labels is None
 
