@@ -1,17 +1,42 @@
-"""Which version of which page is in a search index, in a table beside the crawl."""
+"""What an index lacks of a crawl: a table beside it notes which version of which page it has.
+
+A note follows what the index has committed, so an interrupted update repeats a batch at most, whose
+pages replace themselves. The next update takes only what is new or changed, and what vanished.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 
-from focused.corpus.page_selection import SelectedPage
-from focused.corpus.stored_documents import EXTRACTOR_FAILED, StoredDocument
-from focused.errors import SearchError
+from focused.corpus.page_selection import (
+    PageFilter,
+    SelectedPage,
+    Selection,
+    open_selection,
+    select_pages,
+    url_hash,
+)
+from focused.corpus.records import InLink
+from focused.corpus.stored_documents import (
+    EXTRACTION_LIMITS,
+    EXTRACTOR_FAILED,
+    UNREADABLE,
+    StoredDocument,
+    extract_documents,
+)
+from focused.errors import ExtractionError, SearchError
 
 INDEX_FORMAT = 2
-_FORMAT_WITH_FAILURES = 1
-"""Pages at which the extractor had failed were noted as others were."""
+
+Progress = Callable[[int, int], object]
+"""Receives the number of pages that were handled, and of all to handle."""
+
+ExtractedPage = tuple[SelectedPage, StoredDocument, tuple[InLink, ...]]
 
 
 def page_version(page: SelectedPage, stored: StoredDocument | None = None) -> str:
@@ -33,7 +58,7 @@ class IndexedVersions:
         self._database = sqlite3.connect(file)
         try:
             found = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, _FORMAT_WITH_FAILURES, INDEX_FORMAT):
+            if found not in (0, INDEX_FORMAT):
                 raise SearchError(
                     f"{file}: format {found}, but this version reads {INDEX_FORMAT}; remove "
                     f"{file.parent}, and the index is built again"
@@ -41,9 +66,6 @@ class IndexedVersions:
             self._database.execute(
                 "CREATE TABLE IF NOT EXISTS pages (key INTEGER PRIMARY KEY, version TEXT)"
             )
-            if found == _FORMAT_WITH_FAILURES:  # no version is equal any more: all are made again
-                with self._database:
-                    self._database.execute("UPDATE pages SET version = version || ' '")
             self._database.execute(f"PRAGMA user_version = {INDEX_FORMAT}")
         except sqlite3.Error as error:
             self._database.close()
@@ -68,18 +90,15 @@ class IndexedVersions:
 
     def put(self, versions: dict[int, str]) -> None:
         """Note versions that were indexed."""
+        rows = [(_signed(key), version) for key, version in versions.items()]
         with self._database:
-            self._database.executemany(
-                "INSERT OR REPLACE INTO pages VALUES (?, ?)",
-                [(_signed(key), version) for key, version in versions.items()],
-            )
+            self._database.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?)", rows)
 
     def remove(self, keys: set[int]) -> None:
         """Note pages that were removed."""
+        rows = [(_signed(key),) for key in keys]
         with self._database:
-            self._database.executemany(
-                "DELETE FROM pages WHERE key = ?", [(_signed(key),) for key in keys]
-            )
+            self._database.executemany("DELETE FROM pages WHERE key = ?", rows)
 
     def close(self) -> None:
         """Close the file."""
@@ -89,3 +108,84 @@ class IndexedVersions:
 def _signed(key: int) -> int:
     # SQLite's integers have 63 bits and a sign.
     return key - (1 << 64) if key >= 1 << 63 else key
+
+
+class IndexUpdate:
+    """One update of an index, see :func:`open_update`.
+
+    ``vanished`` are the keys of pages in the index that the crawl no longer has. ``done`` counts
+    the pages that were extracted, ``failed`` those of them without a readable text.
+    """
+
+    def __init__(
+        self,
+        crawl: Path,
+        selection: Selection,
+        versions: IndexedVersions,
+        is_current: Callable[[str, SelectedPage], bool],
+    ) -> None:
+        self.versions = versions
+        self.vanished = versions.keys()
+        self.done = self.failed = 0
+        self._crawl = crawl
+        self._selection = selection
+        self._missing: list[tuple[int, SelectedPage]] = []
+        for position, page in selection.pages():
+            if page.gone:
+                continue
+            key = url_hash(page.url)
+            self.vanished.discard(key)
+            version = versions.get(key)
+            if version is None or not is_current(version, page):
+                self._missing.append((position, page))
+
+    def batches(
+        self, size: int, processes: int, progress: Progress
+    ) -> Iterator[list[ExtractedPage]]:
+        """Yield the pages that the index lacks with their documents and in-links."""
+        total = len(self._missing)
+        documents = extract_documents(
+            self._crawl, self._missing, processes=processes, limits=EXTRACTION_LIMITS
+        )
+        pages = zip(self._missing, documents, strict=True)
+        progress(0, total)
+        while batch := list(islice(pages, size)):
+            yield [
+                (page, stored, self._selection.in_links(position))
+                for (position, page), stored in batch
+            ]
+            self.done += len(batch)
+            self.failed += sum(
+                stored.reason in (UNREADABLE, EXTRACTOR_FAILED) for _, stored in batch
+            )
+            progress(self.done, total)
+
+
+@contextmanager
+def open_update(
+    crawl: Path,
+    notes: Path,
+    page_filter: PageFilter,
+    now: float,
+    is_current: Callable[[str, SelectedPage], bool],
+) -> Iterator[IndexUpdate]:
+    """Compare the pages of ``crawl`` with those that ``notes``, a file, says the index has.
+
+    ``is_current`` tells whether a noted version is that of the page now. Raises ExtractionError at
+    the end if the index has no page whose text could be extracted, StateError when the crawl cannot
+    be read, ConfigurationError if it kept no WARC.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="focused-") as scratch,
+        closing(IndexedVersions(notes)) as versions,
+    ):
+        file = Path(scratch) / "selection"
+        select_pages(crawl, file, page_filter, now)
+        with open_selection(file) as selection:
+            update = IndexUpdate(crawl, selection, versions, is_current)
+            yield update
+        if update.failed and update.failed == update.done == versions.count():
+            raise ExtractionError(
+                f"{crawl}: no page could be extracted; the index has no texts until an update "
+                "succeeds"
+            )
