@@ -17,19 +17,19 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
-import json
 import resource
 import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
-from typing import Any, cast
+from typing import TypeVar, cast
 
+import msgspec
 from aiohttp import web
 
 from focused.durations import HOUR_S
-from focused.errors import FocusedError
+from focused.errors import ConfigurationError, FocusedError
 
 HEADER_TIMEOUT_S = 10.0
 """Time for a connection to send a complete header, its first or another one."""
@@ -217,6 +217,7 @@ _PAGE_POLICY = (
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Clock = Callable[[], float]
+_Body = TypeVar("_Body")
 
 
 class LocalApp:
@@ -293,27 +294,35 @@ def _is_from_another_site(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
-async def read_json_body(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of a request; raises HTTPBadRequest for anything else."""
+async def read_json_body(request: web.Request, kind: type[_Body]) -> _Body:
+    """Return the JSON of a request as ``kind``; raises an HTTP error for anything else."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="Send JSON.")
     try:
-        value = await request.json()
-        json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
+        return msgspec.json.decode(await request.text(), type=kind)
+    except msgspec.ValidationError as error:
+        raise web.HTTPBadRequest(text=f"The body is wrong: {error}.") from error
     except (ValueError, LookupError, RecursionError) as error:
         raise web.HTTPBadRequest(text="The body is not valid JSON.") from error
-    if not isinstance(value, dict):
-        raise web.HTTPBadRequest(text="Send a JSON object.")
-    return value
 
 
-async def serve_until_stopped(
-    app: web.Application, *, host: str, port: int, ready: Callable[[str], None]
+def serve_local_app(
+    app: web.Application, token: str, *, host: str, port: int, ready: Callable[[str], None]
 ) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` receives the address once it is served.
+    """Serve until SIGINT or SIGTERM.
 
-    Port 0 takes a free one. Raises OSError when the port is taken.
+    ``ready`` receives the address with the token once it is served; port 0 takes a free one.
+    Raises ConfigurationError when the port is taken.
     """
+    try:
+        asyncio.run(_serve_until_stopped(app, token, host, port, ready))
+    except OSError as error:
+        raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
+
+
+async def _serve_until_stopped(
+    app: web.Application, token: str, host: str, port: int, ready: Callable[[str], None]
+) -> None:
     listener = open_listener(host, port)
     server = LocalServer(app)
     try:
@@ -324,7 +333,7 @@ async def serve_until_stopped(
             with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
                 loop.add_signal_handler(number, stop.set)
         name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{server.addresses[0][1]}/")
+        ready(f"http://{name}:{server.addresses[0][1]}/#{token}")
         await stop.wait()
     finally:
         await server.close()

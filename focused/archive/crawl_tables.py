@@ -6,7 +6,7 @@ The tables of a crawl of many partitions are folders with a file for each partit
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from focused.archive.archive import PAGE_COLUMNS, PageRow
 from focused.archive.page_history import count_visits
 from focused.archive.parquet import write_parquet_files
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
+from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
 from focused.web.urls import normalize_url
 
@@ -91,6 +93,20 @@ def read_settings(folder: Path) -> Mapping[str, Any]:
 def table_files(tables: Path, name: str) -> list[Path]:
     """Return the Parquet files of a table: one of the crawl, or one of each partition."""
     return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
+
+
+def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterator[PageRow]:
+    """Yield the pages of all partitions, or those of ``urls`` alone.
+
+    Only the latter have ``features``, which are large. Raises :class:`StateError`.
+    """
+    columns = [name for name in PAGE_COLUMNS if urls is not None or name != "features"]
+    chosen = None if urls is None else [("url", "in", list(urls))]
+    for path in table_files(tables, "pages"):
+        with readable_table(path):
+            table = times_as_seconds(pq.read_table(path, columns=columns, filters=chosen))
+        for row in table.to_pylist():
+            yield PageRow(**row | {"features": dict(row.get("features") or ())})
 
 
 @contextmanager

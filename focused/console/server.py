@@ -28,7 +28,7 @@ from focused.local_server import (
     LocalApp,
     add_security_headers,
     read_json_body,
-    serve_until_stopped,
+    serve_local_app,
 )
 
 EVENT_INTERVAL_S = 1.0
@@ -178,7 +178,7 @@ class ConsoleServer:
         return web.json_response({})
 
     async def _command(self, request: web.Request) -> web.Response:
-        crawl, body = self._crawl(request), await read_json_body(request)
+        crawl, body = self._crawl(request), await read_json_body(request, dict[str, Any])
         undoes = body.pop("undoes", None)
         if undoes is not None and not isinstance(undoes, str):
             raise web.HTTPBadRequest(text="undoes must be a string.")
@@ -304,21 +304,11 @@ def serve_console(
 ) -> None:
     """Serve the console of ``folders`` until SIGINT or SIGTERM.
 
-    ``ready`` receives the address with the token once it is served; port 0 takes a free one.
-    Raises ConfigurationError without a crawl, or when the port is taken.
+    Raises ConfigurationError without a crawl. The other arguments are those of
+    :func:`focused.local_server.serve_local_app`.
     """
     server = ConsoleServer(folders, clock, host)
     if not server.find_crawls():
         names = ", ".join(map(str, folders))
         raise ConfigurationError(f"{names}: there is no crawl here; name the folder of a crawl")
-    try:
-        asyncio.run(
-            serve_until_stopped(
-                server.application(),
-                host=host,
-                port=port,
-                ready=lambda address: ready(f"{address}#{server.token}"),
-            )
-        )
-    except OSError as error:
-        raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
+    serve_local_app(server.application(), server.token, host=host, port=port, ready=ready)

@@ -6,7 +6,7 @@ partition.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive.archive import HISTORY_COLUMNS, PAGE_COLUMNS, PageRow
+from focused.archive.archive import HISTORY_COLUMNS
 from focused.archive.crawl_tables import (
     open_tables,
     read_json,
@@ -94,20 +94,6 @@ def _renumbered(pages: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame
         visits = visits.assign(page=visits["whole"]).drop(columns=["whole", "seq"])
         visits = visits.sort_values("at", kind="stable", ignore_index=True)
     return pages.assign(seq=pages.index), visits
-
-
-def as_page_rows(pages: pd.DataFrame) -> Iterator[PageRow]:
-    """Yield ``pages`` as rows; what is missing is None, and ``features`` are empty."""
-    plain = pages.reindex(columns=list(PAGE_COLUMNS)).astype(object)
-    for row in plain.where(plain.notna(), None).to_dict("records"):
-        yield PageRow(**{str(name): value for name, value in row.items()} | {"features": {}})
-
-
-def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
-    """The features that each settled URL of ``urls`` was scored by."""
-    chosen = [("url", "in", list(urls))]
-    table = _read_table(tables, "pages", PAGES_SCHEMA, ["url", "features"], chosen)
-    return {row["url"]: dict(row["features"] or ()) for row in table.to_pylist()}
 
 
 def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:

@@ -16,16 +16,14 @@ import pandas as pd
 from rich.console import Console
 
 from focused.archive.archive import PageRow
-from focused.archive.crawl_tables import open_tables, url_spellings
+from focused.archive.crawl_tables import open_tables, read_page_rows, url_spellings
 from focused.errors import ConfigurationError
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.orderings.policy_names import has_probability_scores
 from focused.reports.crawl_folder import (
     CrawlFolder,
-    as_page_rows,
     read_crawl,
-    read_features,
     read_links_to,
 )
 from focused.reports.crawl_report import policy_name
@@ -177,15 +175,16 @@ def _path_from_seed(
         if path_problem:
             break
         chain.append(parent)
-    features, weights = read_features(tables, chain), _prior_weights(crawl)
+    weights = _prior_weights(crawl)
 
     def contribution(item: tuple[str, float]) -> float:
         # Features of a custom scorer have no weights here: sort them by value.
         return abs(item[1] * weights.get(item[0], 1.0))
 
+    rows = {row.url: row for row in read_page_rows(tables, chain)}
     steps = []
-    for row in as_page_rows(pages.loc[chain[::-1]]):
-        found = {} if row.parent is None else features.get(row.url, {})
+    for row in (rows[each] for each in reversed(chain)):
+        found = {} if row.parent is None else row.features
         ordered = dict(sorted(found.items(), key=contribution, reverse=True))
         steps.append(msgspec.structs.replace(row, features=ordered))
     return tuple(steps), path_problem
