@@ -5,7 +5,7 @@
   const element = (id) => document.getElementById(id);
   const STORE = "focused-console-token";
   const PAGE_SIZE = 200;
-  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "links", "steer", "model", "reports"];
+  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "links", "steer", "model"];
   let token = "";
   let crawls = [];
   let chosen = 0;
@@ -303,7 +303,6 @@
       showModels();
       showRetraining();
     }
-    if (name === "reports") showReports();
     if (name.startsWith("feature-")) showFeature(name);
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
@@ -463,7 +462,7 @@
     if (await attempt(() => ask(`/api/crawls/${chosen}/index`, {}))) setTimeout(showSearch, 300);
   }
 
-  // Model and reports
+  // Model
 
   async function showModels() {
     const found = await attempt(() => ask(`/api/crawls/${chosen}/models`));
@@ -497,17 +496,6 @@
 
   async function retrain() {
     if (await attempt(() => ask(`/api/crawls/${chosen}/retrain`, {}))) showRetraining();
-  }
-
-  async function showReports() {
-    const found = await attempt(() => ask("/api/reports"));
-    if (!found) return;
-    element("no-reports").hidden = found.reports.length > 0;
-    element("report-list").replaceChildren(...found.reports.map((report) => {
-      const item = node("li");
-      item.append(node("a", report.folder, { href: report.path, target: "_blank", rel: "noopener noreferrer" }));
-      return item;
-    }));
   }
 
   // Steering
