@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,23 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from focused.archive.crawl_tables import url_spellings
-from focused.cli.common import ANY_PATH, FILE, FOLDER, crawl_folder, echo, writing
+from focused.cli.common import (
+    ANY_PATH,
+    FILE,
+    FOLDER,
+    add_options,
+    crawl_folder,
+    echo,
+    writing,
+)
 from focused.errors import ConfigurationError
 from focused.link_graph.graph_export import ExportedGraph, write_graph
 from focused.link_graph.measures import best_nodes, distill_topic, pagerank
 from focused.link_graph.page_graph import PageGraph, default_graph_folder
 from focused.link_graph.stored_arrays import Nodes, SuccessorLists
-from focused.reports.formatting import format_bytes, single_line
+from focused.reports.formatting import format_bytes, text_table
 
 _MEASURES = ("authority", "hub", "in-degree", "pagerank", "topic-pagerank")
 _graph_argument = click.argument("folder", metavar="GRAPH", type=FOLDER)
@@ -74,11 +80,13 @@ def build(
     echo(f"focused: {info.nodes:,} pages and {info.links:,} links are in {folder}", err=True)
 
 
-def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that list the links of a page."""
-    hosts = click.option("--hosts", is_flag=True, help="Ask the host graph: URL is a host.")
-    anchors = click.option("--anchors", is_flag=True, help="Print the anchors, too.")
-    return _limit_option(hosts(anchors(_json_option(command))))
+_listing = add_options(
+    _limit_option,
+    click.option("--hosts", is_flag=True, help="Ask the host graph: URL is a host."),
+    click.option("--anchors", is_flag=True, help="Print the anchors, too."),
+    _json_option,
+)
+"""The options of commands that list the links of a page."""
 
 
 @graph.command("in")
@@ -267,13 +275,10 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
         for row in rows:
             echo(next(iter(row.values())))
         return
-    table = Table(box=None, pad_edge=False)
     names = list(dict.fromkeys(name for row in rows for name in row))
-    for name in names:
-        is_text = name in {"url", "host", "anchor"}
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(single_line(_shown(row.get(name, "")))) for name in names))
+    cells = ([_shown(row.get(name, "")) for name in names] for row in rows)
+    table = text_table("", names, cells, left=("url", "host", "anchor"))
+    table.box, table.pad_edge = None, False
     Console().print(table)
 
 

@@ -15,7 +15,6 @@ from focused.cli.common import (
     FOLDER,
     SECONDS,
     echo,
-    finite,
     free_path,
     read_url_file,
 )
@@ -92,7 +91,7 @@ def topic_schema_command() -> None:
     help="Pages of the first crawl.",
 )
 @click.option("--web", type=FOLDER, help="Fetch from this recorded web instead of the live one.")
-@click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
+@click.option("--delay-s", type=SECONDS, help="Override politeness.delay_s.")
 def topic_new(
     name: str,
     keywords: str,
