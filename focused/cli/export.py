@@ -25,7 +25,8 @@ from focused.cli.common import (
     writing,
 )
 from focused.cli.progress_bars import page_progress, progress_bar
-from focused.corpus.export import CARD_FILE, ExportResult, ProgressCallback, export_corpus
+from focused.corpus.data_card import ExportResult
+from focused.corpus.export import CARD_FILE, ProgressCallback, export_corpus
 from focused.corpus.page_selection import ExportOptions, PageFilter
 from focused.corpus.writers import COMPRESSIONS, FORMATS, has_compression
 from focused.errors import ConfigurationError, SearchError
