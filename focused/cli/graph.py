@@ -11,6 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.filesize import decimal
 
 from focused.archive.crawl_tables import url_spellings
 from focused.cli.common import (
@@ -27,7 +28,7 @@ from focused.link_graph.graph_export import ExportedGraph, write_graph
 from focused.link_graph.measures import best_nodes, distill_topic, pagerank
 from focused.link_graph.page_graph import PageGraph, default_graph_folder
 from focused.link_graph.stored_arrays import Nodes, SuccessorLists
-from focused.reports.formatting import format_bytes, text_table
+from focused.reports.formatting import text_table
 
 _MEASURES = ("authority", "hub", "in-degree", "pagerank", "topic-pagerank")
 _graph_argument = click.argument("folder", metavar="GRAPH", type=FOLDER)
@@ -124,7 +125,7 @@ def stats(folder: Path, as_json: bool) -> None:
         "pages with links": int((out > 0).sum()),
         "largest out-degree": int(out.max(initial=0)),
         "largest in-degree": int(into.max(initial=0)),
-        "files": format_bytes(graph.stored_bytes),
+        "files": decimal(graph.stored_bytes),
     }
     if as_json:
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.filesize import decimal
 
 from focused.archive.crawl_tables import read_settings
 from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
@@ -19,7 +20,7 @@ from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.recorded_web import find_recorded_webs
-from focused.reports.formatting import format_bytes, print_line, single_line, text_table
+from focused.reports.formatting import print_line, single_line, text_table
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
 
@@ -246,7 +247,7 @@ def _print_timeline(timeline: PageTimeline, console: Console, now: float) -> Non
                 str(number),
                 "" if event.change is None else f"{event.change:.0%}",
                 "" if event.relevance is None else f"{event.relevance:.2f}",
-                format_bytes(event.bytes),
+                decimal(event.bytes),
             )
         rows.append(cells)
     columns = ("time", "result", "version", "change", "relevance", "size")

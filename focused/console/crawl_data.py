@@ -37,6 +37,7 @@ from focused.frontier.inspection import (
     top_hosts,
     top_links_overall,
 )
+from focused.reports.metrics import rolling_harvest, sample_indices
 from focused.storage.environment import shared_lock
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
@@ -45,7 +46,6 @@ from focused.topic import Scope, scope_from_json
 LIVE_S = 5.0
 """A status that is older is not shown as live."""
 
-_ROLLING_PAGES = 100
 _MAX_PATH = 50
 _MAX_LINKS = 200
 _MAX_IN_LINKS = 50
@@ -165,22 +165,14 @@ class CrawlData:
         ``pages``: number of classified pages; ``on_topic``: those on topic so far; ``rolling``: the
         harvest rate of the last 100.
         """
-        hits = np.array([row.on_topic for row in self._classified()], dtype=np.float64)
-        if not len(hits):
-            return {"pages": [], "on_topic": [], "rolling": []}
-        total = np.cumsum(hits)
-        before = np.concatenate((np.zeros(min(_ROLLING_PAGES, len(hits))), total))[: len(hits)]
-        width = np.minimum(np.arange(1, len(hits) + 1), _ROLLING_PAGES)
-        at = np.unique(np.linspace(0, len(hits) - 1, points).round().astype(int))
+        rows = self._rows
+        hits = [row.on_topic for row in rows[: len(rows)] if _counts_as_harvest(row)]
+        at = sample_indices(len(hits), points)
         return {
             "pages": (at + 1).tolist(),
-            "on_topic": total[at].tolist(),
-            "rolling": ((total - before) / width)[at].tolist(),
+            "on_topic": np.cumsum(hits, dtype=float)[at].tolist(),
+            "rolling": rolling_harvest(hits)[at].tolist(),
         }
-
-    def _classified(self) -> Iterator[PageRow]:
-        rows = self._rows
-        return (row for row in rows[: len(rows)] if row.outcome == "fetched" and not row.training)
 
     def pages(self, wanted: PageQuery, at_most: int) -> dict[str, Any]:
         """Return the pages that match, sorted; ``total`` is their number."""
@@ -401,6 +393,10 @@ def _why_it_waits(host: HostSummary, dead: str | None) -> str:
     elif host.failures:
         reason = "backs off"
     return f"{reason}, {host.due_in_s:.0f} s"
+
+
+def _counts_as_harvest(row: PageRow) -> bool:
+    return row.outcome == "fetched" and not row.training
 
 
 def _contains(row: PageRow, text: str) -> bool:

@@ -162,14 +162,13 @@ _OPTIONAL_COLUMNS = ["last_changed", "gone_at"]
 class SelectionTotals(msgspec.Struct, frozen=True):
     """Numbers for the data card; times are in seconds since the epoch, 0.0 without pages.
 
-    ``fetched`` counts the crawl's pages that were fetched, ``duplicates`` and ``samples`` those
-    among them; ``noindex`` the pages that the crawl left out itself; ``unrecorded`` the pages that
-    pass the filter but have no WARC record; ``selected`` the others that pass it.
+    ``fetched`` counts the crawl's pages that were fetched, ``duplicates`` those among them;
+    ``noindex`` the pages that the crawl left out itself; ``unrecorded`` the pages that pass the
+    filter but have no WARC record; ``selected`` the others that pass it.
     """
 
     fetched: int
     duplicates: int
-    samples: int
     noindex: int
     unrecorded: int
     selected: int
@@ -268,7 +267,6 @@ def _write_pages(
         key = url_hash(row["url"])
         page = clusters.page(row, key)
         counts["duplicates"] += page.duplicate_of is not None
-        counts["samples"] += page.training
         if not page_filter.keeps_page(page):
             continue
         if row["warc_file"] is None or row["warc_offset"] is None:
@@ -280,7 +278,6 @@ def _write_pages(
     totals = SelectionTotals(
         fetched=counts["fetched"],
         duplicates=counts["duplicates"],
-        samples=counts["samples"],
         noindex=counts["noindex"],
         unrecorded=counts["unrecorded"],
         selected=len(hashes),

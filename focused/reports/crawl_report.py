@@ -102,7 +102,7 @@ def build_report(
         "by_labels": None
         if labels is None
         else metrics.measure_label_harvest(pages, labels, topic_categories(crawl)),
-        "top_hosts": metrics.rank_hosts_by_harvest(pages)[:_TOP_HOSTS],
+        "top_hosts": metrics.rank_hosts_by_harvest(pages).head(_TOP_HOSTS).to_dict("records"),
         "best_pages": _most_relevant_pages(counted),
         # Pages fetched from a kind of trap on a host, or on *. and a domain, and links refused.
         "traps": [

@@ -11,21 +11,6 @@ from rich.text import Text
 from focused.errors import escape_control_characters
 
 
-def format_percent(part: int, whole: int) -> str:
-    """Format ``part`` of ``whole`` as ``"25%"``, or a dash when ``whole`` is 0."""
-    return f"{part / whole:.0%}" if whole else "–"
-
-
-def format_bytes(count: int) -> str:
-    """Format bytes with a decimal unit: ``"1.2 MB"``."""
-    amount = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
-
-
 def format_duration(seconds: float) -> str:
     """Format seconds by their two largest units: ``"3 min 20 s"``."""
     whole = round(seconds)

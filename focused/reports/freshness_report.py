@@ -25,6 +25,7 @@ from focused.durations import DAY_S, WEEK_S
 from focused.reports.crawl_folder import CrawlFolder
 
 FloatArray = NDArray[np.float64]
+_Exposure = Mapping[str, Any] | pd.DataFrame | pd.Series
 
 _CHANGED = (VisitResult.CHANGED, *ENDS)
 _UNCHANGED = (VisitResult.IDENTICAL, VisitResult.COSMETIC, VisitResult.NOT_MODIFIED)
@@ -150,53 +151,38 @@ class _Rates:
         return np.asarray(self.shape * np.log1p(elapsed / self.days))
 
 
-def _rates_from(counts: Mapping[str, tuple[Any, Any]]) -> _Rates:
+def _rates_from(every: _Exposure, host: _Exposure, page: _Exposure) -> _Rates:
     """The distributions by changes and days of exposure of all pages, of the host, of the page."""
-    changes, days = counts["all"]
-    interval = (days + _PRIOR_INTERVAL_DAYS) / (changes + 1.0)
-    changes, days = counts["host"]
-    interval = (days + interval) / (changes + 1.0)
-    changes, days = counts["page"]
-    return _Rates(np.asarray(_PAGE_SHAPE + changes), np.asarray(_PAGE_SHAPE * interval + days))
+    interval = (every["days"] + _PRIOR_INTERVAL_DAYS) / (every["changes"] + 1.0)
+    interval = (host["days"] + interval) / (host["changes"] + 1.0)
+    return _Rates(
+        np.asarray(_PAGE_SHAPE + page["changes"]),
+        np.asarray(_PAGE_SHAPE * interval + page["days"]),
+    )
 
 
-def _exposure(told: pd.DataFrame) -> pd.Series[float]:
-    """Days until the first change: half of the interval if it had one."""
-    return told["elapsed"] * (1.0 - 0.5 * told["changed"])
+def _exposure(told: pd.DataFrame) -> pd.DataFrame:
+    """Changes, and days until the first: half of the interval if it had one."""
+    days = told["elapsed"] * (1.0 - 0.5 * told["changed"])
+    return pd.DataFrame({"changes": told["changed"], "days": days})
 
 
 def _rates_before(told: pd.DataFrame) -> _Rates:
     """The distribution before each visit, by the visits before it."""
-    own = pd.DataFrame({"changes": told["changed"], "days": _exposure(told)})
-
-    def before(totals: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
-        rest = totals - own
-        return rest["changes"].to_numpy(), np.maximum(rest["days"].to_numpy(), 0.0)
-
-    return _rates_from(
-        {
-            "all": before(own.cumsum()),
-            "host": before(own.groupby(told["host"]).cumsum()),
-            "page": before(own.groupby(told["page"]).cumsum()),
-        }
-    )
+    own = _exposure(told)
+    groups = (own, own.groupby(told["host"]), own.groupby(told["page"]))
+    return _rates_from(*((group.cumsum() - own).clip(lower=0.0) for group in groups))
 
 
 def _rates_now(told: pd.DataFrame, there: pd.DataFrame) -> _Rates:
     """The distribution of each page after all visits."""
-    own = pd.DataFrame({"changes": told["changed"], "days": _exposure(told)})
+    own = _exposure(told)
 
-    def totals(key: str, keys: pd.Series[Any]) -> tuple[FloatArray, FloatArray]:
-        found = own.groupby(told[key]).sum().reindex(keys).fillna(0.0)
-        return found["changes"].to_numpy(), found["days"].to_numpy()
+    def totals(key: str, keys: pd.Series[Any]) -> pd.DataFrame:
+        found = own.groupby(told[key]).sum().reindex(keys)
+        return found.fillna(0.0).reset_index(drop=True)
 
-    return _rates_from(
-        {
-            "all": (own["changes"].sum(), own["days"].sum()),
-            "host": totals("host", there["host"]),
-            "page": totals("page", there["seq"]),
-        }
-    )
+    return _rates_from(own.sum(), totals("host", there["host"]), totals("page", there["seq"]))
 
 
 @dataclass(frozen=True, slots=True)

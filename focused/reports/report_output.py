@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
@@ -30,9 +31,7 @@ from focused.reports.crawl_report import (
     usable_labels,
 )
 from focused.reports.formatting import (
-    format_bytes,
     format_duration,
-    format_percent,
     print_line,
     single_line,
     text_table,
@@ -225,7 +224,7 @@ def _count_rows(report: CrawlReport) -> Iterator[tuple[str, str]]:
         yield count("left in the frontier", "frontier")
     for host, delay_s in islice(report["long_crawl_delays_s"].items(), _MAX_LISTED):
         yield "  crawl-delay", f"{delay_s / 3600:.1f} h: {single_line(host)}"
-    yield "downloaded", format_bytes(report["bytes"])
+    yield "downloaded", decimal(report["bytes"])
     yield "duration", format_duration(report["duration_s"])
     yield "pages per second", f"{report['pages_per_s']:.1f}"
     yield "ended", single_line(report["end_reason"]) or "unknown: still running, or killed"
@@ -257,8 +256,8 @@ def _tables(report: CrawlReport) -> Iterator[Table]:
             "Hosts with most on-topic pages",
             ("host", "on topic", "fetched", "rate"),
             (
-                (row.host, f"{row.on_topic:,}", f"{row.fetched:,}",
-                 format_percent(row.on_topic, row.fetched))
+                (row["host"], f"{row['on_topic']:,}", f"{row['fetched']:,}",
+                 f"{row['on_topic'] / row['fetched']:.0%}")
                 for row in report["top_hosts"]
             ),
             left=["host"],

@@ -272,16 +272,16 @@ class CrawlSearch:
 
     def _filters(self, query: SearchQuery) -> Iterator[Query]:
         schema = self._schema
-        if query.on_topic:
-            yield Query.term_query(schema, "on_topic", True)
-        if query.host:
-            yield Query.term_query(schema, "host", query.host)
-        if query.language:
-            yield Query.term_query(schema, "language", query.language)
+        for name in ("on_topic", "host", "language"):
+            if wanted := getattr(query, name):
+                yield Query.term_query(schema, name, wanted)
         if query.min_relevance is not None:
             yield Query.range_query(schema, "relevance", FieldType.Float, query.min_relevance, None)
         if query.since is not None:
             yield Query.range_query(schema, "fetched_at", FieldType.Integer, int(query.since), None)
+
+
+_SHOWN = ("url", "title", "host", "language", "published", "relevance", "on_topic")
 
 
 def _hit(document: Any, score: float, snippets: Any) -> SearchHit:
@@ -295,14 +295,8 @@ def _hit(document: Any, score: float, snippets: Any) -> SearchHit:
         for each in snippet.highlighted()
     )
     return SearchHit(
-        url=stored["url"],
-        title=stored["title"],
-        host=stored["host"],
-        language=stored["language"],
-        published=stored["published"],
+        **{name: stored[name] for name in _SHOWN},
         fetched_at=iso_time(stored["fetched_at"]),
-        relevance=stored["relevance"],
-        on_topic=stored["on_topic"],
         score=score,
         snippet=text or stored["text"][:_SNIPPET_CHARS],
         highlights=ranges,
