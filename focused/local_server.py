@@ -185,24 +185,9 @@ TOKEN_IDLE_S = 12 * HOUR_S
 """A token expires when unused for this long."""
 
 _MAX_REQUEST_BYTES = 16_384
-_DISABLED_FEATURES = ", ".join(
-    f"{name}=()"
-    for name in (
-        "accelerometer", "autoplay",
-        "browsing-topics", "camera", "clipboard-read", "clipboard-write",
-        "display-capture", "encrypted-media", "fullscreen", "gamepad", "geolocation", "gyroscope",
-        "hid", "identity-credentials-get", "idle-detection",
-        "keyboard-map", "local-fonts", "magnetometer", "microphone", "midi", "otp-credentials",
-        "payment", "picture-in-picture", "private-state-token-issuance",
-        "publickey-credentials-create", "publickey-credentials-get",
-        "screen-wake-lock", "serial", "storage-access", "usb", "window-management",
-        "xr-spatial-tracking",
-    )
-)  # fmt: skip
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
-    "Permissions-Policy": _DISABLED_FEATURES,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Opener-Policy": "same-origin",

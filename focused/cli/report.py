@@ -51,18 +51,12 @@ _folder_option = click.option(
     type=FILE,
     help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl.",
 )
-@click.option(
-    "--graph",
-    type=FOLDER,
-    help="One crawl: its link graph, for hubs and authorities.",
-)
 def report(
     where: tuple[Path, ...],
     web: Path | None,
     policies: str | None,
     out: Path | None,
     plot: Path | None,
-    graph: Path | None,
 ) -> None:
     """Print the report of a crawl, or compare several crawls.
 
@@ -77,15 +71,13 @@ def report(
         raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
     if not is_one and out is not None:
         raise ConfigurationError("--out is for one crawl: give --plot FILE for several")
-    if not is_one and graph is not None:
-        raise ConfigurationError("--graph is for one crawl: leave it out")
     if not is_one or out is not None:  # a missing library is named before anything is printed
         importlib.import_module("focused.reports.crawl_plots")
     from focused.reports.report_output import print_comparison, print_report
 
     labels = None if web is None else find_recorded_webs().read_labels(web) or None
     if is_one:
-        print_report(first, Console(), labels, out=out, graph=graph)
+        print_report(first, Console(), labels, out=out)
         return
     picture = plot or first.with_name(f"{first.name}-comparison.png")
     with writing(picture, "; --plot names another file"):

@@ -30,18 +30,20 @@ def topic() -> None:
     """Start a topic."""
 
 
-@topic.command("init")
-@click.argument("name")
-@click.option(
-    "--user-agent", help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".'
-)
-@click.option(
+_AGENT = 'User agent with a contact, such as "MyBot/1.0 (+https://my.site)".'
+_folder_option = click.option(
     "--folder",
     type=FOLDER,
     default=Path("topics"),
     show_default=True,
     help="Folder of the new files.",
 )
+
+
+@topic.command("init")
+@click.argument("name")
+@click.option("--user-agent", help=_AGENT)
+@_folder_option
 def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
     """Write a commented topic file and a sample directory for you to edit."""
     topic_file, directory = init_topic(name, folder, user_agent)
@@ -71,18 +73,8 @@ def topic_schema_command() -> None:
 @click.option(
     "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."
 )
-@click.option(
-    "--user-agent",
-    required=True,
-    help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".',
-)
-@click.option(
-    "--folder",
-    type=FOLDER,
-    default=Path("topics"),
-    show_default=True,
-    help="Folder of the new files.",
-)
+@click.option("--user-agent", required=True, help=_AGENT)
+@_folder_option
 @click.option(
     "--pages",
     type=click.IntRange(min=5),

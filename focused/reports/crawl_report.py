@@ -45,14 +45,11 @@ def report_to_dict(report: CrawlReport) -> dict[str, Any]:
     return plain
 
 
-def build_report(
-    crawl: CrawlFolder, labels: CategoryLabels | None = None, graph: Path | None = None
-) -> CrawlReport:
+def build_report(crawl: CrawlFolder, labels: CategoryLabels | None = None) -> CrawlReport:
     """Compute the report of one crawl.
 
     Rates are in [0, 1]; None means unknown. All harvest figures leave out training samples. Links
-    count each time they are met. ``labels`` are ground truth, ``graph`` is the folder of the
-    crawl's link graph.
+    count each time they are met. ``labels`` are ground truth.
     """
     labels = usable_labels(crawl, labels)
     pages, stats = crawl.pages, crawl.stats
@@ -111,7 +108,6 @@ def build_report(
         "reliability": _crawl_reliability(crawl, labels),
         "drift": measure_drift(pages, _human_labels(crawl)),
         "freshness": None if crawl.visits.empty else measure_freshness(crawl),
-        "links": None if graph is None else _link_report(graph),
         # Of the last session; None unless it ended normally.
         "time_profile": read_time_profile(stats),
         # Pages fetched, cumulative and rolling harvest rate.
@@ -170,12 +166,6 @@ def _crawl_reliability(
 def _human_labels(crawl: CrawlFolder) -> tuple[Any, ...]:
     path = crawl.topic.get("training", {}).get("labels")
     return read_labels(Path(path)) if path else ()
-
-
-def _link_report(graph: Path) -> Any:
-    from focused.link_graph.measures import build_link_report  # slow to import
-
-    return build_link_report(graph)
 
 
 def _most_relevant_pages(counted: pd.DataFrame) -> list[dict[Any, Any]]:

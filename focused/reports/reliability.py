@@ -72,8 +72,11 @@ class ScoreBin:
 class ScoreErrors:
     """Errors of scores against outcomes, each in [0, 1], 0 is best.
 
-    ``brier_reference`` is the Brier score of a constant prediction, the share on topic: worse
-    scores are useless.
+    ``calibration_error`` is the expected one (Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated
+    Probabilities Using Bayesian Binning, AAAI 2015), ``brier`` the mean squared error (Brier:
+    Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78, 1950;
+    binary form, half of Brier's sum). ``brier_reference`` is that of a constant prediction, the
+    share on topic: worse scores are useless.
     """
 
     calibration_error: float
@@ -181,27 +184,11 @@ def score_errors(counts: Sequence[BinCount]) -> ScoreErrors:
     """Calibration error and Brier scores of ``counts``; 0 without pages."""
     pages = max(sum(each.pages for each in counts), 1)
     rate = sum(each.on_topic for each in counts) / pages
-    return ScoreErrors(calibration_error(counts), mean_brier_score(counts), rate * (1 - rate))
-
-
-def calibration_error(counts: Sequence[BinCount]) -> float:
-    """Expected calibration error, in [0, 1].
-
-    Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI
-    2015.
-    """
-    pages = sum(each.pages for each in counts)
-    return sum(abs(each.score_sum - each.on_topic) for each in counts) / max(pages, 1)
-
-
-def mean_brier_score(counts: Sequence[BinCount]) -> float:
-    """Mean squared error of the scores, in [0, 1].
-
-    Brier: Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78,
-    1950 (binary form, half of Brier's sum).
-    """
-    pages = sum(each.pages for each in counts)
-    return sum(each.squared_error for each in counts) / max(pages, 1)
+    return ScoreErrors(
+        calibration_error=sum(abs(each.score_sum - each.on_topic) for each in counts) / pages,
+        brier=sum(each.squared_error for each in counts) / pages,
+        brier_reference=rate * (1 - rate),
+    )
 
 
 def _iterate_bins(scores: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.bool_]]]:

@@ -52,20 +52,19 @@ def print_report(
     console: Console,
     labels: CategoryLabels | None = None,
     out: Path | None = None,
-    graph: Path | None = None,
     *,
     draws: bool = True,
 ) -> None:
     """Print the report of the crawl in ``folder``.
 
-    ``labels`` and ``graph`` as in :func:`focused.reports.crawl_report.build_report`. ``out`` is a
-    folder for ``report.json`` and, if it ``draws``, for ``harvest.png`` and, where scores are
-    probabilities, ``reliability.png``; a line reports if it cannot be written. Raises
-    :class:`StateError` when the crawl's folder is missing, foreign or damaged.
+    ``labels`` are ground truth. ``out`` is a folder for ``report.json`` and, if it ``draws``, for
+    ``harvest.png`` and, where scores are probabilities, ``reliability.png``; a line reports if it
+    cannot be written. Raises :class:`StateError` when the crawl's folder is missing, foreign or
+    damaged.
     """
     crawl = read_crawl(folder)
     labels = usable_labels(crawl, labels)
-    report = build_report(crawl, labels, graph)
+    report = build_report(crawl, labels)
     console.print(_summary_table(report))
     for warning in _warnings(report):
         print_line(console, single_line(f"Warning: {warning}"), style="bold yellow")
@@ -272,13 +271,6 @@ def _tables(report: CrawlReport) -> Iterator[Table]:
         shown = (f"{page['relevance']:.2f}" for page in report["best_pages"])
         rows = zip(shown, titles, strict=True)
         yield text_table("Best pages", ("relevance", "page"), rows, left=["page"])
-    if (links := report["links"]) is not None:
-        for title, pages in (
-            ("Authorities of the topic", links.authorities),
-            ("Hubs of the topic", links.hubs),
-        ):
-            scored = ((f"{each.score:.2f}", f"{each.relevance:.2f}", each.url) for each in pages)
-            yield text_table(title, ("score", "relevance", "page"), scored, left=["page"])
     if report["freshness"] is not None:
         yield from _freshness_tables(report["freshness"])
     if report["traps"]:

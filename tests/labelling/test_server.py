@@ -308,7 +308,6 @@ def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["X-DNS-Prefetch-Control"] == "off"
-        assert "camera=()" in headers["Permissions-Policy"]
         assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
