@@ -94,90 +94,48 @@ class LocalServer:
         if max_descriptor is None:
             max_descriptor = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_DESCRIPTORS
         self._max_descriptor = max_descriptor
+        self._listening: asyncio.Server | None = None
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """Host and port of each socket that it listens on."""
-        return [(address[0], address[1]) for address in self._runner.addresses]
+        sockets = () if self._listening is None else self._listening.sockets
+        return [each.getsockname()[:2] for each in sockets]
 
     async def start(self, listener: socket.socket) -> None:
         """Serve the connections of ``listener``, which belongs to the server from now on."""
         await self._runner.setup()
-        await _BoundedSite(
-            self._runner, listener, self._max_connections, self._max_descriptor
-        ).start()
+        self._listening = await asyncio.get_running_loop().create_server(
+            lambda: _Gate(self), sock=listener, backlog=_BACKLOG
+        )
 
     async def close(self) -> None:
         """Close all connections and stop to listen."""
+        if self._listening is not None:
+            self._listening.close()
         await self._runner.cleanup()
 
-
-class _BoundedSite(web.BaseSite):
-    """A listening socket whose connections are counted."""
-
-    def __init__(
-        self, runner: web.AppRunner, listener: socket.socket, most: int, max_descriptor: int
-    ) -> None:
-        super().__init__(runner, backlog=_BACKLOG)
-        self._listener = listener
-        self._most = most
-        self._max_descriptor = max_descriptor
-        self.open = 0
-
-    @property
-    def name(self) -> str:
-        return str(self._listener.getsockname())
-
-    async def start(self) -> None:
-        await super().start()
-        self._server = await asyncio.get_running_loop().create_server(
-            self._connection, sock=self._listener, backlog=_BACKLOG
-        )
-
-    def takes(self, transport: asyncio.BaseTransport) -> bool:
-        descriptor = transport.get_extra_info("socket").fileno()
-        return self.open < self._most and descriptor < self._max_descriptor
-
-    def _connection(self) -> asyncio.Protocol:
+    def connect(self, transport: asyncio.Transport) -> None:
+        """Pass a connection on to aiohttp, or close it at once if there are too many."""
         server = self._runner.server
-        assert server is not None  # set up before the site started
-        return _CountedConnection(self, server())
+        assert server is not None  # set up before it listens
+        descriptor = transport.get_extra_info("socket").fileno()
+        if len(server.connections) >= self._max_connections or descriptor >= self._max_descriptor:
+            transport.abort()
+            return
+        handler = server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
 
 
-class _CountedConnection(asyncio.Protocol):
-    """Passes a connection on to aiohttp, or closes it at once if there are too many."""
+class _Gate(asyncio.Protocol):
+    """The protocol of a connection until the server has decided on it."""
 
-    def __init__(self, site: _BoundedSite, handler: asyncio.Protocol) -> None:
-        self._site = site
-        self._handler = handler
-        self._is_taken = False
+    def __init__(self, server: LocalServer) -> None:
+        self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if not self._site.takes(transport):
-            cast(asyncio.Transport, transport).abort()
-            return
-        self._is_taken = True
-        self._site.open += 1
-        self._handler.connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._is_taken:
-            self._is_taken = False
-            self._site.open -= 1
-            self._handler.connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self._is_taken:
-            self._handler.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        return self._handler.eof_received() if self._is_taken else None
-
-    def pause_writing(self) -> None:
-        self._handler.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._handler.resume_writing()
+        self._server.connect(cast(asyncio.Transport, transport))
 
 
 TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
@@ -318,7 +276,7 @@ async def _serve_until_stopped(
             with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
                 loop.add_signal_handler(number, stop.set)
         name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{server.addresses[0][1]}/#{token}")
+        ready(f"http://{name}:{listener.getsockname()[1]}/#{token}")
         await stop.wait()
     finally:
         await server.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import time
@@ -52,6 +53,12 @@ from focused.storage.state_store import StateStore
 from focused.topic import Scope, scope_from_json
 
 
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError
+    return number
+
+
 def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
@@ -61,6 +68,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 _COUNT = click.IntRange(min=1)
 _PROBABILITY = Finite(0.0, 1.0)
+_DELTA = Converted("FLOAT", _finite, "is not a finite number")
 _REGEX = Converted("REGEX", _compile, "is no regular expression")
 
 
@@ -213,7 +221,7 @@ def drop(folder: Path, **selection: Any) -> None:
 @frontier.command()
 @_selection_options
 @click.option("--to", type=_PROBABILITY, help="Move to the position of this score.")
-@click.option("--by", type=Finite(), help="Add to the priority.")
+@click.option("--by", type=_DELTA, help="Add to the priority.")
 def move(folder: Path, to: float | None, by: float | None, **selection: Any) -> None:
     """Change the priority of queued links of a stopped crawl.
 
