@@ -132,10 +132,10 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise StateError(
-            f"{path}: is damaged ({first_line(error)}); delete it to report without it"
+            f"{path}: is damaged ({first_line(error)}); delete it to go on without it"
         ) from None
     if not isinstance(value, dict):
-        raise StateError(f"{path}: is damaged (no JSON object); delete it to report without it")
+        raise StateError(f"{path}: is damaged (no JSON object); delete it to go on without it")
     return value
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from focused.archive.crawl_tables import read_settings
 from focused.cli.common import (
     FILE,
     FOLDER,
@@ -30,7 +31,7 @@ from focused.crawl.frontier_editor import AddResult, FrontierEditor, load_fronti
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder
 from focused.crawl.steering import format_link_count
-from focused.errors import ConfigurationError, StateError
+from focused.errors import ConfigurationError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
 from focused.frontier.import_export import export_links, read_links
@@ -335,22 +336,10 @@ def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
 
 
 def _load_frontier(store: StateStore, folder: Path) -> OpenFrontier:
-    scope = _read_scope(folder / "settings.json")
+    topic = read_settings(folder).get("topic")
+    scope = None if topic is None else scope_from_json(topic)
     frontier, order = load_frontier(store.tables, scope)
     return OpenFrontier(frontier, store, order, scope, DeadHosts(store.tables))
-
-
-def _read_scope(settings: Path) -> Scope | None:
-    try:
-        kept = json.loads(settings.read_text(encoding="utf-8"))
-        return scope_from_json(kept["topic"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StateError(
-            f"{settings}: is damaged ({error!r}), so the topic's scope is not known; go on with "
-            "the crawl and stop it, to have it written again"
-        ) from error
 
 
 _MAX_ANCHOR_CHARS = 100

@@ -156,7 +156,7 @@ def _collection(
         + (f" It began with {len(seeds):,} seeds." if seeds else ""),
         f"It {'obeyed' if obeys else 'did not obey'} robots.txt.",
         "Main text and structure are those that trafilatura "
-        f"{_version('trafilatura')} extracts; menus, footers and comments are left out.",
+        f"{metadata.version('trafilatura')} extracts; menus, footers and comments are left out.",
         "Authors, dates and licences are those that pages declare. "
         f"{counts.undated:,} pages declare no date of publication.",
     )
@@ -228,13 +228,6 @@ def _table(name: str, counts: Mapping[str, int]) -> str:
     if len(counts) > _MOST:
         lines.append(f"| {len(counts) - _MOST:,} others | |")
     return "\n".join(lines)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "(unknown version)"
 
 
 def _day(at: float) -> str:
