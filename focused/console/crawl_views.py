@@ -1,7 +1,8 @@
 """What the console shows of a crawl that others prepare: index, link graph, label page.
 
-Label pages, retraining and link graphs are ``focused`` in child processes, so that they don't block
-the console, and their failure stays their own. A running crawl swaps in a retrained model itself.
+Label pages, retraining, indexing and link graphs are ``focused`` in child processes, so that they
+don't block the console, and their failure stays their own. A running crawl swaps in a retrained
+model itself.
 """
 
 from __future__ import annotations
@@ -14,81 +15,35 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock, Thread
 from typing import IO, Any
 
 from focused.child_processes import python_command, python_environment
-from focused.errors import ConfigurationError, FocusedError, SearchError, missing_extra
+from focused.errors import ConfigurationError, SearchError, missing_extra
 from focused.link_graph.measures import LinkReport, build_link_report
 from focused.link_graph.page_graph import read_graph_info
 
 _RESULTS = 20
 
 
-class CrawlSearchView:
-    """The search index of one crawl. Methods may be called from several threads."""
+def search_index(crawl: Path, text: str, *, on_topic: bool, offset: int) -> dict[str, Any]:
+    """Return hits, their total, and the number of indexed pages; no hits without text.
 
-    def __init__(self, crawl: Path) -> None:
-        self._crawl = crawl
-        self._lock = Lock()
-        self._update: Thread | None = None
-        self._done = self._of = 0
-        self._error = ""
+    ``indexed`` is None without an index. Raises FocusedError for a query that cannot be read.
+    """
+    found: dict[str, Any] = {"hits": [], "total": 0, "indexed": None}
+    try:
+        from focused.search.index import CrawlSearch, SearchQuery
 
-    def search(self, text: str, *, on_topic: bool, offset: int) -> dict[str, Any]:
-        """Return hits and the state of the index; no hits without text.
-
-        ``indexed`` is None without an index, ``error`` says why the last update failed. Raises
-        FocusedError for a query that cannot be read.
-        """
-        found: dict[str, Any] = {
-            "hits": [],
-            "total": 0,
-            "indexed": None,
-            "is_updating": self._is_updating(),
-            "done": self._done,
-            "of": self._of,
-            "error": self._error,
-        }
-        try:
-            from focused.search.index import CrawlSearch, SearchQuery
-
-            searching = CrawlSearch(self._crawl)
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "search") or error from None
-        except SearchError:
-            return found
-        found["indexed"] = searching.indexed
-        if text.strip():
-            query = SearchQuery(text, _RESULTS, offset, on_topic=on_topic)
-            found |= asdict(searching.search(query))
+        searching = CrawlSearch(crawl)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "search") or error from None
+    except SearchError:
         return found
-
-    def _is_updating(self) -> bool:
-        return self._update is not None and self._update.is_alive()
-
-    def start_update(self, now: float) -> None:
-        """Index what is new, in a thread; does nothing while that runs."""
-        with self._lock:
-            if self._is_updating():
-                return
-            self._done = self._of = 0
-            self._error = ""
-            self._update = Thread(target=self._run_update, args=(now,), daemon=True)
-            self._update.start()
-
-    def _run_update(self, now: float) -> None:
-        def progress(done: int, of: int) -> None:
-            self._done, self._of = done, of
-
-        try:
-            from focused.search.index import update_index
-
-            update_index(self._crawl, now=now, progress=progress)
-        except ModuleNotFoundError as error:
-            self._error = str(missing_extra(error, "search") or error)
-        except (FocusedError, OSError) as error:
-            self._error = str(error)
+    found["indexed"] = searching.indexed
+    if text.strip():
+        query = SearchQuery(text, _RESULTS, offset, on_topic=on_topic)
+        found |= asdict(searching.search(query))
+    return found
 
 
 def read_link_report(folder: Path) -> dict[str, Any] | None:

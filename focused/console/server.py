@@ -19,7 +19,7 @@ import msgspec
 from aiohttp import web
 
 from focused.console.crawl_data import CrawlData, Offset, PageQuery
-from focused.console.crawl_views import ChildCommands, CrawlSearchView, read_link_report
+from focused.console.crawl_views import ChildCommands, read_link_report, search_index
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.installed_features import ConsoleTab, installed_features
@@ -62,7 +62,6 @@ class ConsoleServer:
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
         self._children = ChildCommands()
-        self._searches: dict[Path, CrawlSearchView] = {}
 
     @property
     def token(self) -> str:
@@ -143,19 +142,17 @@ class ConsoleServer:
     ) -> web.Response:
         return web.json_response(await asyncio.to_thread(read, self._crawl(request)))
 
-    def _search_view(self, request: web.Request) -> CrawlSearchView:
-        folder = self._crawl(request).folder
-        return self._searches.setdefault(folder, CrawlSearchView(folder))
-
     async def _search(self, request: web.Request) -> web.Response:
-        query, view = _query(request, _SearchQuery), self._search_view(request)
+        query, folder = _query(request, _SearchQuery), self._crawl(request).folder
+        on_topic = "on_topic" in request.query
         found = await asyncio.to_thread(
-            view.search, query.text, on_topic="on_topic" in request.query, offset=query.offset
+            search_index, folder, query.text, on_topic=on_topic, offset=query.offset
         )
-        return web.json_response(found)
+        return web.json_response({**found, "update": self._children.state("search", folder)})
 
     async def _index(self, request: web.Request) -> web.Response:
-        self._search_view(request).start_update(self._clock())
+        folder = self._crawl(request).folder
+        self._children.run("search", folder, [str(folder)])  # without a query it updates the index
         return web.json_response({})
 
     async def _command(self, request: web.Request) -> web.Response:

@@ -436,12 +436,13 @@
     const found = await askLast("search", `/api/crawls/${chosen}/search?${query}`);
     if (!found) return;
     const indexed = found.indexed === null ? "No index yet: index the pages first." : `${number(found.indexed)} pages indexed.`;
-    const work = found.is_updating ? ` Indexing: ${number(found.done)} of ${number(found.of)} new pages.` : "";
+    const runs = Boolean(found.update && found.update.is_running);
+    const work = runs ? " Indexing new pages." : "";
     const total = query.get("text") ? ` ${number(found.total)} found.` : "";
-    element("search-state").textContent = found.error || indexed + work + total;
-    element("update-index").disabled = found.is_updating;
+    element("search-state").textContent = found.update && found.update.status ? found.update.output : indexed + work + total;
+    element("update-index").disabled = runs;
     element("hits").replaceChildren(...found.hits.map(hitItem));
-    if (found.is_updating && view === "search") setTimeout(() => view === "search" && showSearch(), 1000);
+    if (runs && view === "search") setTimeout(() => view === "search" && showSearch(), 1000);
   }
 
   function hitItem(hit) {
