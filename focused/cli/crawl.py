@@ -11,15 +11,7 @@ from typing import Any
 import click
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
-from focused.cli.common import (
-    ANY_PATH,
-    FOLDER,
-    SECONDS,
-    Problems,
-    echo,
-    free_path,
-    settings_option,
-)
+from focused.cli.common import ANY_PATH, FOLDER, SECONDS, Problems, echo, free_path, settings_option
 from focused.errors import ConfigurationError, StateError
 from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.addon_settings import topic_from_settings
@@ -46,11 +38,7 @@ from focused.topic import without_credentials
     "FOLDER-NAME. See docs/how-to/compare.md#policies.",
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
-@click.option(
-    "--delay-s",
-    type=SECONDS,
-    help="Override politeness.delay_s.",
-)
+@click.option("--delay-s", type=SECONDS, help="Override politeness.delay_s.")
 @click.option(
     "--concurrency",
     type=click.IntRange(min=1),

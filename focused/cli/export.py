@@ -180,12 +180,7 @@ def _page_filter(options: dict[str, Any]) -> PageFilter:
 @_processes_option
 @click.option("--fresh", is_flag=True, help="Replace an earlier export in the same folder.")
 def export(
-    where: Path,
-    out: Path | None,
-    graph: Path | None,
-    processes: int,
-    fresh: bool,
-    **options: Any,
+    where: Path, out: Path | None, graph: Path | None, processes: int, fresh: bool, **options: Any
 ) -> None:
     """Export the pages of a crawl as a corpus: main text, metadata and a data card.
 
@@ -261,10 +256,7 @@ def index(
         address = parse_address(server, os.environ, None if ca_certs is None else str(ca_certs))
     except ConfigurationError as error:
         raise ConfigurationError(f"SERVER: {error}") from None
-    with (
-        closing(connect(address)) as connected,
-        page_progress(str(crawl), "indexing") as progress,
-    ):
+    with closing(connect(address)) as connected, page_progress(str(crawl), "indexing") as progress:
         result = update_server(
             crawl,
             connected,

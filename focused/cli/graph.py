@@ -14,15 +14,7 @@ from rich.console import Console
 from rich.filesize import decimal
 
 from focused.archive.crawl_tables import url_spellings
-from focused.cli.common import (
-    ANY_PATH,
-    FILE,
-    FOLDER,
-    add_options,
-    crawl_folder,
-    echo,
-    writing,
-)
+from focused.cli.common import ANY_PATH, FILE, FOLDER, add_options, crawl_folder, echo, writing
 from focused.errors import ConfigurationError
 from focused.link_graph.graph_export import ExportedGraph, write_graph
 from focused.link_graph.measures import best_nodes, distill_topic, pagerank
@@ -60,10 +52,7 @@ def graph() -> None:
     help="Memory for sorting, besides some 180 bytes a URL.",
 )
 def build(
-    crawls: tuple[Path, ...],
-    out: Path | None,
-    without_nofollow: bool,
-    memory_mb: int,
+    crawls: tuple[Path, ...], out: Path | None, without_nofollow: bool, memory_mb: int
 ) -> None:
     """Build the link graph of crawls, and replace an earlier one.
 

@@ -34,9 +34,7 @@ from focused.cli.common import ANY_PATH, crawl_folder, echo
     help="Only pages fetched on this day (UTC) or later.",
 )
 @click.option(
-    "--plain",
-    is_flag=True,
-    help="Rank by words alone, without relevance and number of links.",
+    "--plain", is_flag=True, help="Rank by words alone, without relevance and number of links."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--no-update", is_flag=True, help="Do not index new pages first.")

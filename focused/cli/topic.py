@@ -10,14 +10,7 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import (
-    FILE,
-    FOLDER,
-    SECONDS,
-    echo,
-    free_path,
-    read_url_file,
-)
+from focused.cli.common import FILE, FOLDER, SECONDS, echo, free_path, read_url_file
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
@@ -66,9 +59,7 @@ def topic_schema_command() -> None:
 @topic.command("new")
 @click.argument("name")
 @click.option(
-    "--keywords",
-    required=True,
-    help="Words and phrases, separated by commas; whale* is a prefix.",
+    "--keywords", required=True, help="Words and phrases, separated by commas; whale* is a prefix."
 )
 @click.option(
     "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."

@@ -22,12 +22,7 @@ import msgspec
 from focused.archive.crawl_tables import read_json
 from focused.corpus.data_card import ExportResult, data_card
 from focused.corpus.page_records import page_records
-from focused.corpus.page_selection import (
-    ExportOptions,
-    Selection,
-    open_selection,
-    select_pages,
-)
+from focused.corpus.page_selection import ExportOptions, Selection, open_selection, select_pages
 from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION
 from focused.corpus.stored_documents import (
     EXTRACTION_LIMITS,

@@ -19,12 +19,7 @@ import msgspec
 from focused.archive.warc_files import warc_path
 from focused.corpus.page_selection import SelectedPage
 from focused.documents.extract import extract_any
-from focused.parser_process import (
-    HandlerError,
-    ParserProcess,
-    ParsingLimits,
-    ParsingStoppedError,
-)
+from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.web.html.document import Document
 from focused.web.html.main_text import require_extraction
 from focused.web.page import FailureKind, Fetched

@@ -25,18 +25,9 @@ from aiohttp import web
 from focused.archive.warc_files import warc_files
 from focused.errors import FocusedError, LabelError
 from focused.labelling.labelling_task import FetchedPages, read_fetched_pages
-from focused.labelling.page_renderer import (
-    ORIGINAL_STYLE,
-    PageRenderer,
-    original_document,
-)
+from focused.labelling.page_renderer import ORIGINAL_STYLE, PageRenderer, original_document
 from focused.labelling.page_selection import TrainingPool, build_training_pool
-from focused.labelling.session import (
-    LabellingSession,
-    ShownPage,
-    page_view,
-    progress_view,
-)
+from focused.labelling.session import LabellingSession, ShownPage, page_view, progress_view
 from focused.labels.label_file import Verdict
 from focused.local_server import Clock, LocalApp, read_json_body, serve_local_app
 

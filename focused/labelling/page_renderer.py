@@ -56,11 +56,7 @@ _DROPPED_WITH_CONTENT = {
 _CLEANER = nh3.Cleaner(
     tags=_ALLOWED_ELEMENTS,
     clean_content_tags=_DROPPED_WITH_CONTENT,
-    attributes={
-        "*": {"dir", "lang"},
-        "td": {"colspan", "rowspan"},
-        "th": {"colspan", "rowspan"},
-    },
+    attributes={"*": {"dir", "lang"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
     url_schemes=set(),
     link_rel=None,
 )

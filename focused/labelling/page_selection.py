@@ -31,12 +31,7 @@ from focused.documents.convert import to_html
 from focused.documents.formats import document_format, needs_process
 from focused.labelling.labelling_task import FetchedPages, relevance_of
 from focused.labels.label_file import Reason, Verdict, evaluation_hash, role_of
-from focused.parser_process import (
-    HandlerError,
-    ParserProcess,
-    ParsingLimits,
-    ParsingStoppedError,
-)
+from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.text.documents import page_words
 from focused.text.tokens import tokenize, url_words
 from focused.web.html.parse import needs_parser_process, parse_page

@@ -156,8 +156,7 @@ def _rates_from(every: _Exposure, host: _Exposure, page: _Exposure) -> _Rates:
     interval = (every["days"] + _PRIOR_INTERVAL_DAYS) / (every["changes"] + 1.0)
     interval = (host["days"] + interval) / (host["changes"] + 1.0)
     return _Rates(
-        np.asarray(_PAGE_SHAPE + page["changes"]),
-        np.asarray(_PAGE_SHAPE * interval + page["days"]),
+        np.asarray(_PAGE_SHAPE + page["changes"]), np.asarray(_PAGE_SHAPE * interval + page["days"])
     )
 
 

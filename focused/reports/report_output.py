@@ -30,12 +30,7 @@ from focused.reports.crawl_report import (
     topic_categories,
     usable_labels,
 )
-from focused.reports.formatting import (
-    format_duration,
-    print_line,
-    single_line,
-    text_table,
-)
+from focused.reports.formatting import format_duration, print_line, single_line, text_table
 from focused.reports.freshness_report import Estimate, FreshnessReport
 from focused.reports.reliability import ReliabilityTable
 from focused.web.page import FailureKind
@@ -395,10 +390,7 @@ def compare_crawls(
 
 
 def print_comparison(
-    folders: Sequence[Path],
-    console: Console,
-    picture: Path,
-    labels: CategoryLabels | None = None,
+    folders: Sequence[Path], console: Console, picture: Path, labels: CategoryLabels | None = None
 ) -> None:
     """Print :func:`compare_crawls` as a table and draw the harvest curves to ``picture`` (PNG).
 

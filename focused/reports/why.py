@@ -21,11 +21,7 @@ from focused.errors import ConfigurationError
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.orderings.policy_names import has_probability_scores
-from focused.reports.crawl_folder import (
-    CrawlFolder,
-    read_crawl,
-    read_links_to,
-)
+from focused.reports.crawl_folder import CrawlFolder, read_crawl, read_links_to
 from focused.reports.crawl_report import policy_name
 from focused.reports.formatting import print_line, single_line
 from focused.reports.reliability import (

@@ -254,12 +254,7 @@ class _BulkServer:
 
     def send(self, documents: Sequence[Document]) -> list[RejectedDocument]:
         actions = (
-            {
-                "_op_type": "index",
-                "_index": self._address.index,
-                "_id": each["id"],
-                "_source": each,
-            }
+            {"_op_type": "index", "_index": self._address.index, "_id": each["id"], "_source": each}
             for each in documents
         )
         return [
