@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ from focused.cli.common import (
     parse_time,
     writing,
 )
-from focused.cli.progress_bars import page_progress, progress_bar
+from focused.cli.progress_bars import page_progress, step_progress
 from focused.corpus.data_card import ExportResult
-from focused.corpus.export import CARD_FILE, ProgressCallback, export_corpus
+from focused.corpus.export import CARD_FILE, export_corpus
 from focused.corpus.page_selection import ExportOptions, PageFilter
 from focused.corpus.writers import COMPRESSIONS, FORMATS, has_compression
 from focused.errors import ConfigurationError, SearchError
@@ -192,7 +192,7 @@ def export(
     crawl = crawl_folder(where)
     named = crawl.resolve()  # "." has no name
     folder = out or named.with_name(f"{named.name}-corpus")
-    with _progress() as progress, writing(folder):
+    with step_progress() as progress, writing(folder):
         result = export_corpus(
             crawl,
             folder,
@@ -293,22 +293,3 @@ def _result_lines(folder: Path, result: ExportResult) -> Iterator[str]:
     for reason, pages in sorted(result.reasons.items()):
         yield f"no document of {pages:,} pages: {reason}"
     yield f"the data card is {folder / CARD_FILE}"
-
-
-@contextmanager
-def _progress() -> Iterator[ProgressCallback]:
-    """Show a progress bar; without a terminal, a line for each tenth of each step."""
-    with progress_bar() as bar:
-        task = bar.add_task("", total=None)
-        said = ("", -1)
-
-        def advance(step: str, done: int, total: int) -> None:
-            nonlocal said
-            bar.update(task, description=step, completed=done, total=total or None)
-            tenth = 10 * done // total if total else 0
-            if not bar.console.is_terminal and (step, tenth) != said:
-                said = (step, tenth)
-                count = f": {done:,} of {total:,} pages" if total else ""
-                echo(f"focused: {step}{count}", err=True)
-
-        yield advance

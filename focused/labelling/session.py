@@ -76,8 +76,7 @@ class LabellingProgress:
 
     ``precision`` is the share of good pages among those called on topic, ``harvest`` among all
     fetched, duplicates counted as not good. Both use the evaluation set's labels and are None
-    without any; ``precision_answers`` and ``harvest_answers`` count those labels, without skipped
-    pages.
+    without any; ``*_missing`` says why a share is not shown, and is empty if it is.
     """
 
     yes: int
@@ -86,10 +85,10 @@ class LabellingProgress:
     skipped: int
     evaluated: int
     precision: ShareEstimate | None
+    precision_missing: str
     harvest: ShareEstimate | None
+    harvest_missing: str
     pages: int
-    precision_answers: int
-    harvest_answers: int
 
 
 class LabellingSession:
@@ -200,17 +199,19 @@ class LabellingSession:
         verdicts = Counter(one.verdict for one in labels)
         evaluated = [one for one in labels if one.role == "evaluation" and one.verdict != "skip"]
         on, off = (self._stratum(evaluated, on_topic) for on_topic in (True, False))
+        precision = estimate_share(on)
+        harvest = estimate_stratified_share([on, off], none_good=self._crawled.duplicates)
         return LabellingProgress(
             yes=verdicts["yes"],
             no=verdicts["no"],
             spam=verdicts["spam"],
             skipped=verdicts["skip"],
             evaluated=len(evaluated),
-            precision=estimate_share(on),
-            harvest=estimate_stratified_share([on, off], none_good=self._crawled.duplicates),
+            precision=precision,
+            precision_missing=withheld_reason(precision, on.drawn),
+            harvest=harvest,
+            harvest_missing=withheld_reason(harvest, on.drawn + off.drawn),
             pages=len(self._crawled.pages) + self._crawled.duplicates,
-            precision_answers=on.drawn,
-            harvest_answers=on.drawn + off.drawn,
         )
 
     def refresh(self, crawled: FetchedPages, pool: TrainingPool) -> None:
@@ -349,23 +350,15 @@ def page_view(shown: ShownPage, text: RenderedPage, *, original: str) -> dict[st
 
 
 def progress_view(progress: LabellingProgress) -> dict[str, Any]:
-    """Counts and shares."""
-    return {
-        **dataclasses.asdict(progress),
-        "counts": format_counts(progress),
-        **_share_view("precision", progress.precision, progress.precision_answers),
-        **_share_view("harvest", progress.harvest, progress.harvest_answers),
-    }
+    """Counts, and the shares that are not withheld."""
+    view = {**dataclasses.asdict(progress), "counts": format_counts(progress)}
+    for name in ("precision", "harvest"):
+        if view[f"{name}_missing"]:
+            view[name] = None
+    return view
 
 
 def format_counts(progress: LabellingProgress) -> str:
     """How many pages got which answer."""
     spam = f", {progress.spam} spam" if progress.spam else ""
     return f"{progress.yes} yes, {progress.no} no{spam}, {progress.skipped} skipped"
-
-
-def _share_view(name: str, share: ShareEstimate | None, answers: int) -> dict[str, Any]:
-    """The share, or why it is withheld."""
-    missing = withheld_reason(share, answers)
-    shown = None if missing or share is None else dataclasses.asdict(share)
-    return {name: shown, f"{name}_missing": missing}

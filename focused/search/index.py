@@ -43,12 +43,11 @@ _TEXTS = ("title", "headings", "text", "anchors")
 class UpdateResult:
     """What an update did: ``added`` (new or changed) and ``removed`` pages, and all ``indexed``.
 
-    ``failed`` pages have no readable text and are indexed by title and anchors.
+    Pages without a readable text are indexed by title and anchors.
     """
 
     added: int
     removed: int
-    failed: int
     indexed: int
 
 
@@ -130,9 +129,7 @@ def update_index(
         writer.commit()
         update.versions.remove(update.vanished)
         writer.wait_merging_threads()
-        return UpdateResult(
-            update.done, len(update.vanished), update.failed, update.versions.count()
-        )
+        return UpdateResult(update.done, len(update.vanished), update.versions.count())
 
 
 def open_writer(index: tantivy.Index) -> tantivy.IndexWriter:

@@ -150,10 +150,10 @@ def urls(folder: Path) -> list[str]:
 
 def test_an_update_extracts_only_what_the_index_lacks(growing: Simulation) -> None:
     folder = growing.topic.output.folder
-    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
     growing.restart().run().close()
-    assert update_index(folder, now=0.0) == UpdateResult(3, 0, 0, 4)
-    assert update_index(folder, now=0.0) == UpdateResult(0, 0, 0, 4)
+    assert update_index(folder, now=0.0) == UpdateResult(3, 0, 4)
+    assert update_index(folder, now=0.0) == UpdateResult(0, 0, 4)
     assert len(urls(folder)) == 4
 
 
@@ -211,7 +211,7 @@ def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(
     folder = growing.topic.output.folder
     update_with_failing_extractor(folder, monkeypatch)
     assert urls(folder) == [SEED], "by its title"
-    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
     assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
 
 
