@@ -166,6 +166,8 @@ _Body = TypeVar("_Body")
 class LocalApp:
     """Creates and guards an aiohttp application; ``token`` authorises requests to ``/api/``.
 
+    A subclass adds its routes to what :meth:`create` returns.
+
     ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. ``static``
     maps paths to a file of the package ``package`` and its content type.
     """
@@ -174,7 +176,7 @@ class LocalApp:
         self, clock: Clock, host: str, package: str, static: Mapping[str, tuple[str, str]]
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        self._clock = clock
+        self.clock = clock
         self._host = host
         self._package = package
         self._static = static
@@ -209,7 +211,7 @@ class LocalApp:
         if not request.path.startswith("/api/"):
             return
         given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
-        now = self._clock()
+        now = self.clock()
         if not hmac.compare_digest(given, self.token.encode()):
             raise web.HTTPForbidden(text="The token is missing, invalid or expired.")
         if now - self._used_at > TOKEN_IDLE_S:

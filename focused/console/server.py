@@ -52,25 +52,19 @@ _FILES = {
 }
 
 
-class ConsoleServer:
+class ConsoleServer(LocalApp):
     """The application for the crawls in ``folders``, or in folders right below them."""
 
     def __init__(self, folders: Sequence[Path], clock: Clock, host: str = "127.0.0.1") -> None:
-        self._app = LocalApp(clock, host, "focused.console", _FILES)
+        super().__init__(clock, host, "focused.console", _FILES)
         self._roots = folders
-        self._clock = clock
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
         self._children = ChildCommands()
 
-    @property
-    def token(self) -> str:
-        """The token that authorises requests."""
-        return self._app.token
-
     def application(self) -> web.Application:
         """Create the aiohttp application."""
-        app = self._app.create()
+        app = self.create()
         crawl = r"/api/crawls/{number:\d{1,6}}"
         app.router.add_get("/api/crawls", self._list)
         app.router.add_get(f"{crawl}/events", self._events)
@@ -170,7 +164,7 @@ class ConsoleServer:
                 "focused frontier."
             )
         by = f"{_user()}, console"
-        sent = crawl.control.send(command, by=by, now=self._clock(), undoes=undoes)
+        sent = crawl.control.send(command, by=by, now=self.clock(), undoes=undoes)
         return web.json_response({"id": sent})
 
     async def _label(self, request: web.Request) -> web.Response:

@@ -66,7 +66,7 @@ def _conflicts() -> Iterator[None]:
         raise web.HTTPConflict(text=str(error)) from error
 
 
-class LabelServer:
+class LabelServer(LocalApp):
     """The web application of one :class:`LabellingSession`; ``token`` authorises requests.
 
     ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. The caller
@@ -76,20 +76,14 @@ class LabelServer:
     def __init__(
         self, session: LabellingSession, reader: PageRenderer, clock: Clock, host: str = "127.0.0.1"
     ) -> None:
-        self._app = LocalApp(clock, host, "focused.labelling", _FILES)
+        super().__init__(clock, host, "focused.labelling", _FILES)
         self._session = session
         self._reader = reader
-        self._clock = clock
         self._key = secrets.token_bytes(32)
-
-    @property
-    def token(self) -> str:
-        """The token that authorises requests."""
-        return self._app.token
 
     def application(self) -> web.Application:
         """Create the aiohttp application."""
-        app = self._app.create()
+        app = self.create()
         app.router.add_get("/api/state", self._state)
         app.router.add_post("/api/label", self._label)
         app.router.add_post("/api/undo", self._undo)
@@ -104,12 +98,12 @@ class LabelServer:
     async def _label(self, request: web.Request) -> web.Response:
         label = await read_json_body(request, _Label)
         with _conflicts():
-            self._session.answer(label.url, label.verdict, label.category, self._clock())
+            self._session.answer(label.url, label.verdict, label.category, self.clock())
         return web.json_response(await self._view())
 
     async def _undo(self, request: web.Request) -> web.Response:
         with _conflicts():
-            self._session.undo(self._clock())
+            self._session.undo(self.clock())
         return web.json_response(await self._view())
 
     async def _search(self, request: web.Request) -> web.Response:
