@@ -27,7 +27,7 @@ from focused.corpus.records import InLink
 from focused.corpus.stored_documents import StoredDocument
 from focused.durations import iso_time
 from focused.errors import ConfigurationError, SearchError
-from focused.search.indexed_versions import Progress, open_update, page_version
+from focused.search.index_update import Progress, open_update, page_version
 from focused.web.html.text_structure import HEADING, render_text
 
 STEMMED = "stemmed"

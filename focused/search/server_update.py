@@ -1,6 +1,6 @@
 """Bring the index of a search server up to date with a crawl.
 
-The notes of :mod:`focused.search.indexed_versions` follow the server's answers.
+The notes of :mod:`focused.search.index_update` follow the server's answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import xxhash
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import PageFilter, SelectedPage, url_hash
 from focused.corpus.stored_documents import StoredDocument
-from focused.search.indexed_versions import (
+from focused.search.index_update import (
     ExtractedPage,
     IndexUpdate,
     Progress,

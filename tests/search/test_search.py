@@ -14,7 +14,7 @@ import pytest
 from focused.errors import ConfigurationError, ExtractionError, SearchError
 from focused.parser_process import HandlerError
 from focused.search.index import CrawlSearch, SearchQuery, UpdateResult, update_index
-from focused.search.indexed_versions import IndexedVersions
+from focused.search.index_update import IndexedVersions
 from tests.support.command import focused
 from tests.support.in_this_process import InThisProcess
 from tests.support.recorded_web import html
