@@ -17,7 +17,7 @@ from focused.labels.label_file import read_labels
 from focused.orderings.policy_names import has_probability_scores
 from focused.reports import metrics
 from focused.reports.classifier_drift import measure_drift
-from focused.reports.crawl_folder import CrawlFolder, read_crawl
+from focused.reports.crawl_folder import CrawlFolder
 from focused.reports.freshness_report import measure_freshness
 from focused.reports.reliability import ReliabilityTable, reliability
 from focused.web.page import UNRECORDED_HOST
@@ -29,14 +29,6 @@ CrawlReport = dict[str, Any]
 """The figures of one crawl by the keys of ``report.json``, see :func:`build_report`."""
 
 _TOP_HOSTS, _BEST_PAGES, _CURVE_POINTS = 10, 10, 200
-
-
-def report_as_dict(folder: Path, labels: CategoryLabels | None = None) -> dict[str, Any]:
-    """Read the crawl in ``folder`` and return its report as JSON-serialisable data.
-
-    Raises :class:`StateError` when the folder is missing, foreign or damaged.
-    """
-    return report_to_dict(build_report(read_crawl(folder), labels))
 
 
 def report_to_dict(report: CrawlReport) -> dict[str, Any]:

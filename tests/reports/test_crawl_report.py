@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 from focused.errors import StateError
-from focused.reports.crawl_report import report_as_dict
 from focused.reports.report_output import print_report
-from tests.support.crawl_folders import failed, good_page, page, write_crawl
+from tests.support.crawl_folders import failed, good_page, page, report_as_dict, write_crawl
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 SETTINGS = {
