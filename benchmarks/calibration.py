@@ -21,7 +21,7 @@ import pandas as pd
 from harvest import PARTS, ROOT, Part, build, parts_of
 
 from focused.crawl import SettledFetch
-from focused.reports.reliability import calibration_error, count_bins, mean_brier_score
+from focused.reports.reliability import count_bins, score_errors
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import Trial
 from focused_lab.runner import WebContext, simulate_trial
@@ -58,7 +58,8 @@ def errors_of(part: Part, budget: str) -> dict[str, object]:
     row: dict[str, object] = {"web": part.web.name, "pages": len(labels), "on topic": labels.mean()}
     for name, predicted in zip(PREDICTIONS, predictions, strict=True):
         bins = count_bins(predicted, labels == 1.0)
-        row |= {name: calibration_error(bins), f"Brier, {name}": mean_brier_score(bins)}
+        errors = score_errors(bins)
+        row |= {name: errors.calibration_error, f"Brier, {name}": errors.brier}
     return row
 
 

@@ -409,7 +409,6 @@ def _signals(text: str) -> None:
     popular = spam_classifier.PopularWords.count([text, text])
     spam_classifier.content_signals(_page(text), popular)
     spam_classifier.body_text(_page(text))
-    page_records.count_words(text)
     page_records.failed_rules(text, "en")
 
 
@@ -800,7 +799,6 @@ READERS: tuple[Reader, ...] = (
             spam_classifier.content_signals,
             spam_classifier.body_text,
             page_records.failed_rules,
-            page_records.count_words,
             spam_classifier.PopularWords.count,
         ),
         (*SIGNS, "the ", "whale ", "# ", "- a\n", "a…\n"),

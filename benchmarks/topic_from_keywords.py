@@ -32,7 +32,7 @@ from joblib import Parallel, delayed
 from numpy.random import default_rng
 from sklearn.metrics import average_precision_score
 
-from focused.archive.warc_files import WarcPosition
+from focused.archive.archive import PAGE_COLUMNS, PageRow
 from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.classifier.model_comparison import MIN_COMPARED_PAGES
 from focused.classifier.model_file import load_model
@@ -41,7 +41,7 @@ from focused.cli.new_topic import train_first_classifier
 from focused.cli.topic import NewTopicOptions, write_topic_files
 from focused.cli.training import retrain_from
 from focused.errors import FocusedError
-from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task
+from focused.labelling.labelling_task import FetchedPages, find_labelling_task
 from focused.labelling.page_selection import build_training_pool
 from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, Verdict, evaluation_labels, load_topic_labels
@@ -224,7 +224,7 @@ class SimulatedPages(FetchedPages):
 
     web: RecordedWeb | None = None
 
-    def response(self, page: CrawledPage) -> Fetched | None:
+    def response(self, page: PageRow) -> Fetched | None:
         """Return the server's response."""
         assert self.web is not None
         found = self.web.get(page.url)
@@ -336,21 +336,13 @@ class Route:
 
     def _crawled_pages(self, crawl: SimulatedRun) -> SimulatedPages:
         rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
-        pages: dict[str, CrawledPage] = {}
+        pages: dict[str, PageRow] = {}
         for row in rows.to_dict("records"):
             # Only pages with ground truth can be answered for.
             has_label = row["url"] in self._truth.web.labels
             if has_label and pd.isna(row["duplicate_of"]) and not pd.isna(row["relevance"]):
-                pages[row["url"]] = CrawledPage(
-                    url=row["url"],
-                    host=row["host"],
-                    title=row["title"],
-                    score=row["score"],
-                    relevance=row["relevance"],
-                    on_topic=bool(row["on_topic"]),
-                    place=WarcPosition("", 0),
-                    fetched_at=0.0,
-                )
+                known = {name: row[name] for name in PAGE_COLUMNS if name != "features"}
+                pages[row["url"]] = PageRow(**known, features={})
         return SimulatedPages(self._folder, pages, 0, self._truth.web)
 
     def _model(self) -> LinearTopicClassifier | None:

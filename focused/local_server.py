@@ -17,19 +17,19 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
-import json
 import resource
 import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
-from typing import Any, cast
+from typing import TypeVar, cast
 
+import msgspec
 from aiohttp import web
 
 from focused.durations import HOUR_S
-from focused.errors import FocusedError
+from focused.errors import ConfigurationError, FocusedError
 
 HEADER_TIMEOUT_S = 10.0
 """Time for a connection to send a complete header, its first or another one."""
@@ -94,90 +94,48 @@ class LocalServer:
         if max_descriptor is None:
             max_descriptor = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_DESCRIPTORS
         self._max_descriptor = max_descriptor
+        self._listening: asyncio.Server | None = None
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """Host and port of each socket that it listens on."""
-        return [(address[0], address[1]) for address in self._runner.addresses]
+        sockets = () if self._listening is None else self._listening.sockets
+        return [each.getsockname()[:2] for each in sockets]
 
     async def start(self, listener: socket.socket) -> None:
         """Serve the connections of ``listener``, which belongs to the server from now on."""
         await self._runner.setup()
-        await _BoundedSite(
-            self._runner, listener, self._max_connections, self._max_descriptor
-        ).start()
+        self._listening = await asyncio.get_running_loop().create_server(
+            lambda: _Gate(self), sock=listener, backlog=_BACKLOG
+        )
 
     async def close(self) -> None:
         """Close all connections and stop to listen."""
+        if self._listening is not None:
+            self._listening.close()
         await self._runner.cleanup()
 
-
-class _BoundedSite(web.BaseSite):
-    """A listening socket whose connections are counted."""
-
-    def __init__(
-        self, runner: web.AppRunner, listener: socket.socket, most: int, max_descriptor: int
-    ) -> None:
-        super().__init__(runner, backlog=_BACKLOG)
-        self._listener = listener
-        self._most = most
-        self._max_descriptor = max_descriptor
-        self.open = 0
-
-    @property
-    def name(self) -> str:
-        return str(self._listener.getsockname())
-
-    async def start(self) -> None:
-        await super().start()
-        self._server = await asyncio.get_running_loop().create_server(
-            self._connection, sock=self._listener, backlog=_BACKLOG
-        )
-
-    def takes(self, transport: asyncio.BaseTransport) -> bool:
-        descriptor = transport.get_extra_info("socket").fileno()
-        return self.open < self._most and descriptor < self._max_descriptor
-
-    def _connection(self) -> asyncio.Protocol:
+    def connect(self, transport: asyncio.Transport) -> None:
+        """Pass a connection on to aiohttp, or close it at once if there are too many."""
         server = self._runner.server
-        assert server is not None  # set up before the site started
-        return _CountedConnection(self, server())
+        assert server is not None  # set up before it listens
+        descriptor = transport.get_extra_info("socket").fileno()
+        if len(server.connections) >= self._max_connections or descriptor >= self._max_descriptor:
+            transport.abort()
+            return
+        handler = server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
 
 
-class _CountedConnection(asyncio.Protocol):
-    """Passes a connection on to aiohttp, or closes it at once if there are too many."""
+class _Gate(asyncio.Protocol):
+    """The protocol of a connection until the server has decided on it."""
 
-    def __init__(self, site: _BoundedSite, handler: asyncio.Protocol) -> None:
-        self._site = site
-        self._handler = handler
-        self._is_taken = False
+    def __init__(self, server: LocalServer) -> None:
+        self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if not self._site.takes(transport):
-            cast(asyncio.Transport, transport).abort()
-            return
-        self._is_taken = True
-        self._site.open += 1
-        self._handler.connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._is_taken:
-            self._is_taken = False
-            self._site.open -= 1
-            self._handler.connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self._is_taken:
-            self._handler.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        return self._handler.eof_received() if self._is_taken else None
-
-    def pause_writing(self) -> None:
-        self._handler.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._handler.resume_writing()
+        self._server.connect(cast(asyncio.Transport, transport))
 
 
 TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
@@ -185,24 +143,9 @@ TOKEN_IDLE_S = 12 * HOUR_S
 """A token expires when unused for this long."""
 
 _MAX_REQUEST_BYTES = 16_384
-_DISABLED_FEATURES = ", ".join(
-    f"{name}=()"
-    for name in (
-        "accelerometer", "autoplay",
-        "browsing-topics", "camera", "clipboard-read", "clipboard-write",
-        "display-capture", "encrypted-media", "fullscreen", "gamepad", "geolocation", "gyroscope",
-        "hid", "identity-credentials-get", "idle-detection",
-        "keyboard-map", "local-fonts", "magnetometer", "microphone", "midi", "otp-credentials",
-        "payment", "picture-in-picture", "private-state-token-issuance",
-        "publickey-credentials-create", "publickey-credentials-get",
-        "screen-wake-lock", "serial", "storage-access", "usb", "window-management",
-        "xr-spatial-tracking",
-    )
-)  # fmt: skip
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
-    "Permissions-Policy": _DISABLED_FEATURES,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -217,10 +160,13 @@ _PAGE_POLICY = (
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Clock = Callable[[], float]
+_Body = TypeVar("_Body")
 
 
 class LocalApp:
     """Creates and guards an aiohttp application; ``token`` authorises requests to ``/api/``.
+
+    A subclass adds its routes to what :meth:`create` returns.
 
     ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. ``static``
     maps paths to a file of the package ``package`` and its content type.
@@ -230,7 +176,7 @@ class LocalApp:
         self, clock: Clock, host: str, package: str, static: Mapping[str, tuple[str, str]]
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        self._clock = clock
+        self.clock = clock
         self._host = host
         self._package = package
         self._static = static
@@ -265,7 +211,7 @@ class LocalApp:
         if not request.path.startswith("/api/"):
             return
         given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
-        now = self._clock()
+        now = self.clock()
         if not hmac.compare_digest(given, self.token.encode()):
             raise web.HTTPForbidden(text="The token is missing, invalid or expired.")
         if now - self._used_at > TOKEN_IDLE_S:
@@ -293,27 +239,35 @@ def _is_from_another_site(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
-async def read_json_body(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of a request; raises HTTPBadRequest for anything else."""
+async def read_json_body(request: web.Request, kind: type[_Body]) -> _Body:
+    """Return the JSON of a request as ``kind``; raises an HTTP error for anything else."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="Send JSON.")
     try:
-        value = await request.json()
-        json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
+        return msgspec.json.decode(await request.text(), type=kind)
+    except msgspec.ValidationError as error:
+        raise web.HTTPBadRequest(text=f"The body is wrong: {error}.") from error
     except (ValueError, LookupError, RecursionError) as error:
         raise web.HTTPBadRequest(text="The body is not valid JSON.") from error
-    if not isinstance(value, dict):
-        raise web.HTTPBadRequest(text="Send a JSON object.")
-    return value
 
 
-async def serve_until_stopped(
-    app: web.Application, *, host: str, port: int, ready: Callable[[str], None]
+def serve_local_app(
+    app: web.Application, token: str, *, host: str, port: int, ready: Callable[[str], None]
 ) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` receives the address once it is served.
+    """Serve until SIGINT or SIGTERM.
 
-    Port 0 takes a free one. Raises OSError when the port is taken.
+    ``ready`` receives the address with the token once it is served; port 0 takes a free one.
+    Raises ConfigurationError when the port is taken.
     """
+    try:
+        asyncio.run(_serve_until_stopped(app, token, host, port, ready))
+    except OSError as error:
+        raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
+
+
+async def _serve_until_stopped(
+    app: web.Application, token: str, host: str, port: int, ready: Callable[[str], None]
+) -> None:
     listener = open_listener(host, port)
     server = LocalServer(app)
     try:
@@ -324,7 +278,7 @@ async def serve_until_stopped(
             with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
                 loop.add_signal_handler(number, stop.set)
         name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{server.addresses[0][1]}/")
+        ready(f"http://{name}:{listener.getsockname()[1]}/#{token}")
         await stop.wait()
     finally:
         await server.close()

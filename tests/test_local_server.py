@@ -53,11 +53,13 @@ def served(**limits: Any) -> Iterator[Served]:
     app = web.Application()
     app.add_routes([web.get("/", answer), web.get("/wait", wait)])
     server = LocalServer(app, **limits)
-    loop.run_until_complete(server.start(open_listener("127.0.0.1", 0)))
+    listener = open_listener("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    loop.run_until_complete(server.start(listener))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        yield Served(loop, server.addresses[0][1], released)
+        yield Served(loop, port, released)
     finally:
         asyncio.run_coroutine_threadsafe(server.close(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)

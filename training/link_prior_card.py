@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from focused.classifier.calibration import expit
 from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.reports.reliability import calibration_error, count_bins
+from focused.reports.reliability import count_bins, score_errors
 
 RankFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Ranks n links by their features, shape (n, features); returns shape (n,), best is largest."""
@@ -83,7 +83,7 @@ def _rank_by_feature(name: str) -> RankFunction:
 def _calibration_error(runs: Sequence[LoggedRun], prior: LinkPriorFile) -> float:
     scores = np.concatenate([expit(log_odds(prior, run.rows)) for run in runs])
     labels = np.concatenate([run.on_topic for run in runs])
-    return float(calibration_error(count_bins(scores, labels)))
+    return float(score_errors(count_bins(scores, labels)).calibration_error)
 
 
 _INTRODUCTION = """\

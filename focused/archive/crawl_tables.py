@@ -6,7 +6,7 @@ The tables of a crawl of many partitions are folders with a file for each partit
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,9 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from focused.archive.archive import PAGE_COLUMNS, PageRow
 from focused.archive.parquet import write_parquet_files
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
+from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
 from focused.web.urls import normalize_url
 
@@ -92,6 +94,20 @@ def table_files(tables: Path, name: str) -> list[Path]:
     return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
 
 
+def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterator[PageRow]:
+    """Yield the pages of all partitions, or those of ``urls`` alone.
+
+    Only the latter have ``features``, which are large. Raises :class:`StateError`.
+    """
+    columns = [name for name in PAGE_COLUMNS if urls is not None or name != "features"]
+    chosen = None if urls is None else [("url", "in", list(urls))]
+    for path in table_files(tables, "pages"):
+        with readable_table(path):
+            table = times_as_seconds(pq.read_table(path, columns=columns, filters=chosen))
+        for row in table.to_pylist():
+            yield PageRow(**row | {"features": dict(row.get("features") or ())})
+
+
 @contextmanager
 def readable_table(path: Path) -> Iterator[None]:
     """Turn what prevents reading a table's file into a StateError that says what to do."""
@@ -115,10 +131,10 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise StateError(
-            f"{path}: is damaged ({first_line(error)}); delete it to report without it"
+            f"{path}: is damaged ({first_line(error)}); delete it to go on without it"
         ) from None
     if not isinstance(value, dict):
-        raise StateError(f"{path}: is damaged (no JSON object); delete it to report without it")
+        raise StateError(f"{path}: is damaged (no JSON object); delete it to go on without it")
     return value
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -47,10 +47,13 @@ def label(where: Path, no_browser: bool, labels: Path | None, port: int, host: s
     WHERE is the crawl's folder or its topic file; the crawl may run. Ctrl-C ends it; the same
     command resumes. See docs/how-to/labelling.md.
     """
+    from focused.cli.progress_bars import page_progress
     from focused.labelling.label_server import serve_session
     from focused.labelling.session import format_counts, open_session
 
-    with open_session(where, labels, _progress) as session:
+    with ExitStack() as stack:
+        with page_progress(str(where)) as progress:
+            session = stack.enter_context(open_session(where, labels, progress))
         echo(f"Labels go to {session.task.labels}", err=True)
         serve_session(
             session,
@@ -72,8 +75,3 @@ def _shows(text: str, use: str, *, no_browser: bool) -> Callable[[str], None]:
             webbrowser.open(address)
 
     return ready
-
-
-def _progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\rreading pages: {done}/{total}", err=True, nl=done == total)

@@ -16,14 +16,52 @@ from focused.errors import ConfigurationError, escape_control_characters, os_err
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
 ANY_PATH = click.Path(path_type=Path)
-SECONDS = click.FloatRange(min=0)
 
 
-def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    """Refuse nan and infinity, which a click range accepts."""
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a number of seconds.")
-    return value
+class Finite(click.FloatRange):
+    """A range of numbers without nan and infinity, which click's accepts."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; fails for a text that is none."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+SECONDS = Finite(min=0)
+
+
+class Converted(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments
+    """What a function makes of a text; a ValueError means that the text has a problem."""
+
+    def __init__(self, name: str, function: Callable[[str], Any], problem: str) -> None:
+        self.name = name
+        self._function = function
+        self._problem = problem
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; fails for a text with the problem."""
+        try:
+            return self._function(value.strip())
+        except ValueError:
+            self.fail(f"{value} {self._problem}", param, ctx)
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def add_options(*options: Decorator) -> Decorator:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -125,19 +163,20 @@ settings_option = click.option(
 """The option ``-s`` of Scrapy's own commands; its value is a dict."""
 
 
-def serving_options(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def serving_options(what: str) -> Decorator:
     """Add ``--no-browser``, ``--port`` and ``--host``, the options of a ``what`` in the browser."""
-    no_browser = click.option("--no-browser", is_flag=True, help="Do not open a browser.")
-    port = click.option(
-        "--port",
-        type=click.IntRange(0, 65535),
-        default=0,
-        help="Port to listen on. Default: a free one.",
+    return add_options(
+        click.option("--no-browser", is_flag=True, help="Do not open a browser."),
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=0,
+            help="Port to listen on. Default: a free one.",
+        ),
+        click.option(
+            "--host",
+            default="127.0.0.1",
+            show_default=True,
+            help=f"Address to listen on. Any other exposes the {what} to other machines.",
+        ),
     )
-    host = click.option(
-        "--host",
-        default="127.0.0.1",
-        show_default=True,
-        help=f"Address to listen on. Any other exposes the {what} to other machines.",
-    )
-    return lambda command: no_browser(port(host(command)))

@@ -5,23 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
 from focused.archive.warc_files import PARTITIONS_FOLDER
-from focused.cli.common import (
-    ANY_PATH,
-    FOLDER,
-    SECONDS,
-    Problems,
-    echo,
-    finite,
-    free_path,
-    settings_option,
-)
+from focused.cli.common import ANY_PATH, FOLDER, SECONDS, Problems, echo, free_path, settings_option
 from focused.errors import ConfigurationError, StateError
 from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.addon_settings import topic_from_settings
@@ -48,12 +38,7 @@ from focused.topic import without_credentials
     "FOLDER-NAME. See docs/how-to/compare.md#policies.",
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
-@click.option(
-    "--delay-s",
-    type=SECONDS,
-    callback=finite,
-    help="Override politeness.delay_s.",
-)
+@click.option("--delay-s", type=SECONDS, help="Override politeness.delay_s.")
 @click.option(
     "--concurrency",
     type=click.IntRange(min=1),
@@ -98,90 +83,78 @@ from focused.topic import without_credentials
     help="Do not crawl: verify all files of the crawl's folder and print what is damaged. TOPIC "
     "may be the folder. The exit status is 1 if anything is damaged.",
 )
-def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
+def crawl(
+    topic: Path,
+    processes: int | None,
+    ray: str | None,
+    storage: str | None,
+    round_s: float | None,
+    settings: Mapping[str, str],
+    fresh: bool,
+    check: bool,
+    **options: Any,
+) -> None:
     """Crawl the topic of a TOML file; the same command resumes a stopped crawl.
 
     The crawl trains the topic's model first if it is missing or its samples have changed.
     """
-    if check:
-        sys.exit(run_check(topic if topic.is_dir() else folder_of(topic, CrawlOptions(**options))))
-    if topic.is_dir():
+    if topic.is_dir() and not check:
         raise click.BadParameter(f"{topic} is a folder: name a topic file.", param_hint="TOPIC")
-    sys.exit(run_crawl(topic, CrawlOptions(**options), fresh=fresh))
+    given = {
+        "FOCUSED_TOPIC": str(topic),
+        "FOCUSED_POLICY": options["policy"],
+        "FOCUSED_RECORDED_WEB": None if options["web"] is None else str(options["web"]),
+        "FOCUSED_PAGES": options["pages"],
+        "FOCUSED_DELAY_S": options["delay_s"],
+        "FOCUSED_CONCURRENCY": options["concurrency"],
+        "FOCUSED_CONTINUOUS": options["continuous"],
+        "FOCUSED_FOLDER": None if options["folder"] is None else str(options["folder"]),
+        **settings,
+    }
+    if check:
+        folder = topic
+        if not topic.is_dir():
+            folder = topic_from_settings(project_settings(given)).output.folder
+        sys.exit(_check_all(folder))
+    if processes is None and (storage or ray):
+        raise ConfigurationError("--ray and --storage need --processes")
+    sys.exit(_run(given, options["web"], processes, round_s, storage=storage, ray=ray, fresh=fresh))
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """Options of the command line besides the topic."""
-
-    web: Path | None = None
-    policy: str = "focused"
-    pages: int | None = None
-    delay_s: float | None = None
-    concurrency: int | None = None
-    folder: Path | None = None
-    continuous: bool | None = None
-    processes: int | None = None
-    round_s: float | None = None
-    storage: str | None = None
-    ray: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
-    """Run or resume the crawl; return the exit status."""
-    given = _settings_from_options(topic_file, options)
+def _run(
+    given: dict[str, Any],
+    web: Path | None,
+    processes: int | None,
+    round_s: float | None,
+    *,
+    storage: str | None,
+    ray: str | None,
+    fresh: bool,
+) -> int:
+    """Run or resume the crawl of some settings; return the exit status."""
     settings = project_settings(given)
     topic = topic_from_settings(settings)
-    folder, shared = topic.output.folder, options.storage or topic.cluster.storage
-    if fresh and shared and options.processes is not None:
+    folder, shared = topic.output.folder, storage or topic.cluster.storage
+    if fresh and shared and processes is not None:
         raise ConfigurationError(
             f"--fresh: the crawl is in {without_credentials(shared)}; rename its folder there"
         )
-    if options.processes is None and (options.storage or options.ray):
-        raise ConfigurationError("--ray and --storage need --processes")
     with ExitStack() as stack:
         if fresh and folder.exists():
             stack.enter_context(_earlier_crawl_moved(folder))
-        if options.web is not None:
-            address = stack.enter_context(find_recorded_webs().replay(options.web))
+        if web is not None:
+            address = stack.enter_context(find_recorded_webs().replay(web))
             settings.set("FOCUSED_REPLAY", address, priority="cmdline")
-        if options.processes is not None:
+        if processes is not None:
             from focused.rounds.process_supervision import Limits
             from focused.scrapy_addon.partitioned_crawl import run_partitioned
 
-            limits = Limits() if options.round_s is None else Limits(options.round_s)
+            limits = Limits() if round_s is None else Limits(round_s)
             return run_partitioned(
-                settings,
-                given,
-                options.processes,
-                limits=limits,
-                storage_url=options.storage,
-                ray=options.ray,
+                settings, given, processes, limits=limits, storage_url=storage, ray=ray
             )
-        crawler, started = run(TopicSpider, settings, topic=str(topic_file))
+        crawler, started = run(TopicSpider, settings, topic=given["FOCUSED_TOPIC"])
         return int(not started or bool(session_of(crawler).driver.status.error_message))
-
-
-def folder_of(topic_file: Path, options: CrawlOptions) -> Path:
-    """Return the folder of a crawl with these options."""
-    return topic_from_settings(
-        project_settings(_settings_from_options(topic_file, options))
-    ).output.folder
-
-
-def _settings_from_options(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
-    return {
-        "FOCUSED_TOPIC": str(topic_file),
-        "FOCUSED_POLICY": options.policy,
-        "FOCUSED_RECORDED_WEB": str(options.web) if options.web is not None else None,
-        "FOCUSED_PAGES": options.pages,
-        "FOCUSED_DELAY_S": options.delay_s,
-        "FOCUSED_CONCURRENCY": options.concurrency,
-        "FOCUSED_CONTINUOUS": options.continuous,
-        "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
-        **options.settings,
-    }
 
 
 @contextmanager
@@ -212,7 +185,7 @@ def move_crawl_folder(folder: Path) -> Path:
 _MAX_PRINTED = 50
 
 
-def run_check(folder: Path) -> int:
+def _check_all(folder: Path) -> int:
     """Check the folder, or those of its partitions; return 1 if anything is damaged."""
     partitions = sorted((folder / PARTITIONS_FOLDER).glob("*"))
     return max(map(_check, partitions or [folder]))

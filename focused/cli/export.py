@@ -5,23 +5,48 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
 
-from focused.cli.common import ANY_PATH, FILE, FOLDER, crawl_folder, echo, parse_time, writing
-from focused.cli.progress_bars import page_progress, progress_bar
-from focused.corpus.export import CARD_FILE, ExportResult, ProgressCallback, export_corpus
+from focused.cli.common import (
+    ANY_PATH,
+    FILE,
+    FOLDER,
+    Converted,
+    add_options,
+    crawl_folder,
+    echo,
+    parse_time,
+    writing,
+)
+from focused.cli.progress_bars import page_progress, step_progress
+from focused.corpus.data_card import ExportResult
+from focused.corpus.export import CARD_FILE, export_corpus
 from focused.corpus.page_selection import ExportOptions, PageFilter
-from focused.corpus.writers import has_compression
+from focused.corpus.writers import COMPRESSIONS, FORMATS, has_compression
 from focused.errors import ConfigurationError, SearchError
 from focused.parser_process import cores
 from focused.search.search_servers import connect, parse_address
 from focused.search.server_update import update_server
+
+
+def _language(text: str) -> str:
+    if not re.fullmatch(r"[a-z]{2}", text):
+        raise ValueError
+    return text
+
+
+_TIME = Converted("TIME", parse_time, "is no date or time in ISO 8601, such as 2026-01-31")
+_DAY = Converted(
+    "DAY", lambda text: date.fromisoformat(text).isoformat(), "is no date, such as 2026-01-31"
+)
+_LANGUAGE = Converted("TEXT", _language, "is no code of ISO 639-1, such as en or de")
+_LOWER = Converted("TEXT", str.lower, "")
 
 _chunk_option = click.option(
     "--chunk-chars",
@@ -31,37 +56,45 @@ _chunk_option = click.option(
 _processes_option = click.option(
     "--processes",
     type=click.IntRange(min=1),
+    default=cores,
     help="Parser processes. Default: one for each core.",
 )
-_OPTIONS = (
+_selection_options = add_options(
     click.option(
         "--min-relevance",
         type=click.FloatRange(min=0, max=1),
         help="Pages of at least this relevance, instead of those on topic. 0: all pages.",
     ),
     click.option(
-        "--language", "languages", multiple=True, help="Only this language (ISO 639-1). Repeatable."
+        "--language",
+        "languages",
+        multiple=True,
+        type=_LANGUAGE,
+        help="Only this language (ISO 639-1). Repeatable.",
     ),
     click.option(
-        "--host", "hosts", multiple=True, help="Only this host and its subdomains. Repeatable."
+        "--host",
+        "hosts",
+        multiple=True,
+        type=_LOWER,
+        help="Only this host and its subdomains. Repeatable.",
     ),
     click.option(
         "--not-host",
         "not_hosts",
         multiple=True,
+        type=_LOWER,
         help="Not this host, nor its subdomains. Repeatable.",
     ),
     click.option(
         "--fetched-since",
+        type=_TIME,
         help="Only pages fetched from then on: 2026-01-31 or 2026-01-31T14:00, UTC unless it names "
         "an offset.",
     ),
-    click.option("--fetched-until", help="Only pages fetched before."),
-    click.option(
-        "--published-since",
-        help="Only pages published from that day on.",
-    ),
-    click.option("--published-until", help="Only pages published before that day."),
+    click.option("--fetched-until", type=_TIME, help="Only pages fetched before."),
+    click.option("--published-since", type=_DAY, help="Only pages published from that day on."),
+    click.option("--published-until", type=_DAY, help="Only pages published before that day."),
     click.option(
         "--min-words",
         type=click.IntRange(min=1),
@@ -78,20 +111,24 @@ _OPTIONS = (
         "--not-robots",
         "robots",
         multiple=True,
+        type=_LOWER,
         help="Leave out pages with this robots directive, such as noai. Repeatable.",
     ),
     click.option("--duplicates", is_flag=True, help="Include duplicates of other pages."),
     click.option(
-        "--no-samples", is_flag=True, help="Leave out training samples of the classifier."
+        "--no-samples",
+        "samples",
+        flag_value=False,
+        default=True,
+        help="Leave out training samples of the classifier.",
     ),
 )
+"""Options with the names of the fields of :class:`PageFilter`."""
 
 
-def _selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of :func:`_page_filter`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _page_filter(options: dict[str, Any]) -> PageFilter:
+    """Take the options of a :class:`PageFilter` out of ``options``."""
+    return PageFilter(**{name: options.pop(name) for name in PageFilter.__struct_fields__})
 
 
 @click.command()
@@ -99,7 +136,7 @@ def _selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "parquet", "markdown", "text", "csv"]),
+    type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
     help="markdown and text write a file per record, the others one per split.",
@@ -109,7 +146,7 @@ def _selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--compression",
-    type=click.Choice(["none", "gzip", "zstd"]),
+    type=click.Choice(list(COMPRESSIONS)),
     default="none",
     show_default=True,
     help="Compress jsonl and csv. Parquet always uses zstd.",
@@ -143,24 +180,29 @@ def _selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_processes_option
 @click.option("--fresh", is_flag=True, help="Replace an earlier export in the same folder.")
 def export(
-    where: Path, form: str, out: Path | None, processes: int | None, fresh: bool, **options: Any
+    where: Path, out: Path | None, graph: Path | None, processes: int, fresh: bool, **options: Any
 ) -> None:
     """Export the pages of a crawl as a corpus: main text, metadata and a data card.
 
     CRAWL is a crawl's folder or a topic file; the crawl may run. The same command goes on with an
     interrupted export. See docs/how-to/export.md and docs/reference/corpus.md.
     """
+    if options["compression"] != "none" and not has_compression(options["form"]):
+        raise ConfigurationError(f"--compression: {options['form']} has none; leave the option out")
     crawl = crawl_folder(where)
     named = crawl.resolve()  # "." has no name
     folder = out or named.with_name(f"{named.name}-corpus")
-    now = time.time()
-    with _progress() as progress, writing(folder):
+    with step_progress() as progress, writing(folder):
         result = export_corpus(
             crawl,
             folder,
-            _export_options(form, **options),
-            now=now,
-            processes=processes or cores(),
+            ExportOptions(
+                pages=_page_filter(options),
+                graph=None if graph is None else str(graph.resolve()),
+                **options,
+            ),
+            now=time.time(),
+            processes=processes,
             progress=progress,
             fresh=fresh,
         )
@@ -198,7 +240,7 @@ def index(
     server: str,
     ca_certs: Path | None,
     chunk_chars: int | None,
-    processes: int | None,
+    processes: int,
     fresh: bool,
     **conditions: Any,
 ) -> None:
@@ -214,117 +256,28 @@ def index(
         address = parse_address(server, os.environ, None if ca_certs is None else str(ca_certs))
     except ConfigurationError as error:
         raise ConfigurationError(f"SERVER: {error}") from None
-    chosen = _page_filter(**conditions)
-    with (
-        closing(connect(address)) as connected,
-        page_progress(str(crawl), "indexing") as progress,
-    ):
+    with closing(connect(address)) as connected, page_progress(str(crawl), "indexing") as progress:
         result = update_server(
             crawl,
             connected,
             address,
-            chosen,
+            _page_filter(conditions),
             now=time.time(),
             chunk_chars=chunk_chars,
-            processes=processes or cores(),
+            processes=processes,
             fresh=fresh,
             progress=progress,
         )
-    echo(
-        f"focused: sent {result.documents:,} documents of {result.pages:,} pages to {address}, "
-        f"removed {result.removed:,} pages",
-        err=True,
-    )
+    lines = [
+        f"sent {result.documents:,} documents of {result.pages:,} pages to {address}, "
+        f"removed {result.removed:,} pages"
+    ]
     if result.empty:
-        echo(
-            f"focused: left out {result.empty:,} pages without text or by conditions on it",
-            err=True,
-        )
-    for each in result.reasons:
-        echo(f"focused: refused {each.id}: {each.reason}", err=True)
+        lines.append(f"left out {result.empty:,} pages without text or by conditions on it")
+    for line in (*lines, *(f"refused {each.id}: {each.reason}" for each in result.reasons)):
+        echo(f"focused: {line}", err=True)
     if result.rejected:
         raise SearchError(f"{address}: refused {result.rejected:,} documents")
-
-
-_LANGUAGE = re.compile(r"[a-z]{2}")
-
-
-def _export_options(
-    form: str,
-    *,
-    compression: str,
-    chunk_chars: int | None,
-    validation: float,
-    seed: int,
-    graph: Path | None,
-    guess_dates: bool,
-    **conditions: Any,
-) -> ExportOptions:
-    """Return the checked options. Raises ConfigurationError."""
-    if compression != "none" and not has_compression(form):
-        raise ConfigurationError(f"--compression: {form} has none; leave the option out")
-    return ExportOptions(
-        form=form,
-        pages=_page_filter(**conditions),
-        chunk_chars=chunk_chars,
-        validation=validation,
-        seed=seed,
-        compression=compression,
-        graph=None if graph is None else str(graph.resolve()),
-        guess_dates=guess_dates,
-    )
-
-
-def _page_filter(
-    *,
-    fetched_since: str | None,
-    fetched_until: str | None,
-    published_since: str | None,
-    published_until: str | None,
-    no_samples: bool,
-    **conditions: Any,
-) -> PageFilter:
-    """Return the filter of the options in :func:`_selection_options`. Raises ConfigurationError."""
-    for language in conditions["languages"]:
-        if not _LANGUAGE.fullmatch(language):
-            raise ConfigurationError(
-                f"--language {language}: is no code of ISO 639-1, such as en or de"
-            )
-    return PageFilter(
-        fetched_since=_timestamp("--fetched-since", fetched_since),
-        fetched_until=_timestamp("--fetched-until", fetched_until),
-        published_since=_day("--published-since", published_since),
-        published_until=_day("--published-until", published_until),
-        samples=not no_samples,
-        hosts=_lower(conditions.pop("hosts")),
-        not_hosts=_lower(conditions.pop("not_hosts")),
-        robots=_lower(conditions.pop("robots")),
-        **conditions,
-    )
-
-
-def _lower(values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(value.strip().lower() for value in values)
-
-
-def _timestamp(option: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return parse_time(text)
-    except ValueError:
-        raise ConfigurationError(
-            f"{option} {text}: is no date or time in ISO 8601, such as 2026-01-31"
-        ) from None
-
-
-def _day(option: str, text: str | None) -> str | None:
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text.strip()).isoformat()
-    except ValueError:
-        raise ConfigurationError(f"{option} {text}: is no date, such as 2026-01-31") from None
 
 
 def _result_lines(folder: Path, result: ExportResult) -> Iterator[str]:
@@ -340,26 +293,3 @@ def _result_lines(folder: Path, result: ExportResult) -> Iterator[str]:
     for reason, pages in sorted(result.reasons.items()):
         yield f"no document of {pages:,} pages: {reason}"
     yield f"the data card is {folder / CARD_FILE}"
-
-
-@contextmanager
-def _progress() -> Iterator[ProgressCallback]:
-    """Show a progress bar; without a terminal, a line for each tenth of each step."""
-    with progress_bar() as bar:
-        task = bar.add_task("", total=None)
-        said = ("", -1)
-
-        def advance(step: str, done: int, total: int) -> None:
-            nonlocal said
-            bar.update(task, description=step, completed=done, total=total or None)
-            tenth = 10 * done // total if total else 0
-            if not bar.console.is_terminal and (step, tenth) != said:
-                said = (step, tenth)
-                echo(
-                    f"focused: {step}: {done:,} of {total:,} pages"
-                    if total
-                    else f"focused: {step}",
-                    err=True,
-                )
-
-        yield advance

@@ -7,7 +7,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -16,12 +16,22 @@ from typing import Any
 
 import click
 
-from focused.cli.common import FILE, FOLDER, Problems, echo, read_url_file
+from focused.archive.crawl_tables import read_settings
+from focused.cli.common import (
+    FILE,
+    FOLDER,
+    Converted,
+    Finite,
+    Problems,
+    add_options,
+    echo,
+    read_url_file,
+)
 from focused.crawl.frontier_editor import AddResult, FrontierEditor, load_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder
 from focused.crawl.steering import format_link_count
-from focused.errors import ConfigurationError, StateError
+from focused.errors import ConfigurationError
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import Host
 from focused.frontier.import_export import export_links, read_links
@@ -43,7 +53,24 @@ from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
 from focused.topic import Scope, scope_from_json
 
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError
+    return number
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError from error
+
+
 _COUNT = click.IntRange(min=1)
+_PROBABILITY = Finite(0.0, 1.0)
+_DELTA = Converted("FLOAT", _finite, "is not a finite number")
+_REGEX = Converted("REGEX", _compile, "is no regular expression")
 
 
 class _ShowByDefault(click.Group):
@@ -52,17 +79,6 @@ class _ShowByDefault(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = not args or args[0] in self.commands or args[0] in ctx.help_option_names
         return super().parse_args(ctx, args if own else ["show", *args])
-
-
-def _finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number.")
-    return value
-
-
-def _probability(name: str, text: str) -> Callable[[Any], Any]:
-    # The range alone would let nan through.
-    return click.option(name, type=click.FloatRange(0.0, 1.0), callback=_finite, help=text)
 
 
 @click.group(cls=_ShowByDefault)
@@ -97,11 +113,24 @@ def show(
     focused frontier FOLDER is short for it. The crawl may run. See docs/how-to/frontier.md.
     """
     now = time.time()
+    shown: Sequence[QueuedLink] | None = None
     with view_frontier(folder) as (crawl, late):
-        whole = count_totals(crawl.frontier, now)
-        tables = _tables(crawl, hosts, host, now)
-        requests = hosts_in_flight(crawl.frontier, hosts, now)
-        shown = _shown_links(crawl, host, links, best)
+        frontier = crawl.frontier
+        whole = count_totals(frontier, now)
+        requests = hosts_in_flight(frontier, hosts, now)
+        if host is not None:
+            chosen = crawl.host(host)
+            summaries = {"hosts": [summarise_host(frontier, chosen, now)]}
+            shown = top_links(frontier, chosen, links)
+        else:
+            resting = hosts_backing_off(frontier, hosts, now)
+            summaries = {"hosts": top_hosts(frontier, hosts, now), "hosts backing off": resting}
+            shown = None if best is None else top_links_overall(frontier, best)
+        tables = {
+            # Each host with the failure that made it dead, or None.
+            title: [{**asdict(row), "dead": crawl.dead_hosts.why(row.name)} for row in rows]
+            for title, rows in summaries.items()
+        }
     if as_json:
         document = {
             "now": now,
@@ -133,8 +162,10 @@ def show(
 @click.argument("folder", type=FOLDER)
 @click.argument("urls", nargs=-1)
 @click.option("--file", type=FILE, help="A file of URLs, one per line; # starts a comment.")
-@_probability(
-    "--score", "Queue the URLs at the position of this score. Default: before all others."
+@click.option(
+    "--score",
+    type=_PROBABILITY,
+    help="Queue the URLs at the position of this score. Default: before all others.",
 )
 @click.option(
     "--again", is_flag=True, help="Also queue URLs that were fetched, failed or dropped before."
@@ -152,7 +183,7 @@ def add(
     with open_frontier(folder) as crawl:
         _warn_if_scope_unknown(crawl, folder)
         wanted = chain(urls, () if file is None else read_url_file(file, f"{file}"))
-        for each in _editor(crawl, time.time()).add(wanted, score=score, again=again):
+        for each in crawl.editor(time.time()).add(wanted, score=score, again=again):
             if each.result is AddResult.ADDED:
                 added += 1
                 continue
@@ -163,30 +194,26 @@ def add(
     sys.exit(problems.status())
 
 
-def _selection_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select queued links."""
-    for option in (
-        click.option("--matching", metavar="REGEX", help="Select links whose URL matches."),
-        click.option("--host", help="Select links of this host."),
-        click.argument("urls", nargs=-1),
-        click.argument("folder", type=FOLDER),
-    ):
-        command = option(command)
-    return command
+_selection_options = add_options(
+    click.argument("folder", type=FOLDER),
+    click.argument("urls", nargs=-1),
+    click.option("--host", help="Select links of this host."),
+    click.option("--matching", type=_REGEX, help="Select links whose URL matches."),
+)
+"""The arguments of :func:`_selected_links`, and the folder."""
 
 
 @frontier.command()
 @_selection_options
-def drop(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> None:
+def drop(folder: Path, **selection: Any) -> None:
     """Remove links from the queue of a stopped crawl without fetching them; they stay seen.
 
     Give URLs, or select by --host, --matching or both.
     """
     problems = Problems()
-    _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
-        chosen = _selected_links(crawl, urls, host, matching, problems)
-        dropped = _editor(crawl, time.time()).drop(chosen)
+        chosen = _selected_links(crawl, problems, **selection)
+        dropped = crawl.editor(time.time()).drop(chosen)
         left = len(crawl.frontier)
     echo(f"dropped {format_link_count(dropped)}; {left:,} are left")
     sys.exit(problems.status())
@@ -194,21 +221,9 @@ def drop(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | 
 
 @frontier.command()
 @_selection_options
-@_probability("--to", "Move to the position of this score.")
-@click.option(
-    "--by",
-    type=float,
-    callback=_finite,
-    help="Add to the priority.",
-)
-def move(
-    folder: Path,
-    urls: tuple[str, ...],
-    host: str | None,
-    matching: str | None,
-    to: float | None,
-    by: float | None,
-) -> None:
+@click.option("--to", type=_PROBABILITY, help="Move to the position of this score.")
+@click.option("--by", type=_DELTA, help="Add to the priority.")
+def move(folder: Path, to: float | None, by: float | None, **selection: Any) -> None:
     """Change the priority of queued links of a stopped crawl.
 
     Give URLs, or select by --host, --matching or both, and --to or --by. See
@@ -217,12 +232,11 @@ def move(
     if (to is None) == (by is None):
         raise ConfigurationError("give either --to SCORE or --by DELTA")
     problems = Problems()
-    _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
-        editor = _editor(crawl, time.time())
+        editor = crawl.editor(time.time())
         shift = by or 0.0
         priority = None if to is None else editor.priority(to)
-        chosen = _selected_links(crawl, urls, host, matching, problems)
+        chosen = _selected_links(crawl, problems, **selection)
         moved = editor.move(chosen, lambda old: old + shift if priority is None else priority)
     echo(f"moved {format_link_count(moved)}")
     sys.exit(problems.status())
@@ -254,7 +268,7 @@ def import_(folder: Path, file: Path) -> None:
     with open_frontier(folder) as crawl:
         _warn_if_scope_unknown(crawl, folder)
         rows = read_links(file, crawl.order.priority, now)
-        done = _editor(crawl, now).import_links(rows, report_bad_row)
+        done = crawl.editor(now).import_links(rows, report_bad_row)
     echo(
         f"added {format_link_count(done.added)}; {done.known:,} were known, "
         f"{done.refused.total():,} refused, {done.bad:,} no links"
@@ -284,10 +298,14 @@ class OpenFrontier:
             )
         return host
 
-    def keep(self) -> None:
-        """Commit the changes."""
-        self.frontier.save()
-        self.store.commit()
+    def editor(self, now: float) -> FrontierEditor:
+        """Return the editor of the frontier, which commits its changes."""
+
+        def commit() -> None:
+            self.frontier.save()
+            self.store.commit()
+
+        return FrontierEditor(self.frontier, self.order, self.scope, self.dead_hosts, commit, now)
 
 
 @contextmanager
@@ -318,22 +336,10 @@ def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
 
 
 def _load_frontier(store: StateStore, folder: Path) -> OpenFrontier:
-    scope = _read_scope(folder / "settings.json")
+    topic = read_settings(folder).get("topic")
+    scope = None if topic is None else scope_from_json(topic)
     frontier, order = load_frontier(store.tables, scope)
     return OpenFrontier(frontier, store, order, scope, DeadHosts(store.tables))
-
-
-def _read_scope(settings: Path) -> Scope | None:
-    try:
-        kept = json.loads(settings.read_text(encoding="utf-8"))
-        return scope_from_json(kept["topic"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StateError(
-            f"{settings}: is damaged ({error!r}), so the topic's scope is not known; go on with "
-            "the crawl and stop it, to have it written again"
-        ) from error
 
 
 _MAX_ANCHOR_CHARS = 100
@@ -341,32 +347,6 @@ _COLUMNS = (
     f"{'queued':>9} {'worth':>8} {'best':>8} {'score':>6} {'fetched':>8} {'asked':>8} "
     f"{'failures':>8} {'aside':>6}  {'due':<14} {'crawl-delay':<12} host"
 )
-
-
-def _tables(
-    crawl: OpenFrontier, most: int, host: str | None, now: float
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the hosts to show by title; each with the failure that made it dead, or None."""
-    frontier = crawl.frontier
-    if host is not None:
-        tables = {"hosts": [summarise_host(frontier, crawl.host(host), now)]}
-    else:
-        tables = {
-            "hosts": top_hosts(frontier, most, now),
-            "hosts backing off": hosts_backing_off(frontier, most, now),
-        }
-    return {
-        title: [{**asdict(row), "dead": crawl.dead_hosts.why(row.name)} for row in rows]
-        for title, rows in tables.items()
-    }
-
-
-def _shown_links(
-    crawl: OpenFrontier, host: str | None, most: int, best: int | None
-) -> Sequence[QueuedLink] | None:
-    if host is not None:
-        return top_links(crawl.frontier, crawl.host(host), most)
-    return None if best is None else top_links_overall(crawl.frontier, best)
 
 
 def _summary_lines(whole: FrontierTotals) -> Iterator[str]:
@@ -422,12 +402,6 @@ def _number(value: float | None, width: int) -> str:
 _MAX_PROBLEM_CHARS = 300
 
 
-def _editor(crawl: OpenFrontier, now: float) -> FrontierEditor:
-    return FrontierEditor(
-        crawl.frontier, crawl.order, crawl.scope, crawl.dead_hosts, crawl.keep, now
-    )
-
-
 def _warn_if_scope_unknown(crawl: OpenFrontier, folder: Path) -> None:
     if crawl.scope is None:
         echo(
@@ -437,23 +411,20 @@ def _warn_if_scope_unknown(crawl: OpenFrontier, folder: Path) -> None:
         )
 
 
-def _check_selection(urls: tuple[str, ...], host: str | None, matching: str | None) -> None:
-    chosen = host is not None or matching is not None
-    if chosen == bool(urls):
-        raise ConfigurationError("name URLs, or choose links by --host, --matching or both")
-
-
 def _selected_links(
     crawl: OpenFrontier,
+    problems: Problems,
+    *,
     urls: tuple[str, ...],
     host: str | None,
-    matching: str | None,
-    problems: Problems,
+    matching: re.Pattern[str] | None,
 ) -> Iterator[QueuedLink]:
     """Return the selected queued links; report URLs that are not queued."""
+    if bool(urls) == (host is not None or matching is not None):
+        raise ConfigurationError("name URLs, or choose links by --host, --matching or both")
     if not urls:
         hosts = list(crawl.frontier.hosts) if host is None else [crawl.host(host)]
-        return links_matching(crawl.frontier, hosts, _compile_pattern(matching))
+        return links_matching(crawl.frontier, hosts, matching)
     return _links_by_url(crawl, urls, problems)
 
 
@@ -471,12 +442,3 @@ def _all_links(crawl: OpenFrontier) -> Iterator[QueuedLink]:
     for host in crawl.frontier.hosts:
         if host.best is not None:
             yield from crawl.frontier.waiting(host)
-
-
-def _compile_pattern(matching: str | None) -> re.Pattern[str] | None:
-    try:
-        return None if matching is None else re.compile(matching)
-    except re.error as error:
-        raise ConfigurationError(
-            f"--matching: {matching!r} is not a regular expression: {error}"
-        ) from error

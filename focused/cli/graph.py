@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,16 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.filesize import decimal
 
 from focused.archive.crawl_tables import url_spellings
-from focused.cli.common import ANY_PATH, FILE, FOLDER, crawl_folder, echo, writing
+from focused.cli.common import ANY_PATH, FILE, FOLDER, add_options, crawl_folder, echo, writing
 from focused.errors import ConfigurationError
 from focused.link_graph.graph_export import ExportedGraph, write_graph
 from focused.link_graph.measures import best_nodes, distill_topic, pagerank
 from focused.link_graph.page_graph import PageGraph, default_graph_folder
 from focused.link_graph.stored_arrays import Nodes, SuccessorLists
-from focused.reports.formatting import format_bytes, single_line
+from focused.reports.formatting import text_table
 
 _MEASURES = ("authority", "hub", "in-degree", "pagerank", "topic-pagerank")
 _graph_argument = click.argument("folder", metavar="GRAPH", type=FOLDER)
@@ -53,10 +52,7 @@ def graph() -> None:
     help="Memory for sorting, besides some 180 bytes a URL.",
 )
 def build(
-    crawls: tuple[Path, ...],
-    out: Path | None,
-    without_nofollow: bool,
-    memory_mb: int,
+    crawls: tuple[Path, ...], out: Path | None, without_nofollow: bool, memory_mb: int
 ) -> None:
     """Build the link graph of crawls, and replace an earlier one.
 
@@ -77,11 +73,13 @@ def build(
     echo(f"focused: {info.nodes:,} pages and {info.links:,} links are in {folder}", err=True)
 
 
-def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that list the links of a page."""
-    hosts = click.option("--hosts", is_flag=True, help="Ask the host graph: URL is a host.")
-    anchors = click.option("--anchors", is_flag=True, help="Print the anchors, too.")
-    return _limit_option(hosts(anchors(_json_option(command))))
+_listing = add_options(
+    _limit_option,
+    click.option("--hosts", is_flag=True, help="Ask the host graph: URL is a host."),
+    click.option("--anchors", is_flag=True, help="Print the anchors, too."),
+    _json_option,
+)
+"""The options of commands that list the links of a page."""
 
 
 @graph.command("in")
@@ -119,7 +117,7 @@ def stats(folder: Path, as_json: bool) -> None:
         "pages with links": int((out > 0).sum()),
         "largest out-degree": int(out.max(initial=0)),
         "largest in-degree": int(into.max(initial=0)),
-        "files": format_bytes(graph.stored_bytes),
+        "files": decimal(graph.stored_bytes),
     }
     if as_json:
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))
@@ -270,13 +268,10 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
         for row in rows:
             echo(next(iter(row.values())))
         return
-    table = Table(box=None, pad_edge=False)
     names = list(dict.fromkeys(name for row in rows for name in row))
-    for name in names:
-        is_text = name in {"url", "host", "anchor"}
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(single_line(_shown(row.get(name, "")))) for name in names))
+    cells = ([_shown(row.get(name, "")) for name in names] for row in rows)
+    table = text_table("", names, cells, left=("url", "host", "anchor"))
+    table.box, table.pad_edge = None, False
     Console().print(table)
 
 

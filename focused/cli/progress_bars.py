@@ -1,4 +1,4 @@
-"""Progress of long commands: a bar on the terminal, else a line for each tenth."""
+"""Progress of long commands: a bar on the terminal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from focused.cli.common import echo
 from focused.reports.formatting import single_line
 
 
@@ -24,6 +25,28 @@ def page_progress(name: str, doing: str = "reading") -> Iterator[Callable[[int, 
     with progress_bar() as bar:
         task = bar.add_task(f"{doing} {single_line(name)}", total=None)
         yield lambda done, whole: bar.update(task, completed=done, total=whole)
+
+
+@contextmanager
+def step_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show how much of a step is done; yields a function of (step, done, total).
+
+    Without a terminal, a line for each tenth of each step is printed.
+    """
+    with progress_bar() as bar:
+        task = bar.add_task("", total=None)
+        printed = ("", -1)
+
+        def advance(step: str, done: int, total: int) -> None:
+            nonlocal printed
+            bar.update(task, description=step, completed=done, total=total or None)
+            tenth = 10 * done // total if total else 0
+            if not bar.console.is_terminal and (step, tenth) != printed:
+                printed = (step, tenth)
+                count = f": {done:,} of {total:,} pages" if total else ""
+                echo(f"focused: {step}{count}", err=True)
+
+        yield advance
 
 
 def progress_bar() -> Progress:

@@ -6,13 +6,13 @@ import importlib
 import math
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.filesize import decimal
 
 from focused.archive.crawl_tables import read_settings
 from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
@@ -20,14 +20,13 @@ from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.recorded_web import find_recorded_webs
-from focused.reports.formatting import format_bytes, single_line
+from focused.reports.formatting import print_line, single_line, text_table
 from focused.topic import DEFAULT_CRAWLS_FOLDER
 from focused.topic.topic_file import load_topic
 
 # The modules of reports need pandas, which the help of the commands does not.
 if TYPE_CHECKING:
     from focused.reports.collection_changes import PageTimeline
-    from focused.reports.crawl_report import CategoryLabels
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _folder_option = click.option(
@@ -52,18 +51,12 @@ _folder_option = click.option(
     type=FILE,
     help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl.",
 )
-@click.option(
-    "--graph",
-    type=FOLDER,
-    help="One crawl: its link graph, for hubs and authorities.",
-)
 def report(
     where: tuple[Path, ...],
     web: Path | None,
     policies: str | None,
     out: Path | None,
     plot: Path | None,
-    graph: Path | None,
 ) -> None:
     """Print the report of a crawl, or compare several crawls.
 
@@ -73,10 +66,22 @@ def report(
     docs/reference/report.md.
     """
     folders = _crawl_folders(where, policies)
-    if len(folders) == 1:
-        _show_report(folders[0], web, out, plot, graph)
-    else:
-        _show_comparison(folders, web, out, plot, graph)
+    first, is_one = folders[0], len(folders) == 1
+    if is_one and plot is not None:
+        raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
+    if not is_one and out is not None:
+        raise ConfigurationError("--out is for one crawl: give --plot FILE for several")
+    if not is_one or out is not None:  # a missing library is named before anything is printed
+        importlib.import_module("focused.reports.crawl_plots")
+    from focused.reports.report_output import print_comparison, print_report
+
+    labels = None if web is None else find_recorded_webs().read_labels(web) or None
+    if is_one:
+        print_report(first, Console(), labels, out=out)
+        return
+    picture = plot or first.with_name(f"{first.name}-comparison.png")
+    with writing(picture, "; --plot names another file"):
+        print_comparison(folders, Console(), picture, labels)
 
 
 @click.command()
@@ -123,7 +128,7 @@ def history(url: str, folder: Path | None, diff: bool, versions: tuple[int, int]
         _print_timeline(timeline, console, time.time())
         return
     for line in diff_versions(folder, timeline, *versions or ()) or ["The texts are equal."]:
-        console.print(Text(single_line(line)), style=_DIFF_STYLES.get(line[:1]), soft_wrap=True)
+        print_line(console, single_line(line), _DIFF_STYLES.get(line[:1], ""))
 
 
 @click.command()
@@ -157,7 +162,8 @@ def changes(where: Path, since: str, form: str, relevant_only: bool, out: Path |
     (folder,) = _crawl_folders((where,), None)
     found = read_changes(folder, begin, relevant_only=relevant_only)
     if form == "atom":
-        content = to_atom(found, _feed_name(folder, relevant_only=relevant_only), now)
+        name = read_settings(folder).get("topic", {}).get("name") or folder.name
+        content = to_atom(found, f"{name}{', relevant pages' if relevant_only else ''}", now)
     else:
         content = "".join(f"{to_json_line(change)}\n" for change in found).encode()
     if out is None:
@@ -191,34 +197,6 @@ def _crawl_folders(where: tuple[Path, ...], policies: str | None) -> list[Path]:
     return folders or [_only_crawl("focused report {}")]
 
 
-def _show_report(
-    folder: Path, web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
-) -> None:
-    """Print one crawl's report; write its JSON and pictures to ``out``, if given."""
-    from focused.reports.report_output import print_report
-
-    if plot is not None:
-        raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
-    if out is not None:  # a missing library is named before anything is printed
-        importlib.import_module("focused.reports.crawl_plots")
-    print_report(folder, Console(), _labels(web), out=out, graph=graph)
-
-
-def _show_comparison(
-    folders: list[Path], web: Path | None, out: Path | None, plot: Path | None, graph: Path | None
-) -> None:
-    """Compare crawls; draw their curves to ``plot``, else beside the first crawl's folder."""
-    from focused.reports.report_output import print_comparison
-
-    if out is not None:
-        raise ConfigurationError("--out is for one crawl: give --plot FILE for several")
-    if graph is not None:
-        raise ConfigurationError("--graph is for one crawl: leave it out")
-    picture = plot or folders[0].with_name(f"{folders[0].name}-comparison.png")
-    with writing(picture, "; --plot names another file"):
-        print_comparison(folders, Console(), picture, _labels(web))
-
-
 def _only_crawl(command: str) -> Path:
     """Return the only crawl under ``crawls/``; raises ConfigurationError for none or several.
 
@@ -245,64 +223,55 @@ def _is_crawl(folder: Path) -> bool:
     return (folder / "pages.parquet").is_file() or (folder / "state" / "data.mdb").is_file()
 
 
-def _labels(web: Path | None) -> CategoryLabels | None:
-    return None if web is None else find_recorded_webs().read_labels(web) or None
-
-
 def _print_timeline(timeline: PageTimeline, console: Console, now: float) -> None:
     """Print a page's history: its state, its change rate, and each visit with a change."""
-    console.print(Text(single_line(timeline.url)), style="bold", soft_wrap=True)
-    if timeline.title:
-        console.print(Text(single_line(timeline.title)), soft_wrap=True)
+    print_line(console, single_line(timeline.url), "bold")
     for line in _state_lines(timeline, now):
-        console.print(Text(line), soft_wrap=True)
-    table = Table()
-    for name in ("time", "result"):
-        table.add_column(name)
-    for name in ("version", "change", "relevance", "size"):
-        table.add_column(name, justify="right")
+        print_line(console, line)
     number = 0
+    rows: list[tuple[str, ...]] = []
     for event in timeline.events:
-        cells = [_format_time(event.at), event.result]
+        cells = (_format_time(event.at), event.result, "", "", "", "")
         if event.is_new_version:
             number += 1
-            cells += [
+            cells = (
+                *cells[:2],
                 str(number),
                 "" if event.change is None else f"{event.change:.0%}",
                 "" if event.relevance is None else f"{event.relevance:.2f}",
-                format_bytes(event.bytes),
-            ]
-        table.add_row(*cells)
-    console.print(table)
+                decimal(event.bytes),
+            )
+        rows.append(cells)
+    columns = ("time", "result", "version", "change", "relevance", "size")
+    console.print(text_table("", columns, rows, left=columns[:2]))
 
 
-def _state_lines(timeline: PageTimeline, now: float) -> list[str]:
+def _state_lines(timeline: PageTimeline, now: float) -> Iterator[str]:
     total = sum(timeline.visits.values())
     counted = ", ".join(
         f"{count:,} {result}"
         for result, count in sorted(timeline.visits.items(), key=lambda each: -each[1])
     )
-    lines = [
-        f"first seen {_format_time(timeline.first_seen)}",
-        f"last seen {_format_time(timeline.last_seen)}",
-        f"visited again {total:,} times: {counted}" if total else "not visited again yet",
-    ]
+    if timeline.title:
+        yield single_line(timeline.title)
+    yield f"first seen {_format_time(timeline.first_seen)}"
+    yield f"last seen {_format_time(timeline.last_seen)}"
+    yield f"visited again {total:,} times: {counted}" if total else "not visited again yet"
     if timeline.gone_at is not None:
-        lines.append(f"gone since {_format_time(timeline.gone_at)}")
+        yield f"gone since {_format_time(timeline.gone_at)}"
     if timeline.next_visit_at is not None:
         is_due_later = math.isfinite(timeline.next_visit_at)
         due = _format_time(timeline.next_visit_at) if is_due_later else "now: it is queued"
-        lines.append(f"next visit due {due}")
+        yield f"next visit due {due}"
     next_change = timeline.next_change_at
     probability = timeline.change_probability(now)
     if timeline.change_rate:
-        lines.append(f"change rate: {describe_rate(timeline.change_rate)}")
+        yield f"change rate: {describe_rate(timeline.change_rate)}"
     if next_change is not None and probability is not None:
-        lines.append(
+        yield (
             f"next change expected {_format_time(next_change)}; changed since the last visit with "
             f"probability {probability:.0%}"
         )
-    return lines
 
 
 def describe_rate(per_day: float) -> str:
@@ -312,12 +281,6 @@ def describe_rate(per_day: float) -> str:
     if per_day >= 1:
         return f"{per_day:.1f} a day"
     return f"a change every {1 / per_day:,.1f} days"
-
-
-def _feed_name(folder: Path, *, relevant_only: bool) -> str:
-    topic = read_settings(folder).get("topic")
-    named = topic.get("name") if isinstance(topic, dict) else None
-    return f"{named or folder.name}{', relevant pages' if relevant_only else ''}"
 
 
 def parse_when(text: str, now: float) -> float:

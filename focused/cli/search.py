@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -34,9 +33,7 @@ from focused.cli.common import ANY_PATH, crawl_folder, echo
     help="Only pages fetched on this day (UTC) or later.",
 )
 @click.option(
-    "--plain",
-    is_flag=True,
-    help="Rank by words alone, without relevance and number of links.",
+    "--plain", is_flag=True, help="Rank by words alone, without relevance and number of links."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--no-update", is_flag=True, help="Do not index new pages first.")
@@ -74,7 +71,7 @@ def _search(
     from rich.console import Console
     from rich.text import Text
 
-    from focused.reports.formatting import single_line
+    from focused.reports.formatting import print_line, single_line
     from focused.search.index import CrawlSearch, SearchQuery
 
     since_s = None if since is None else since.replace(tzinfo=UTC).timestamp()
@@ -82,15 +79,14 @@ def _search(
     if as_json:
         click.echo(json.dumps(asdict(result), indent=1))
         return
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console = Console()
     for rank, hit in enumerate(result.hits, start=options["offset"] + 1):
-        console.print(Text(f"{rank}. {single_line(hit.title) or '(no title)'}", style="bold"))
-        console.print(Text(f"   {single_line(hit.url)}", style="cyan"))
-        snippet = Text(hit.snippet)
+        print_line(console, f"{rank}. {single_line(hit.title) or '(no title)'}", "bold")
+        print_line(console, f"   {single_line(hit.url)}", "cyan")
+        snippet = Text(f"   {hit.snippet}")
         for start, end in hit.highlights:
-            snippet.stylize("bold", start, end)
-        lines = snippet.split("\n")
-        console.print(Text("   ").append(Text(" ").join(lines)))
+            snippet.stylize("bold", 3 + start, 3 + end)
+        console.print(snippet, soft_wrap=True)
         topic = "on topic" if hit.on_topic else "off topic"
-        console.print(Text(f"   {topic}, relevance {hit.relevance:.2f}", style="dim"))
+        print_line(console, f"   {topic}, relevance {hit.relevance:.2f}", "dim")
     echo(f"{result.total:,} pages match")

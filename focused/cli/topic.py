@@ -10,15 +10,7 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import (
-    FILE,
-    FOLDER,
-    SECONDS,
-    echo,
-    finite,
-    free_path,
-    read_url_file,
-)
+from focused.cli.common import FILE, FOLDER, SECONDS, echo, free_path, read_url_file
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
@@ -31,18 +23,20 @@ def topic() -> None:
     """Start a topic."""
 
 
-@topic.command("init")
-@click.argument("name")
-@click.option(
-    "--user-agent", help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".'
-)
-@click.option(
+_AGENT = 'User agent with a contact, such as "MyBot/1.0 (+https://my.site)".'
+_folder_option = click.option(
     "--folder",
     type=FOLDER,
     default=Path("topics"),
     show_default=True,
     help="Folder of the new files.",
 )
+
+
+@topic.command("init")
+@click.argument("name")
+@click.option("--user-agent", help=_AGENT)
+@_folder_option
 def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
     """Write a commented topic file and a sample directory for you to edit."""
     topic_file, directory = init_topic(name, folder, user_agent)
@@ -65,25 +59,13 @@ def topic_schema_command() -> None:
 @topic.command("new")
 @click.argument("name")
 @click.option(
-    "--keywords",
-    required=True,
-    help="Words and phrases, separated by commas; whale* is a prefix.",
+    "--keywords", required=True, help="Words and phrases, separated by commas; whale* is a prefix."
 )
 @click.option(
     "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."
 )
-@click.option(
-    "--user-agent",
-    required=True,
-    help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".',
-)
-@click.option(
-    "--folder",
-    type=FOLDER,
-    default=Path("topics"),
-    show_default=True,
-    help="Folder of the new files.",
-)
+@click.option("--user-agent", required=True, help=_AGENT)
+@_folder_option
 @click.option(
     "--pages",
     type=click.IntRange(min=5),
@@ -92,7 +74,7 @@ def topic_schema_command() -> None:
     help="Pages of the first crawl.",
 )
 @click.option("--web", type=FOLDER, help="Fetch from this recorded web instead of the live one.")
-@click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
+@click.option("--delay-s", type=SECONDS, help="Override politeness.delay_s.")
 def topic_new(
     name: str,
     keywords: str,

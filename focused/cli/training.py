@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -91,15 +90,6 @@ OLD_MODEL_KEPT = 1
 """Exit status if the old model is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class _NewModel:
-    """A new model, and its comparison with the old one; None without an old one."""
-
-    trained: NewModel
-    old: TrainedModel | None
-    comparison: ModelComparison | None
-
-
 def _retrain(topic: Topic, web: Path | None, *, replace: bool) -> int:
     """Train a model, which replaces the old one unless that is better; return the exit status."""
     labels = load_topic_labels(topic.training)
@@ -117,8 +107,26 @@ def retrain_from(
 ) -> int:
     """:func:`_retrain` with the samples' pages from ``fetch``."""
     with lock_model(topic.training.model):
-        candidate = _train_new_model(topic, labels, fetch)
-        return _decide(topic, candidate, replace=replace)
+        old = _current_model(topic.training.model)
+        trained = train_model(topic, fetch, now=time.time(), labels=labels)
+        samples = trained.model.report.samples
+        echo(
+            f"trained on {samples.good} good and {samples.other} other samples, "
+            f"{len(training_labels(labels))} of them labelled by people"
+        )
+        for warning in trained.model.report.warnings:
+            echo(f"warning: {warning}")
+        held_out = _held_out(topic, labels, fetch, trained)
+        if old is None:
+            install_model(trained, topic.training.model)
+            echo(f"wrote {topic.training.model} and its card beside it")
+            return 0
+        comparison = None
+        if held_out.pages:
+            rng = np.random.default_rng(trained.model.report.seed)
+            models = old.classifier, trained.model.classifier
+            comparison = compare_classifiers(*models, held_out, rng)
+        return _decide(topic, old, trained, comparison, replace=replace)
 
 
 def _restore(topic: Topic, number: int) -> int:
@@ -132,24 +140,6 @@ def _restore(topic: Topic, number: int) -> int:
         f"the model it replaced is version {kept}"
     )
     return 0
-
-
-def _train_new_model(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _NewModel:
-    old = _current_model(topic.training.model)
-    trained = train_model(topic, fetch, now=time.time(), labels=labels)
-    samples = trained.model.report.samples
-    echo(
-        f"trained on {samples.good} good and {samples.other} other samples, "
-        f"{len(training_labels(labels))} of them labelled by people"
-    )
-    for warning in trained.model.report.warnings:
-        echo(f"warning: {warning}")
-    held_out = _held_out(topic, labels, fetch, trained)
-    if old is None or not held_out.pages:
-        return _NewModel(trained, old, None)
-    rng = np.random.default_rng(trained.model.report.seed)
-    comparison = compare_classifiers(old.classifier, trained.model.classifier, held_out, rng)
-    return _NewModel(trained, old, comparison)
 
 
 def _current_model(path: Path) -> TrainedModel | None:
@@ -192,29 +182,31 @@ def _held_out(
     return HeldOutPages(tuple(pages), tuple(truth))
 
 
-def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
-    path, old, trained = topic.training.model, candidate.old, candidate.trained
-    if old is None:
-        install_model(trained, path)
-        echo(f"wrote {path} and its card beside it")
-        return 0
+def _decide(
+    topic: Topic,
+    old: TrainedModel,
+    trained: NewModel,
+    comparison: ModelComparison | None,
+    *,
+    replace: bool,
+) -> int:
+    path = topic.training.model
     if are_equivalent(old, trained.model):
         keep_current_model(topic)
         echo(f"{path} stays: nothing that the model is trained on has changed since it was trained")
         return 0
     words = word_changes(old, trained.model)
-    why = _reason_to_keep_old(candidate)
+    why = _reason_to_keep(old, trained.model, comparison)
     if why and not replace:
         keep_current_model(topic)
-        echo(_format_changes("The new model", trained, candidate.comparison, words))
+        echo(_format_changes("The new model", trained, comparison, words))
         echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
         return OLD_MODEL_KEPT
     number = replace_model(trained, path)
     assert number is not None, "the old model was loaded"
-    text = _format_changes(f"Version {number + 1}", trained, candidate.comparison, words)
+    text = _format_changes(f"Version {number + 1}", trained, comparison, words)
     changes = prepend_changelog(path, text)
     echo(text)
-    comparison = candidate.comparison
     if not replace and (comparison is None or comparison.verdict is ComparisonVerdict.TOO_FEW):
         held_out_count = 0 if comparison is None else comparison.pages
         echo(
@@ -229,19 +221,19 @@ def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
     return 0
 
 
-def _reason_to_keep_old(candidate: _NewModel) -> str:
+def _reason_to_keep(
+    old: TrainedModel, new: TrainedModel, comparison: ModelComparison | None
+) -> str:
     """Return why the old model is kept; empty if the new one replaces it.
 
     With too few held-out pages, the model trained on more labels wins, unless these pages clearly
     contradict.
     """
-    comparison = candidate.comparison
     if comparison is not None and comparison.verdict is not ComparisonVerdict.TOO_FEW:
         return "the old model is better" if comparison.verdict is ComparisonVerdict.WORSE else ""
     if comparison is not None and comparison.gain < 0.0 and comparison.is_significant:
         return f"the old model is better on the {comparison.pages} held-out pages"
-    assert candidate.old is not None, "without an old model nothing is compared"
-    if _training_label_count(candidate.trained.model) > _training_label_count(candidate.old):
+    if _training_label_count(new) > _training_label_count(old):
         return ""
     if comparison is None:
         return "no page was held out that could tell which model is better"

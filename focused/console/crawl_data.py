@@ -10,23 +10,26 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 
-from focused.archive.archive import PAGE_COLUMNS, PageRow, decode_page_links, decode_page_row
-from focused.archive.crawl_tables import open_tables, read_json
+from focused.archive.archive import PageRow, decode_page_links, decode_page_row
+from focused.archive.crawl_tables import open_tables, read_json, read_page_rows
 from focused.corpus.page_selection import url_hash
 from focused.crawl.frontier_editor import load_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.steering import ControlFolder
 from focused.errors import StateError
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.inspection import (
+    HostSummary,
     count_totals,
     hosts_backing_off,
     link_to_json,
@@ -34,6 +37,7 @@ from focused.frontier.inspection import (
     top_hosts,
     top_links_overall,
 )
+from focused.reports.metrics import rolling_harvest, sample_indices
 from focused.storage.environment import shared_lock
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
@@ -42,8 +46,6 @@ from focused.topic import Scope, scope_from_json
 LIVE_S = 5.0
 """A status that is older is not shown as live."""
 
-_FEATURES = PAGE_COLUMNS.index("features")
-_ROLLING_PAGES = 100
 _MAX_PATH = 50
 _MAX_LINKS = 200
 _MAX_IN_LINKS = 50
@@ -56,18 +58,30 @@ _SORTS = {
     "oldest": lambda row: row.seq,
     "host": lambda row: (row.host, row.seq),
 }
-SORTS = tuple(_SORTS)
-KINDS = ("all", "on-topic", "off-topic", "failed", "redirected", "duplicate", "training")
+_KINDS: Mapping[str, Callable[[PageRow], bool]] = {
+    "all": lambda row: True,
+    "on-topic": lambda row: row.on_topic and not row.training,
+    "off-topic": lambda row: (
+        row.outcome == "fetched" and not row.on_topic and row.duplicate_of is None
+    ),
+    "failed": lambda row: row.outcome == "failed",
+    "redirected": lambda row: row.outcome == "redirected",
+    "duplicate": lambda row: row.duplicate_of is not None,
+    "training": lambda row: row.training,
+}
+Offset = Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
 
 
-@dataclass(frozen=True, slots=True)
-class PageQuery:
-    """Selects pages: ``text`` in URL, title or anchor, ``host``, ``kind`` of :data:`KINDS`."""
+class PageQuery(msgspec.Struct, frozen=True):
+    """Selects pages: ``text`` in URL, title or anchor, ``host``, ``kind``; from ``offset`` on."""
 
     text: str = ""
     host: str = ""
-    kind: str = "all"
-    sort: str = "newest"
+    kind: Literal[
+        "all", "on-topic", "off-topic", "failed", "redirected", "duplicate", "training"
+    ] = "all"
+    sort: Literal["relevance", "score", "newest", "oldest", "host"] = "newest"
+    offset: Offset = 0
 
 
 class CrawlData:
@@ -135,23 +149,15 @@ class CrawlData:
                 for _, raw in store.tables.scan("pages", start=start):
                     self._add(decode_page_row(raw))
             elif not self._rows:
-                for row in self._parquet_rows():
-                    self._add(row)
+                with open_tables(self.folder) as tables:
+                    rows = sorted(read_page_rows(tables), key=lambda row: row.fetched_at)
+                for seq, row in enumerate(rows):  # each partition numbers its own
+                    self._add(msgspec.structs.replace(row, seq=seq))
             return len(self._rows)
 
     def _add(self, row: PageRow) -> None:
         self._by_url[row.url] = len(self._rows)
         self._rows.append(row)
-
-    def _parquet_rows(self) -> Iterator[PageRow]:
-        from focused.reports.crawl_folder import read_crawl  # slow to import
-
-        pages = read_crawl(self.folder).pages.replace({np.nan: None})
-        pages = pages.astype(object).where(pages.notna(), None)
-        for row in pages.to_dict("records"):
-            values: list[Any] = [row.get(name) for name in PAGE_COLUMNS]
-            values[_FEATURES] = {}  # not read: they are large
-            yield PageRow(*values)
 
     def harvest_curve(self, points: int) -> dict[str, list[float]]:
         """Return the harvest over the classified pages, at most ``points`` samples.
@@ -159,35 +165,27 @@ class CrawlData:
         ``pages``: number of classified pages; ``on_topic``: those on topic so far; ``rolling``: the
         harvest rate of the last 100.
         """
-        hits = np.array([row.on_topic for row in self._classified()], dtype=np.float64)
-        if not len(hits):
-            return {"pages": [], "on_topic": [], "rolling": []}
-        total = np.cumsum(hits)
-        before = np.concatenate((np.zeros(min(_ROLLING_PAGES, len(hits))), total))[: len(hits)]
-        width = np.minimum(np.arange(1, len(hits) + 1), _ROLLING_PAGES)
-        at = np.unique(np.linspace(0, len(hits) - 1, points).round().astype(int))
+        rows = self._rows
+        hits = [row.on_topic for row in rows[: len(rows)] if _counts_as_harvest(row)]
+        at = sample_indices(len(hits), points)
         return {
             "pages": (at + 1).tolist(),
-            "on_topic": total[at].tolist(),
-            "rolling": ((total - before) / width)[at].tolist(),
+            "on_topic": np.cumsum(hits, dtype=float)[at].tolist(),
+            "rolling": rolling_harvest(hits)[at].tolist(),
         }
 
-    def _classified(self) -> Iterator[PageRow]:
-        rows = self._rows
-        return (row for row in rows[: len(rows)] if row.outcome == "fetched" and not row.training)
-
-    def pages(self, wanted: PageQuery, offset: int, at_most: int) -> dict[str, Any]:
+    def pages(self, wanted: PageQuery, at_most: int) -> dict[str, Any]:
         """Return the pages that match, sorted; ``total`` is their number."""
-        text = wanted.text.casefold()
+        text, is_of_kind = wanted.text.casefold(), _KINDS[wanted.kind]
         found = [
             row
             for row in self._rows[: len(self._rows)]
-            if _is_of_kind(row, wanted.kind)
+            if is_of_kind(row)
             and (not wanted.host or row.host == wanted.host)
             and (not text or _contains(row, text))
         ]
         found.sort(key=_SORTS[wanted.sort])
-        shown = found[offset : offset + at_most]
+        shown = found[wanted.offset : wanted.offset + at_most]
         return {"total": len(found), "pages": [_page_json(row) for row in shown]}
 
     def page(self, url: str) -> dict[str, Any] | None:
@@ -198,21 +196,19 @@ class CrawlData:
         index = self._by_url.get(url)
         if index is None:
             return None
-        row, seen = self._rows[index], {url}
-        path: list[dict[str, Any]] = []
-        step: PageRow | None = row
-        while step is not None and len(path) < _MAX_PATH:
-            path.append(_page_json(step))
-            parent = self._by_url.get(step.parent or "")
-            step = None if parent is None else self._rows[parent]
-            if step is not None and step.url in seen:
+        row = self._rows[index]
+        path = {url: _page_json(row)}  # by URL: parents may form a cycle
+        parent = self._by_url.get(row.parent or "")
+        while parent is not None and len(path) < _MAX_PATH:
+            step = self._rows[parent]
+            if step.url in path:
                 break
-            if step is not None:
-                seen.add(step.url)
+            path[step.url] = _page_json(step)
+            parent = self._by_url.get(step.parent or "")
         features = sorted(dict(row.features).items(), key=lambda each: -abs(each[1]))
         return {
             "page": _page_json(row),
-            "path": path[::-1],
+            "path": list(path.values())[::-1],
             "features": features,
             "links": self._links_of(row),
             "in_links": self._links_to(row.url),
@@ -259,7 +255,7 @@ class CrawlData:
 
     def _stored_links_to(self, url: str) -> dict[str, Any]:
         """Return them from the Parquet files."""
-        from focused.reports.crawl_folder import read_links_to  # slow to import
+        from focused.reports.crawl_folder import read_links_to  # needs pandas
 
         with open_tables(self.folder) as tables:
             rows = {row["source"]: row for row in read_links_to(tables, url)}
@@ -321,20 +317,13 @@ class CrawlData:
 
     def _frontier_hosts(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         now = time.time()
-        with self._open_state() as store:
-            if store is None:
+        with self._open_frontier() as found:
+            if found is None:
                 return {}
-            frontier, dead = load_frontier(store.tables, self._scope())[0], DeadHosts(store.tables)
+            frontier, host_json = found
             known = [host for name in names if (host := frontier.hosts.known(name)) is not None]
-            return {
-                host.name: {
-                    "queued": frontier.count(host),
-                    "waits": _why_it_waits(
-                        asdict(summarise_host(frontier, host, now)), dead.why(host.name)
-                    ),
-                }
-                for host in known
-            }
+            rows = (host_json(summarise_host(frontier, host, now)) for host in known)
+            return {row["name"]: {key: row[key] for key in ("queued", "waits")} for row in rows}
 
     def frontier(self, at_most: int) -> dict[str, Any]:
         """Return totals, hosts and best links of the frontier, at most some seconds old.
@@ -348,23 +337,33 @@ class CrawlData:
 
     def _read_frontier(self, at_most: int) -> dict[str, Any]:
         now = time.time()
-        with self._open_state() as store:
-            if store is None:
+        with self._open_frontier() as found:
+            if found is None:
                 return {}
-            frontier, dead = load_frontier(store.tables, self._scope())[0], DeadHosts(store.tables)
-
-            def host_json(summary: Any) -> dict[str, Any]:
-                row = asdict(summary)
-                return {**row, "waits": _why_it_waits(row, dead.why(summary.name))}
-
+            frontier, host_json = found
+            resting = hosts_backing_off(frontier, at_most, now)
             return {
                 "totals": asdict(count_totals(frontier, now)),
-                "hosts": [host_json(each) for each in top_hosts(frontier, at_most, now)],
-                "backing_off": [
-                    host_json(each) for each in hosts_backing_off(frontier, at_most, now)
-                ],
+                "hosts": list(map(host_json, top_hosts(frontier, at_most, now))),
+                "backing_off": list(map(host_json, resting)),
                 "links": list(map(link_to_json, top_links_overall(frontier, at_most))),
             }
+
+    @contextmanager
+    def _open_frontier(
+        self,
+    ) -> Iterator[tuple[DiskFrontier, Callable[[HostSummary], dict[str, Any]]] | None]:
+        """Open a snapshot of the frontier, with a function that shows a host; None without one."""
+        with self._open_state() as store:
+            if store is None:
+                yield None
+                return
+            dead = DeadHosts(store.tables)
+
+            def host_json(host: HostSummary) -> dict[str, Any]:
+                return {**asdict(host), "waits": _why_it_waits(host, dead.why(host.name))}
+
+            yield load_frontier(store.tables, self._scope())[0], host_json
 
     def _scope(self) -> Scope | None:
         topic = self._read_json("settings.json").get("topic")
@@ -378,63 +377,44 @@ class CrawlData:
             return {}
 
 
-def _why_it_waits(host: Mapping[str, Any], dead: str | None) -> str:
+def _why_it_waits(host: HostSummary, dead: str | None) -> str:
     """Return why the host's best link is not fetched now, in words."""
     if dead:
         return f"dead: {dead}"
-    if not host["queued"]:
+    if not host.queued:
         return "no links"
-    if host["full"]:
+    if host.full:
         return "budget spent"
-    if not host["due_in_s"]:
+    if not host.due_in_s:
         return "due"
-    reason = "crawl-delay" if host["crawl_delay_s"] else "delay"
-    if host["suspensions"]:
+    reason = "crawl-delay" if host.crawl_delay_s else "delay"
+    if host.suspensions:
         reason = "suspended"
-    elif host["failures"]:
+    elif host.failures:
         reason = "backs off"
-    return f"{reason}, {host['due_in_s']:.0f} s"
+    return f"{reason}, {host.due_in_s:.0f} s"
 
 
-def _is_of_kind(row: PageRow, kind: str) -> bool:
-    match kind:
-        case "on-topic":
-            return row.on_topic and not row.training
-        case "off-topic":
-            return row.outcome == "fetched" and not row.on_topic and row.duplicate_of is None
-        case "duplicate":
-            return row.duplicate_of is not None
-        case "training":
-            return row.training
-        case "failed" | "redirected":
-            return row.outcome == kind
-        case _:
-            return True
+def _counts_as_harvest(row: PageRow) -> bool:
+    return row.outcome == "fetched" and not row.training
 
 
 def _contains(row: PageRow, text: str) -> bool:
     return any(text in part.casefold() for part in (row.url, row.title or "", row.anchor or ""))
 
 
+_SHOWN = (
+    "seq", "url", "host", "status", "relevance", "on_topic", "score", "depth", "parent", "language",
+    "bytes", "duplicate_of", "training", "fetched_at",
+)  # fmt: skip
+
+
 def _page_json(row: PageRow) -> dict[str, Any]:
     return {
-        "seq": row.seq,
-        "url": row.url,
-        "host": row.host,
+        **{name: getattr(row, name) for name in _SHOWN},
         "title": row.title or "",
-        "outcome": row.failure or row.outcome,
-        "status": row.status,
-        "relevance": row.relevance,
-        "on_topic": row.on_topic,
-        "score": row.score,
-        "depth": row.depth,
         "anchor": row.anchor or "",
-        "parent": row.parent,
-        "language": row.language,
-        "bytes": row.bytes,
-        "duplicate_of": row.duplicate_of,
-        "training": row.training,
-        "fetched_at": row.fetched_at,
+        "outcome": row.failure or row.outcome,
     }
 
 

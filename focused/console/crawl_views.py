@@ -1,167 +1,68 @@
-"""What the console shows of a crawl that others prepare: index, link graph, label page, reports.
+"""What the console shows of a crawl that others prepare: index, link graph, label page.
 
-Label pages, retraining and link graphs are ``focused`` in child processes, so that they don't block
-the console, and their failure stays their own. A running crawl swaps in a retrained model itself.
+Label pages, retraining, indexing and link graphs are ``focused`` in child processes, so that they
+don't block the console, and their failure stays their own. A running crawl swaps in a retrained
+model itself.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
-import secrets
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
-from threading import Lock, Thread
 from typing import IO, Any
 
-from aiohttp import web
-
 from focused.child_processes import python_command, python_environment
-from focused.errors import ConfigurationError, FocusedError, SearchError, missing_extra
+from focused.errors import ConfigurationError, SearchError, missing_extra
 from focused.link_graph.measures import LinkReport, build_link_report
 from focused.link_graph.page_graph import read_graph_info
 
 _RESULTS = 20
 
 
-class CrawlSearchView:
-    """The search index of one crawl. Methods may be called from several threads."""
+def search_index(crawl: Path, text: str, *, on_topic: bool, offset: int) -> dict[str, Any]:
+    """Return hits, their total, and the number of indexed pages; no hits without text.
 
-    def __init__(self, crawl: Path) -> None:
-        self._crawl = crawl
-        self._lock = Lock()
-        self._update: Thread | None = None
-        self._done = self._of = 0
-        self._error = ""
+    ``indexed`` is None without an index. Raises FocusedError for a query that cannot be read.
+    """
+    found: dict[str, Any] = {"hits": [], "total": 0, "indexed": None}
+    try:
+        from focused.search.index import CrawlSearch, SearchQuery
 
-    def search(self, text: str, *, on_topic: bool, offset: int) -> dict[str, Any]:
-        """Return hits and the state of the index; no hits without text.
-
-        ``indexed`` is None without an index, ``error`` says why the last update failed. Raises
-        FocusedError for a query that cannot be read.
-        """
-        is_updating = self._update is not None and self._update.is_alive()
-        found: dict[str, Any] = {
-            "hits": [],
-            "total": 0,
-            "indexed": None,
-            "is_updating": is_updating,
-            "done": self._done,
-            "of": self._of,
-            "error": self._error,
-        }
-        try:
-            from focused.search.index import CrawlSearch, SearchQuery
-
-            searching = CrawlSearch(self._crawl)
-        except ModuleNotFoundError as error:
-            raise missing_extra(error, "search") or error from None
-        except SearchError:
-            return found
-        found["indexed"] = searching.indexed
-        if text.strip():
-            query = SearchQuery(text, _RESULTS, offset, on_topic=on_topic)
-            found |= asdict(searching.search(query))
+        searching = CrawlSearch(crawl)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "search") or error from None
+    except SearchError:
         return found
-
-    def start_update(self, now: float) -> None:
-        """Index what is new, in a thread; does nothing while that runs."""
-        with self._lock:
-            if self._update is not None and self._update.is_alive():
-                return
-            self._done = self._of = 0
-            self._error = ""
-            self._update = Thread(target=self._run_update, args=(now,), daemon=True)
-            self._update.start()
-
-    def _run_update(self, now: float) -> None:
-        def progress(done: int, of: int) -> None:
-            self._done, self._of = done, of
-
-        try:
-            from focused.search.index import update_index
-
-            update_index(self._crawl, now=now, progress=progress)
-        except ModuleNotFoundError as error:
-            self._error = str(missing_extra(error, "search") or error)
-        except (FocusedError, OSError) as error:
-            self._error = str(error)
+    found["indexed"] = searching.indexed
+    if text.strip():
+        query = SearchQuery(text, _RESULTS, offset, on_topic=on_topic)
+        found |= asdict(searching.search(query))
+    return found
 
 
-class LinkGraphView:
-    """The link report of one crawl. Methods may be called from several threads."""
+def read_link_report(folder: Path) -> dict[str, Any] | None:
+    """Return the report of the link graph in ``folder``, None without one.
 
-    def __init__(self, folder: Path) -> None:
-        """``folder`` is the link graph's, whether there is one or not."""
-        self._folder = folder
-        self._lock = Lock()
-        self._generation = 0
-        self._report: LinkReport | None = None
-
-    def report(self) -> dict[str, Any] | None:
-        """Return the report of the current graph, None without one.
-
-        ``until`` is when the newest page of the graph was fetched, in seconds since the epoch.
-        Raises StateError for a damaged graph.
-        """
-        with self._lock:
-            info = read_graph_info(self._folder)
-            if info is None:
-                return None
-            if self._report is None or info.generation != self._generation:
-                self._report = build_link_report(self._folder)
-                self._generation = info.generation
-            until = max((source.until for source in info.sources), default=None)
-            return {"until": until, **asdict(self._report)}
+    ``until`` is when the newest page of the graph was fetched, in seconds since the epoch.
+    Raises StateError for a damaged graph.
+    """
+    info = read_graph_info(folder)
+    if info is None:
+        return None
+    until = max((source.until for source in info.sources), default=None)
+    return {"until": until, **asdict(_link_report(folder, info.generation))}
 
 
-REPORT_FILE = "report.html"
-_POLICY = (
-    "sandbox allow-popups; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-
-
-class ReportPages:
-    """Serves reports at addresses that cannot be guessed: a tab sends no token."""
-
-    def __init__(self, roots: Sequence[Path]) -> None:
-        self._roots = roots
-        self._key = secrets.token_bytes(32)
-
-    def find_all(self) -> list[dict[str, str]]:
-        """Return the folder and the path of each report."""
-        return [
-            {"folder": str(file.parent), "path": f"/report/{self._name(file)}"}
-            for file in self._files()
-        ]
-
-    async def send(self, request: web.Request) -> web.Response:
-        """Send the report of an address; it may run no script and load nothing."""
-        wanted = request.match_info["name"]
-        for file in self._files():
-            if hmac.compare_digest(self._name(file).encode(), wanted.encode("utf-8", "replace")):
-                return web.Response(
-                    body=file.read_bytes(),
-                    content_type="text/html",
-                    charset="utf-8",
-                    headers={"Content-Security-Policy": _POLICY},
-                )
-        raise web.HTTPNotFound(text="There is no such report.")
-
-    def _files(self) -> list[Path]:
-        found = []
-        for root in self._roots:
-            found += [root / REPORT_FILE, *sorted(root.glob(f"*/{REPORT_FILE}"))]
-        return [file for file in dict.fromkeys(found) if file.is_file()]
-
-    def _name(self, file: Path) -> str:
-        return hmac.new(self._key, str(file).encode(), hashlib.sha256).hexdigest()
+@lru_cache(maxsize=8)
+def _link_report(folder: Path, generation: int) -> LinkReport:
+    """Compute the report of a graph once; ``generation`` changes when it is built again."""
+    return build_link_report(folder)
 
 
 _ADDRESS = re.compile(r"http://[^\s#]++#\S++")
@@ -197,30 +98,16 @@ class ChildCommands:
         message = line.strip().removeprefix("focused: ")
         raise ConfigurationError(message or "the label page ended at once")
 
-    def retrain(self, crawl: Path, topic_file: str, web: str | None) -> None:
-        """Start ``focused retrain`` unless it runs for this crawl."""
-        self._run("retrain", crawl, [topic_file, *([] if web is None else ["--web", web])])
-
-    def retraining(self, crawl: Path) -> dict[str, Any] | None:
-        """Return whether retraining runs, its exit status and its output; None before any."""
-        return self._state("retrain", crawl)
-
-    def build_graph(self, crawl: Path) -> None:
-        """Start ``focused graph build`` unless it runs for this crawl."""
-        self._run("graph", crawl, ["build", str(crawl)])
-
-    def graph_build(self, crawl: Path) -> dict[str, Any] | None:
-        """Return the state of the build, as :meth:`retraining` does."""
-        return self._state("graph", crawl)
-
-    def _run(self, command: str, crawl: Path, arguments: Sequence[str]) -> None:
+    def run(self, command: str, crawl: Path, arguments: Sequence[str]) -> None:
+        """Start a command of ``focused`` unless it runs for this crawl."""
         known = self._runs.get((command, crawl))
         if known is not None and known[0].poll() is None:
             return
         output = self._files.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # it does
         self._runs[command, crawl] = _start([command, *arguments], output), output
 
-    def _state(self, command: str, crawl: Path) -> dict[str, Any] | None:
+    def state(self, command: str, crawl: Path) -> dict[str, Any] | None:
+        """Return whether the command runs, its exit status and its output; None before any."""
         known = self._runs.get((command, crawl))
         if known is None:
             return None

@@ -10,15 +10,16 @@ import asyncio
 import contextlib
 import getpass
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from aiohttp import web
 
-from focused.console.crawl_data import KINDS, SORTS, CrawlData, PageQuery
-from focused.console.crawl_views import ChildCommands, CrawlSearchView, LinkGraphView, ReportPages
+from focused.console.crawl_data import CrawlData, Offset, PageQuery
+from focused.console.crawl_views import ChildCommands, read_link_report, search_index
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, StateError
 from focused.installed_features import ConsoleTab, installed_features
@@ -28,7 +29,7 @@ from focused.local_server import (
     LocalApp,
     add_security_headers,
     read_json_body,
-    serve_until_stopped,
+    serve_local_app,
 )
 
 EVENT_INTERVAL_S = 1.0
@@ -51,36 +52,26 @@ _FILES = {
 }
 
 
-class ConsoleServer:
+class ConsoleServer(LocalApp):
     """The application for the crawls in ``folders``, or in folders right below them."""
 
     def __init__(self, folders: Sequence[Path], clock: Clock, host: str = "127.0.0.1") -> None:
-        self._app = LocalApp(clock, host, "focused.console", _FILES)
+        super().__init__(clock, host, "focused.console", _FILES)
         self._roots = folders
-        self._clock = clock
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
-        self._reports = ReportPages(folders)
         self._children = ChildCommands()
-        self._searches: dict[Path, CrawlSearchView] = {}
-        self._graphs: dict[Path, LinkGraphView] = {}
-
-    @property
-    def token(self) -> str:
-        """The token that authorises requests."""
-        return self._app.token
 
     def application(self) -> web.Application:
         """Create the aiohttp application."""
-        app = self._app.create()
+        app = self.create()
         crawl = r"/api/crawls/{number:\d{1,6}}"
         app.router.add_get("/api/crawls", self._list)
         app.router.add_get(f"{crawl}/events", self._events)
         app.router.add_get(f"{crawl}/pages", self._pages)
         app.router.add_get(f"{crawl}/page", self._page)
-        app.router.add_get(f"{crawl}/hosts", self._hosts)
-        app.router.add_get(f"{crawl}/frontier", self._frontier)
-        app.router.add_get(f"{crawl}/models", self._models)
+        for name, read in _READERS.items():
+            app.router.add_get(f"{crawl}/{name}", partial(self._read, read))
         app.router.add_get(f"{crawl}/search", self._search)
         app.router.add_post(f"{crawl}/index", self._index)
         app.router.add_post(f"{crawl}/commands", self._command)
@@ -91,8 +82,6 @@ class ConsoleServer:
         app.router.add_post(f"{crawl}/graph", self._build_graph)
         app.router.add_get("/api/feature-tabs", self._list_tabs)
         app.router.add_get(f"{crawl}/feature-tabs/{{name}}", self._tab)
-        app.router.add_get("/api/reports", self._list_reports)
-        app.router.add_get("/report/{name}", self._reports.send)
         app.on_cleanup.append(self._end_children)
         return app
 
@@ -132,16 +121,8 @@ class ConsoleServer:
         return response
 
     async def _pages(self, request: web.Request) -> web.Response:
-        query = request.query
-        wanted = PageQuery(
-            query.get("text", ""),
-            query.get("host", ""),
-            _one_of(query.get("kind", "all"), KINDS, "kind"),
-            _one_of(query.get("sort", "newest"), SORTS, "sort"),
-        )
-        offset = _whole_number(query.get("offset", "0"), "offset")
-        crawl = self._crawl(request)
-        found = await asyncio.to_thread(crawl.pages, wanted, offset, _MAX_PAGES)
+        wanted = _query(request, PageQuery)
+        found = await asyncio.to_thread(self._crawl(request).pages, wanted, _MAX_PAGES)
         return web.json_response(found)
 
     async def _page(self, request: web.Request) -> web.Response:
@@ -150,35 +131,26 @@ class ConsoleServer:
             raise web.HTTPNotFound(text="The crawl has no row of this URL yet.")
         return web.json_response(found)
 
-    async def _hosts(self, request: web.Request) -> web.Response:
-        hosts = await asyncio.to_thread(self._crawl(request).hosts, _MAX_HOSTS)
-        return web.json_response({"hosts": hosts})
-
-    async def _frontier(self, request: web.Request) -> web.Response:
-        found = await asyncio.to_thread(self._crawl(request).frontier, _MAX_LINKS)
-        return web.json_response(found)
-
-    async def _models(self, request: web.Request) -> web.Response:
-        models = await asyncio.to_thread(self._crawl(request).models)
-        return web.json_response({"models": models})
-
-    def _search_view(self, request: web.Request) -> CrawlSearchView:
-        folder = self._crawl(request).folder
-        return self._searches.setdefault(folder, CrawlSearchView(folder))
+    async def _read(
+        self, read: Callable[[CrawlData], dict[str, Any]], request: web.Request
+    ) -> web.Response:
+        return web.json_response(await asyncio.to_thread(read, self._crawl(request)))
 
     async def _search(self, request: web.Request) -> web.Response:
-        query, view = request.query, self._search_view(request)
-        text, on_topic = query.get("text", ""), "on_topic" in query
-        offset = _whole_number(query.get("offset", "0"), "offset")
-        found = await asyncio.to_thread(view.search, text, on_topic=on_topic, offset=offset)
-        return web.json_response(found)
+        query, folder = _query(request, _SearchQuery), self._crawl(request).folder
+        on_topic = "on_topic" in request.query
+        found = await asyncio.to_thread(
+            search_index, folder, query.text, on_topic=on_topic, offset=query.offset
+        )
+        return web.json_response({**found, "update": self._children.state("search", folder)})
 
     async def _index(self, request: web.Request) -> web.Response:
-        self._search_view(request).start_update(self._clock())
+        folder = self._crawl(request).folder
+        self._children.run("search", folder, [str(folder)])  # without a query it updates the index
         return web.json_response({})
 
     async def _command(self, request: web.Request) -> web.Response:
-        crawl, body = self._crawl(request), await read_json_body(request)
+        crawl, body = self._crawl(request), await read_json_body(request, dict[str, Any])
         undoes = body.pop("undoes", None)
         if undoes is not None and not isinstance(undoes, str):
             raise web.HTTPBadRequest(text="undoes must be a string.")
@@ -192,7 +164,7 @@ class ConsoleServer:
                 "focused frontier."
             )
         by = f"{_user()}, console"
-        sent = crawl.control.send(command, by=by, now=self._clock(), undoes=undoes)
+        sent = crawl.control.send(command, by=by, now=self.clock(), undoes=undoes)
         return web.json_response({"id": sent})
 
     async def _label(self, request: web.Request) -> web.Response:
@@ -205,22 +177,23 @@ class ConsoleServer:
         topic_file, recorded_web = crawl.topic_file_and_web()
         if not topic_file or not Path(topic_file).is_file():
             raise web.HTTPConflict(text="The topic file of this crawl no longer exists.")
-        self._children.retrain(crawl.folder, topic_file, recorded_web)
+        web_option = [] if recorded_web is None else ["--web", recorded_web]
+        self._children.run("retrain", crawl.folder, [topic_file, *web_option])
         return web.json_response({})
 
     async def _retraining(self, request: web.Request) -> web.Response:
-        return web.json_response(
-            {"retraining": self._children.retraining(self._crawl(request).folder)}
-        )
+        state = self._children.state("retrain", self._crawl(request).folder)
+        return web.json_response({"retraining": state})
 
     async def _graph(self, request: web.Request) -> web.Response:
         folder = self._crawl(request).folder
-        view = self._graphs.setdefault(folder, LinkGraphView(default_graph_folder(folder)))
-        build = self._children.graph_build(folder)
-        return web.json_response({"build": build, "graph": await asyncio.to_thread(view.report)})
+        build = self._children.state("graph", folder)
+        report = await asyncio.to_thread(read_link_report, default_graph_folder(folder))
+        return web.json_response({"build": build, "graph": report})
 
     async def _build_graph(self, request: web.Request) -> web.Response:
-        self._children.build_graph(self._crawl(request).folder)
+        folder = self._crawl(request).folder
+        self._children.run("graph", folder, ["build", str(folder)])
         return web.json_response({})
 
     async def _list_tabs(self, request: web.Request) -> web.Response:
@@ -234,11 +207,16 @@ class ConsoleServer:
         headings, rows = await asyncio.to_thread(tab.read, self._crawl(request).folder)
         return web.json_response({"headings": list(headings), "rows": [list(row) for row in rows]})
 
-    async def _list_reports(self, request: web.Request) -> web.Response:
-        return web.json_response({"reports": await asyncio.to_thread(self._reports.find_all)})
-
     async def _end_children(self, app: web.Application) -> None:
         await asyncio.to_thread(self._children.close)
+
+
+_READERS: Mapping[str, Callable[[CrawlData], dict[str, Any]]] = {
+    "hosts": lambda crawl: {"hosts": crawl.hosts(_MAX_HOSTS)},
+    "frontier": lambda crawl: crawl.frontier(_MAX_LINKS),
+    "models": lambda crawl: {"models": crawl.models()},
+}
+"""The views that take no arguments."""
 
 
 def _event(crawl: CrawlData, *, with_curve: bool) -> dict[str, Any]:
@@ -275,16 +253,20 @@ def find_crawl_folders(roots: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _one_of(value: str, names: Sequence[str], what: str) -> str:
-    if value not in names:
-        raise web.HTTPBadRequest(text=f"{what} must be one of {', '.join(names)}.")
-    return value
+class _SearchQuery(msgspec.Struct):
+    text: str = ""
+    offset: Offset = 0
 
 
-def _whole_number(value: str, what: str) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) < 10):
-        raise web.HTTPBadRequest(text=f"{what} must be a whole number.")
-    return int(value)
+_Query = TypeVar("_Query", bound=msgspec.Struct)
+
+
+def _query(request: web.Request, kind: type[_Query]) -> _Query:
+    """Return the query of a request; raises HTTPBadRequest for values that it cannot have."""
+    try:
+        return msgspec.convert(dict(request.query), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise web.HTTPBadRequest(text=f"The query is wrong: {error}.") from error
 
 
 def _user() -> str:
@@ -304,21 +286,11 @@ def serve_console(
 ) -> None:
     """Serve the console of ``folders`` until SIGINT or SIGTERM.
 
-    ``ready`` receives the address with the token once it is served; port 0 takes a free one.
-    Raises ConfigurationError without a crawl, or when the port is taken.
+    Raises ConfigurationError without a crawl. The other arguments are those of
+    :func:`focused.local_server.serve_local_app`.
     """
     server = ConsoleServer(folders, clock, host)
     if not server.find_crawls():
         names = ", ".join(map(str, folders))
         raise ConfigurationError(f"{names}: there is no crawl here; name the folder of a crawl")
-    try:
-        asyncio.run(
-            serve_until_stopped(
-                server.application(),
-                host=host,
-                port=port,
-                ready=lambda address: ready(f"{address}#{server.token}"),
-            )
-        )
-    except OSError as error:
-        raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
+    serve_local_app(server.application(), server.token, host=host, port=port, ready=ready)

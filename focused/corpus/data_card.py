@@ -27,9 +27,15 @@ _MAX_CHARS = 200
 
 
 @dataclass(slots=True)
-class CardCounts:
-    """What is counted while records are written; ``reasons`` of pages without a document."""
+class ExportResult:
+    """What an export counts while it writes records.
 
+    ``reasons`` are those of pages without a document. ``was_complete``: the folder held this export
+    already. ``resumed_at`` is the number of documents that an interrupted export had extracted.
+    """
+
+    was_complete: bool = False
+    resumed_at: int = 0
     pages: int = 0
     records: int = 0
     words: int = 0
@@ -75,11 +81,10 @@ def data_card(
     settings: Mapping[str, Any],
     options: ExportOptions,
     totals: SelectionTotals,
-    counts: CardCounts,
+    counts: ExportResult,
 ) -> str:
     """Return the card as Markdown; ``settings`` are those of the crawl's ``settings.json``."""
-    topic = settings.get("topic")
-    topic = topic if isinstance(topic, dict) else {}
+    topic = settings.get("topic", {})
     name = clean_line(str(topic.get("name") or "unnamed"), _MAX_CHARS)
     parts = [
         _front_matter(name, options, counts),
@@ -105,7 +110,7 @@ def data_card(
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _front_matter(name: str, options: ExportOptions, counts: CardCounts) -> str:
+def _front_matter(name: str, options: ExportOptions, counts: ExportResult) -> str:
     """Return the metadata for the Hugging Face Hub; JSON is YAML."""
     languages = sorted(each for each in counts.languages if each != "unknown")
     about: dict[str, Any] = {
@@ -126,7 +131,7 @@ def _front_matter(name: str, options: ExportOptions, counts: CardCounts) -> str:
     return f"---\n{lines}---"
 
 
-def _summary(options: ExportOptions, totals: SelectionTotals, counts: CardCounts) -> str:
+def _summary(options: ExportOptions, totals: SelectionTotals, counts: ExportResult) -> str:
     unit = "pages" if options.chunk_chars is None else "chunks of pages"
     splits = ", ".join(f"{counts.splits[split]:,} {split}" for split in options.splits)
     return (
@@ -141,24 +146,23 @@ def _collection(
     settings: Mapping[str, Any],
     topic: Mapping[str, Any],
     totals: SelectionTotals,
-    counts: CardCounts,
+    counts: ExportResult,
 ) -> str:
     policy = clean_line(str(settings.get("policy") or "unknown"), _MAX_CHARS)
-    politeness = topic.get("politeness")
-    obeys = politeness.get("robots", True) if isinstance(politeness, dict) else True
-    seeds = topic.get("seeds")
+    obeys = topic.get("politeness", {}).get("robots", True)
+    seeds = topic.get("seeds", {}).get("urls")
     return _list(
         f"A crawl with the ordering {escape_markdown(policy)} fetched {totals.fetched:,} pages."
-        + (f" It began with {len(seeds):,} seeds." if isinstance(seeds, list) else ""),
+        + (f" It began with {len(seeds):,} seeds." if seeds else ""),
         f"It {'obeyed' if obeys else 'did not obey'} robots.txt.",
         "Main text and structure are those that trafilatura "
-        f"{_version('trafilatura')} extracts; menus, footers and comments are left out.",
+        f"{metadata.version('trafilatura')} extracts; menus, footers and comments are left out.",
         "Authors, dates and licences are those that pages declare. "
         f"{counts.undated:,} pages declare no date of publication.",
     )
 
 
-def _judgement(options: ExportOptions, counts: CardCounts) -> str:
+def _judgement(options: ExportOptions, counts: ExportResult) -> str:
     least = options.pages.min_relevance
     chosen = (
         "the pages that the classifier calls on topic"
@@ -176,7 +180,7 @@ def _judgement(options: ExportOptions, counts: CardCounts) -> str:
     )
 
 
-def _left_out(options: ExportOptions, totals: SelectionTotals, counts: CardCounts) -> str:
+def _left_out(options: ExportOptions, totals: SelectionTotals, counts: ExportResult) -> str:
     conditions = {
         name: value
         for name, value in msgspec.to_builtins(options.pages).items()
@@ -195,7 +199,7 @@ def _left_out(options: ExportOptions, totals: SelectionTotals, counts: CardCount
     )
 
 
-def _rights(counts: CardCounts) -> str:
+def _rights(counts: ExportResult) -> str:
     return (
         f"The pages belong to their authors. {counts.unlicensed:,} of {counts.pages:,} pages "
         "declare no licence (column `licences`): that is no permission. Check what your use needs. "
@@ -224,13 +228,6 @@ def _table(name: str, counts: Mapping[str, int]) -> str:
     if len(counts) > _MOST:
         lines.append(f"| {len(counts) - _MOST:,} others | |")
     return "\n".join(lines)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "(unknown version)"
 
 
 def _day(at: float) -> str:

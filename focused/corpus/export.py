@@ -11,26 +11,19 @@ was interrupted, even by a kill, goes on with it. So the result does not depend 
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from focused.archive.crawl_tables import read_json
-from focused.corpus.data_card import CardCounts, data_card
+from focused.corpus.data_card import ExportResult, data_card
 from focused.corpus.page_records import page_records
-from focused.corpus.page_selection import (
-    ExportOptions,
-    SelectedPage,
-    Selection,
-    open_selection,
-    select_pages,
-)
-from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION, CorpusRecord
+from focused.corpus.page_selection import ExportOptions, Selection, open_selection, select_pages
+from focused.corpus.records import CORPUS_FORMAT, TRAIN, VALIDATION
 from focused.corpus.stored_documents import (
     EXTRACTION_LIMITS,
     NO_TEXT,
@@ -48,7 +41,6 @@ WORK_FOLDER = ".export"
 
 _NAMES = (TRAIN, VALIDATION, INDEX_FILE.partition(".")[0])
 _ARGUMENTS_FILE = "arguments.json"
-_UNRATED = (None, None)
 GROUP_DOCUMENTS = 100
 """Documents that are stored together: what an interrupted export extracts again."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -56,19 +48,6 @@ _decode = msgspec.msgpack.Decoder(StoredDocument).decode
 
 ProgressCallback = Callable[[str, int, int], object]
 """Called with what is done now, how many pages of it, and of how many."""
-
-
-@dataclass(slots=True)
-class ExportResult:
-    """The outcome of an export; ``reasons`` counts pages without a document by reason."""
-
-    pages: int = 0
-    records: int = 0
-    words: int = 0
-    filtered: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
-    was_complete: bool = False
-    resumed_at: int = 0
 
 
 def export_corpus(
@@ -103,14 +82,14 @@ def export_corpus(
     with open_selection(selection_file) as selection:
         result = ExportResult(resumed_at=selection.next_position())
         _extract(crawl, selection, result.resumed_at, processes, progress, options)
-        counts = _write(selection, folder, options, result, progress)
+        _write(selection, folder, options, result, progress)
         failed = {reason: pages for reason, pages in result.reasons.items() if reason != NO_TEXT}
         if failed and sum(failed.values()) == selection.totals.selected:
             selection.drop_documents()  # the next export tries all pages again
             reasons = ", ".join(f"{reason}: {pages:,}" for reason, pages in sorted(failed.items()))
             raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
         settings = read_json(crawl / "settings.json")
-        card = data_card(settings, options, selection.totals, counts)
+        card = data_card(settings, options, selection.totals, result)
     _move(work / "files", folder)
     write_atomically(folder / CARD_FILE, card.encode())
     selection_file.unlink()
@@ -125,7 +104,7 @@ def _begin(crawl: Path, folder: Path, options: ExportOptions, *, is_replaced: bo
     arguments = {
         "format": CORPUS_FORMAT,
         "crawl": crawl.resolve().name,
-        **msgspec.to_builtins(options),
+        **json.loads(msgspec.json.encode(options)),
     }
     path = folder / WORK_FOLDER / _ARGUMENTS_FILE
     known = read_json(path)
@@ -136,18 +115,13 @@ def _begin(crawl: Path, folder: Path, options: ExportOptions, *, is_replaced: bo
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json_atomically(path, arguments)
         return
-    differing = [key for key in arguments if _flat(known.get(key)) != _flat(arguments[key])]
+    differing = [key for key in arguments if known.get(key) != arguments[key]]
     if differing:
         state = "a complete" if (folder / CARD_FILE).exists() else "an interrupted"
         raise ConfigurationError(
             f"{folder}: holds {state} export with other arguments ({', '.join(differing)}); "
             "repeat them, give --out another folder, or --fresh to replace it"
         )
-
-
-def _flat(value: Any) -> Any:
-    """Return a value as JSON brings it back."""
-    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _extract(
@@ -181,33 +155,41 @@ def _write(
     options: ExportOptions,
     result: ExportResult,
     progress: ProgressCallback,
-) -> CardCounts:
-    """Write all records to new files in the work folder; return what the card counts."""
+) -> None:
+    """Write all records to new files in the work folder, and count them."""
     files = folder / WORK_FOLDER / "files"
     shutil.rmtree(files, ignore_errors=True)
     files.mkdir()
-    counts = CardCounts()
     total = selection.totals.selected
     scores = {} if options.graph is None else _link_scores(Path(options.graph))
     with open_writer(options.form, files, options.splits, options.compression) as writer:
         for (position, page), raw in zip(selection.pages(), selection.documents(), strict=True):
             stored = _decode(raw)
             if stored.reason:
-                counts.reasons[stored.reason] += 1
+                result.reasons[stored.reason] += 1
             else:
-                rated = scores.get(page.url, _UNRATED)
-                records = list(_records_of(page, stored, selection, rated, options))
-                counts.filtered += not records
+                authority, hub = scores.get(page.url, (None, None))
+                records = list(
+                    page_records(
+                        page,
+                        stored,
+                        selection.in_links(position),
+                        options.pages,
+                        chunk_chars=options.chunk_chars,
+                        validation=options.validation,
+                        seed=options.seed,
+                        authority=authority,
+                        hub=hub,
+                    )
+                )
+                result.filtered += not records
                 for record in records:
                     writer.write(record)
-                    counts.add_record(record)
+                    result.add_record(record)
                 if records:
-                    counts.add_page(page, records[0])
+                    result.add_page(page, records[0])
             if (position + 1) % 1_000 == 0 or position + 1 == total:
                 progress("writing", position + 1, total)
-    result.pages, result.records, result.words = counts.pages, counts.records, counts.words
-    result.filtered, result.reasons = counts.filtered, dict(counts.reasons)
-    return counts
 
 
 def _link_scores(graph: Path) -> dict[str, tuple[float, float]]:
@@ -216,26 +198,6 @@ def _link_scores(graph: Path) -> dict[str, tuple[float, float]]:
     from focused.link_graph.page_graph import PageGraph
 
     return scores_by_url(PageGraph(graph))
-
-
-def _records_of(
-    page: SelectedPage,
-    stored: StoredDocument,
-    selection: Selection,
-    rated: tuple[float | None, float | None],
-    options: ExportOptions,
-) -> Iterator[CorpusRecord]:
-    return page_records(
-        page,
-        stored,
-        selection.in_links(stored.position),
-        options.pages,
-        chunk_chars=options.chunk_chars,
-        validation=options.validation,
-        seed=options.seed,
-        authority=rated[0],
-        hub=rated[1],
-    )
 
 
 def _move(files: Path, folder: Path) -> None:

@@ -178,11 +178,6 @@ _SYMBOL = re.compile(r"#|\.\.\.|…")
 _BULLET = re.compile(r"\s*[-*•‣▪]\s")
 
 
-def count_words(text: str) -> int:
-    """Return the number of words between white space."""
-    return len(text.split())
-
-
 def failed_rules(text: str, language: str = "") -> tuple[str, ...]:
     """Return the names of the rules that a text fails, in the order of :data:`RULES`.
 
@@ -233,7 +228,7 @@ def page_records(
     """
     blocks, declared = stored.document.blocks, stored.document.metadata
     text = render_text(blocks)
-    words, failed = count_words(text), failed_rules(text, page.language)
+    words, failed = len(text.split()), failed_rules(text, page.language)
     if not page_filter.keeps_document(
         published=declared.published, robots=declared.robots, words=words, failed_rules=failed
     ):
@@ -273,7 +268,7 @@ def page_records(
             hub=hub,
             licences=declared.licences,
             robots=declared.robots,
-            words=words if len(chunks) == 1 else count_words(own),
+            words=len(own.split()),
             quality=failed,
             text_sha256=hashlib.sha256(own.encode()).hexdigest(),
             cluster=page.cluster,

@@ -55,34 +55,21 @@ class PageFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_words: int = 1
     good_quality: bool = False
 
-    def keeps_page(
-        self,
-        *,
-        host: str,
-        relevance: float | None,
-        on_topic: bool,
-        language: str,
-        fetched_at: float,
-        is_duplicate: bool,
-        is_sample: bool,
-    ) -> bool:
-        """Whether a page passes the conditions on its row.
-
-        ``on_topic`` of a duplicate is that of its original.
-        """
+    def keeps_page(self, page: SelectedPage) -> bool:
+        """Whether a page passes the conditions on its row."""
         if self.min_relevance is None:
-            if not on_topic:
-                return False
-        elif relevance is None or relevance < self.min_relevance:
-            return False
+            is_relevant = page.on_topic
+        else:
+            is_relevant = page.relevance is not None and page.relevance >= self.min_relevance
         return (
-            (self.duplicates or not is_duplicate)
-            and (self.samples or not is_sample)
-            and (not self.languages or language in self.languages)
-            and (self.fetched_since is None or fetched_at >= self.fetched_since)
-            and (self.fetched_until is None or fetched_at < self.fetched_until)
-            and (not self.hosts or is_below(host, self.hosts))
-            and not is_below(host, self.not_hosts)
+            is_relevant
+            and (self.duplicates or page.duplicate_of is None)
+            and (self.samples or not page.training)
+            and (not self.languages or page.language in self.languages)
+            and (self.fetched_since is None or page.fetched_at >= self.fetched_since)
+            and (self.fetched_until is None or page.fetched_at < self.fetched_until)
+            and (not self.hosts or is_below(page.host, self.hosts))
+            and not is_below(page.host, self.not_hosts)
         )
 
     def keeps_document(
@@ -133,33 +120,14 @@ class ExportOptions(msgspec.Struct, frozen=True):
 MAX_IN_LINKS = 20
 """In-links stored for a page: the first ones."""
 
-_COLUMNS = [
-    "url",
-    "host",
-    "outcome",
-    "title",
-    "relevance",
-    "on_topic",
-    "score",
-    "depth",
-    "parent",
-    "anchor",
-    "language",
-    "duplicate_of",
-    "training",
-    "fetched_at",
-    "model",
-    "warc_offset",
-    "warc_file",
-]
-_OPTIONAL_COLUMNS = ["last_changed", "gone_at"]
 _BATCH_ROWS = 4_096
 
 
 class SelectedPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One page of the corpus, as its row tells it; ``cluster`` is the hash of its original's URL.
 
-    ``fetched_at`` is when the version came that the WARC record at ``warc_offset`` holds.
+    ``on_topic`` of a duplicate is that of its original. ``fetched_at`` is when the version came
+    that the WARC record at ``warc_offset`` holds.
     """
 
     url: str
@@ -183,17 +151,24 @@ class SelectedPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     cluster_size: int
 
 
+_COLUMNS = [
+    name
+    for name in SelectedPage.__struct_fields__
+    if name not in ("gone", "cluster", "cluster_size")
+]
+_OPTIONAL_COLUMNS = ["last_changed", "gone_at"]
+
+
 class SelectionTotals(msgspec.Struct, frozen=True):
     """Numbers for the data card; times are in seconds since the epoch, 0.0 without pages.
 
-    ``fetched`` counts the crawl's pages that were fetched, ``duplicates`` and ``samples`` those
-    among them; ``noindex`` the pages that the crawl left out itself; ``unrecorded`` the pages that
-    pass the filter but have no WARC record; ``selected`` the others that pass it.
+    ``fetched`` counts the crawl's pages that were fetched, ``duplicates`` those among them;
+    ``noindex`` the pages that the crawl left out itself; ``unrecorded`` the pages that pass the
+    filter but have no WARC record; ``selected`` the others that pass it.
     """
 
     fetched: int
     duplicates: int
-    samples: int
     noindex: int
     unrecorded: int
     selected: int
@@ -227,8 +202,7 @@ def select_pages(crawl: Path, file: Path, page_filter: PageFilter, now: float) -
             "CREATE TABLE in_links (position INTEGER, source TEXT, anchor TEXT);"
             "CREATE TABLE totals (totals BLOB);"
         )
-        clusters = _Clusters(tables)
-        hashes, totals = _write_pages(database, tables, page_filter, clusters, now)
+        hashes, totals = _write_pages(database, tables, page_filter, now)
         if totals.unrecorded and not totals.selected:
             raise ConfigurationError(
                 f'{crawl}: has no WARC records of pages, because output.warc was "off"; crawl '
@@ -249,10 +223,8 @@ class _Clusters:
         for row in _rows(tables, ["url", "outcome", "duplicate_of", "on_topic"]):
             if row["outcome"] == "fetched" and row["duplicate_of"]:
                 self._original[url_hash(row["url"])] = url_hash(row["duplicate_of"])
-        originals = set(self._original.values())
-        for row in _rows(tables, ["url", "on_topic"]) if originals else ():
-            if row["on_topic"] and (key := url_hash(row["url"])) in originals:
-                self._on_topic.add(key)
+            elif row["on_topic"]:
+                self._on_topic.add(url_hash(row["url"]))
         self._sizes = Counter(map(self.root, self._original))
 
     def root(self, key: int) -> int:
@@ -263,64 +235,49 @@ class _Clusters:
             key = self._original[key]
         return key
 
-    def size(self, root: int) -> int:
-        return 1 + self._sizes[root]
-
-    def is_on_topic(self, root: int) -> bool:
-        return root in self._on_topic
+    def page(self, row: dict[str, Any], key: int) -> SelectedPage:
+        """Return the page of a row, whose URL has the hash ``key``."""
+        root = self.root(key)
+        is_on_topic = bool(row["on_topic"]) or (root != key and root in self._on_topic)
+        return SelectedPage(
+            **{name: row[name] for name in _COLUMNS}
+            | {
+                "on_topic": is_on_topic,
+                "training": bool(row["training"]),
+                "fetched_at": row["last_changed"] or row["fetched_at"],
+                "gone": row["gone_at"] is not None,
+                "cluster": f"{root:016x}",
+                "cluster_size": 1 + self._sizes[root],
+            }
+        )
 
 
 def _write_pages(
-    database: sqlite3.Connection,
-    tables: Path,
-    page_filter: PageFilter,
-    clusters: _Clusters,
-    now: float,
+    database: sqlite3.Connection, tables: Path, page_filter: PageFilter, now: float
 ) -> tuple[NDArray[np.uint64], SelectionTotals]:
     """Write the selected pages; return the hashes of their URLs in order, and the totals."""
+    clusters = _Clusters(tables)
     hashes = array("Q")
     counts: Counter[str] = Counter()
     first_at, last_at = float("inf"), 0.0
-    for row in _rows(tables, _COLUMNS, _OPTIONAL_COLUMNS):
+    for row in _rows(tables, ["outcome", *_COLUMNS], _OPTIONAL_COLUMNS):
         counts[row["outcome"]] += 1
         if row["outcome"] != "fetched":
             continue
         key = url_hash(row["url"])
-        root = clusters.root(key)
-        is_duplicate = bool(row["duplicate_of"])
-        counts["duplicates"] += is_duplicate
-        counts["samples"] += bool(row["training"])
-        on_topic = bool(row["on_topic"]) or (is_duplicate and clusters.is_on_topic(root))
-        fetched_at = row["last_changed"] or row["fetched_at"]
-        if not page_filter.keeps_page(
-            host=row["host"],
-            relevance=row["relevance"],
-            on_topic=on_topic,
-            language=row["language"],
-            fetched_at=fetched_at,
-            is_duplicate=is_duplicate,
-            is_sample=bool(row["training"]),
-        ):
+        page = clusters.page(row, key)
+        counts["duplicates"] += page.duplicate_of is not None
+        if not page_filter.keeps_page(page):
             continue
         if row["warc_file"] is None or row["warc_offset"] is None:
             counts["unrecorded"] += 1
             continue
-        first_at, last_at = min(first_at, fetched_at), max(last_at, fetched_at)
-        page = SelectedPage(
-            **{name: row[name] for name in _COPIED},
-            on_topic=on_topic,
-            training=bool(row["training"]),
-            fetched_at=fetched_at,
-            gone=row["gone_at"] is not None,
-            cluster=f"{root:016x}",
-            cluster_size=clusters.size(root),
-        )
+        first_at, last_at = min(first_at, page.fetched_at), max(last_at, page.fetched_at)
         database.execute("INSERT INTO pages VALUES (?, ?)", (len(hashes), _encode(page)))
         hashes.append(key)
     totals = SelectionTotals(
         fetched=counts["fetched"],
         duplicates=counts["duplicates"],
-        samples=counts["samples"],
         noindex=counts["noindex"],
         unrecorded=counts["unrecorded"],
         selected=len(hashes),
@@ -329,13 +286,6 @@ def _write_pages(
         created_at=now,
     )
     return np.frombuffer(hashes, np.uint64) if hashes else np.empty(0, np.uint64), totals
-
-
-_COPIED = frozenset(SelectedPage.__struct_fields__) & frozenset(_COLUMNS) - {
-    "on_topic",
-    "training",
-    "fetched_at",
-}
 
 
 def _write_in_links(database: sqlite3.Connection, tables: Path, hashes: NDArray[np.uint64]) -> None:

@@ -19,12 +19,7 @@ import msgspec
 from focused.archive.warc_files import warc_path
 from focused.corpus.page_selection import SelectedPage
 from focused.documents.extract import extract_any
-from focused.parser_process import (
-    HandlerError,
-    ParserProcess,
-    ParsingLimits,
-    ParsingStoppedError,
-)
+from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.web.html.document import Document
 from focused.web.html.main_text import require_extraction
 from focused.web.page import FailureKind, Fetched
@@ -51,26 +46,19 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
     reason: str = ""
 
 
-class _Request(msgspec.Struct, frozen=True, array_like=True):
-    path: str
-    offset: int
-    url: str
-    guess_dates: bool
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode_request = msgspec.msgpack.Decoder(_Request).decode
+_decode_request = msgspec.msgpack.Decoder(tuple[str, int, str, bool]).decode
 _decode_document = msgspec.msgpack.Decoder(Document | None).decode
 
 
 def extract_stored(message: bytes) -> bytes:
     """Handle one request in a parser process: read the WARC record and extract its document."""
-    request = _decode_request(message)
-    found = read_response(Path(request.path), request.offset)
+    path, offset, url, guess_dates = _decode_request(message)
+    found = read_response(Path(path), offset)
     if found is None:
         return _encode(None)
-    fetched = Fetched(request.url, found.status, found.headers, found.body)
-    return _encode(extract_any(fetched, guess_dates=request.guess_dates))
+    fetched = Fetched(url, found.status, found.headers, found.body)
+    return _encode(extract_any(fetched, guess_dates=guess_dates))
 
 
 def extract_documents(
@@ -84,19 +72,9 @@ def extract_documents(
     """Yield the documents of pages of a crawl, in order; each within ``limits``.
 
     ``guess_dates`` searches the texts of pages for days of publication. Raises ModuleNotFoundError
-    without the extra ``corpus``, at the call.
+    without the extra ``corpus``.
     """
     require_extraction()
-    return _extract_all(crawl, pages, processes, limits, guess_dates)
-
-
-def _extract_all(
-    crawl: Path,
-    pages: Iterable[tuple[int, SelectedPage]],
-    processes: int,
-    limits: ParsingLimits,
-    guess_dates: bool,
-) -> Iterator[StoredDocument]:
     waiting: deque[Future[StoredDocument]] = deque()
     with ExitStack() as stack:
         idle: SimpleQueue[ParserProcess] = SimpleQueue()
@@ -120,9 +98,8 @@ def _extract(
     position: int,
     page: SelectedPage,
 ) -> StoredDocument:
-    request = _Request(
-        str(warc_path(crawl, page.warc_file)), page.warc_offset, page.url, guess_dates
-    )
+    path = str(warc_path(crawl, page.warc_file))
+    request = (path, page.warc_offset, page.url, guess_dates)
     process = idle.get()
     try:
         document = _decode_document(process.ask(_encode(request)))

@@ -74,14 +74,15 @@ class _Files:
 
     def __init__(self, files: Mapping[str, Any]) -> None:
         self._files = files
+        self._stack = ExitStack()
+        for file in files.values():
+            self._stack.callback(file.close)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        with ExitStack() as stack:
-            for file in self._files.values():
-                stack.callback(file.close)
+        self._stack.close()
 
 
 class _JsonWriter(_Files):
@@ -116,26 +117,23 @@ def _csv_line(cells: Sequence[object]) -> bytes:
     return line.getvalue().encode()
 
 
-class _ParquetWriter:
+class _ParquetWriter(_Files):
     """Row groups of at most 500 rows or 8 million characters of text."""
 
     def __init__(self, paths: Mapping[str, Path]) -> None:
-        self._stack = ExitStack()
-        self._writers = {
-            split: self._stack.enter_context(
-                pq.ParquetWriter(path, RECORD_SCHEMA, compression="zstd", write_page_checksum=True)
-            )
-            for split, path in paths.items()
-        }
+        options = {"compression": "zstd", "write_page_checksum": True}
+        super().__init__(
+            {
+                split: pq.ParquetWriter(path, RECORD_SCHEMA, **options)
+                for split, path in paths.items()
+            }
+        )
         self._rows: dict[str, list[CorpusRecord]] = {split: [] for split in paths}
         self._chars = dict.fromkeys(paths, 0)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, *error: object) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._stack:
-            for split in self._rows if kind is None else ():
+            for split in self._rows if error[0] is None else ():
                 self._write_group(split)
 
     def write(self, record: CorpusRecord) -> None:
@@ -148,11 +146,11 @@ class _ParquetWriter:
     def _write_group(self, split: str) -> None:
         rows = msgspec.to_builtins(self._rows[split])
         if rows:
-            self._writers[split].write_table(pa.Table.from_pylist(rows, RECORD_SCHEMA))
+            self._files[split].write_table(pa.Table.from_pylist(rows, RECORD_SCHEMA))
         self._rows[split], self._chars[split] = [], 0
 
 
-class _FileWriter:
+class _FileWriter(_Files):
     """A file for each record, in ``SPLIT/`` by the first two digits of its id, and an index."""
 
     def __init__(self, folder: Path, suffix: str, render: Callable[[CorpusRecord], str]) -> None:
@@ -160,12 +158,7 @@ class _FileWriter:
         self._suffix = suffix
         self._render = render
         self._index: IO[bytes] = (folder / INDEX_FILE).open("wb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._index.close()
+        super().__init__({"index": self._index})
 
     def write(self, record: CorpusRecord) -> None:
         name = f"{record.split}/{record.id[:2]}/{record.id}{self._suffix}"

@@ -13,9 +13,11 @@ import contextlib
 import hashlib
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -23,23 +25,11 @@ from aiohttp import web
 from focused.archive.warc_files import warc_files
 from focused.errors import FocusedError, LabelError
 from focused.labelling.labelling_task import FetchedPages, read_fetched_pages
-from focused.labelling.page_renderer import (
-    ORIGINAL_STYLE,
-    PageRenderer,
-    RenderedPage,
-    original_document,
-)
+from focused.labelling.page_renderer import ORIGINAL_STYLE, PageRenderer, original_document
 from focused.labelling.page_selection import TrainingPool, build_training_pool
-from focused.labelling.session import (
-    LabellingSession,
-    ShownPage,
-    page_view,
-    progress_view,
-    search_view,
-    session_view,
-)
+from focused.labelling.session import LabellingSession, ShownPage, page_view, progress_view
 from focused.labels.label_file import Verdict
-from focused.local_server import Clock, LocalApp, read_json_body, serve_until_stopped
+from focused.local_server import Clock, LocalApp, read_json_body, serve_local_app
 
 _FILES = {
     "/": ("label.html", "text/html"),
@@ -53,7 +43,30 @@ _ORIGINAL_POLICY = (
 )
 
 
-class LabelServer:
+class _Label(msgspec.Struct):
+    url: str
+    verdict: Verdict
+    category: str = ""
+
+
+class _Search(msgspec.Struct):
+    query: str
+
+
+class _Choice(msgspec.Struct):
+    url: str
+
+
+@contextlib.contextmanager
+def _conflicts() -> Iterator[None]:
+    """Answer what the session refuses with status 409."""
+    try:
+        yield
+    except LabelError as error:
+        raise web.HTTPConflict(text=str(error)) from error
+
+
+class LabelServer(LocalApp):
     """The web application of one :class:`LabellingSession`; ``token`` authorises requests.
 
     ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. The caller
@@ -63,20 +76,14 @@ class LabelServer:
     def __init__(
         self, session: LabellingSession, reader: PageRenderer, clock: Clock, host: str = "127.0.0.1"
     ) -> None:
-        self._app = LocalApp(clock, host, "focused.labelling", _FILES)
+        super().__init__(clock, host, "focused.labelling", _FILES)
         self._session = session
         self._reader = reader
-        self._clock = clock
         self._key = secrets.token_bytes(32)
-
-    @property
-    def token(self) -> str:
-        """The token that authorises requests."""
-        return self._app.token
 
     def application(self) -> web.Application:
         """Create the aiohttp application."""
-        app = self._app.create()
+        app = self.create()
         app.router.add_get("/api/state", self._state)
         app.router.add_post("/api/label", self._label)
         app.router.add_post("/api/undo", self._undo)
@@ -89,40 +96,26 @@ class LabelServer:
         return web.json_response(await self._view())
 
     async def _label(self, request: web.Request) -> web.Response:
-        body = await read_json_body(request)
-        url, verdict, category = (body.get(name, "") for name in ("url", "verdict", "category"))
-        if verdict not in get_args(Verdict) or not isinstance(url, str):
-            expected = ", ".join(get_args(Verdict))
-            raise web.HTTPBadRequest(text=f"A label needs a url and a verdict: {expected}.")
-        if not isinstance(category, str):
-            raise web.HTTPBadRequest(text="The category must be a string.")
-        try:
-            self._session.answer(url, verdict, category, self._clock())
-        except LabelError as error:
-            raise web.HTTPConflict(text=str(error)) from error
+        label = await read_json_body(request, _Label)
+        with _conflicts():
+            self._session.answer(label.url, label.verdict, label.category, self.clock())
         return web.json_response(await self._view())
 
     async def _undo(self, request: web.Request) -> web.Response:
-        try:
-            self._session.undo(self._clock())
-        except LabelError as error:
-            raise web.HTTPConflict(text=str(error)) from error
+        with _conflicts():
+            self._session.undo(self.clock())
         return web.json_response(await self._view())
 
     async def _search(self, request: web.Request) -> web.Response:
-        query = (await read_json_body(request)).get("query", "")
-        if not isinstance(query, str):
-            raise web.HTTPBadRequest(text="The query must be a string.")
-        return web.json_response(search_view(self._session.search(query)))
+        search = await read_json_body(request, _Search)
+        pages = self._session.search(search.query)
+        found = [{"url": page.url, "title": page.title or page.url} for page in pages]
+        return web.json_response({"found": found})
 
     async def _show(self, request: web.Request) -> web.Response:
-        url = (await read_json_body(request)).get("url", "")
-        if not isinstance(url, str):
-            raise web.HTTPBadRequest(text="The url must be a string.")
-        try:
-            self._session.show(url)
-        except LabelError as error:
-            raise web.HTTPConflict(text=str(error)) from error
+        choice = await read_json_body(request, _Choice)
+        with _conflicts():
+            self._session.show(choice.url)
         return web.json_response(await self._view())
 
     async def _original(self, request: web.Request) -> web.Response:
@@ -145,16 +138,19 @@ class LabelServer:
         return hmac.new(self._key, shown.page.url.encode(), hashlib.sha256).hexdigest()
 
     async def _view(self) -> Mapping[str, Any]:
-        shown, last = self._session.current(), self._session.last
-        view: dict[str, Any] = session_view(self._session.task)
-        view["page"] = None
-        view["last"] = msgspec.to_builtins(last)
-        view["progress"] = progress_view(self._session.progress())
+        session = self._session
+        shown, page = session.current(), None
         if shown is not None:
-            crawled = self._session.crawled
-            text: RenderedPage = await asyncio.to_thread(self._reader.text, crawled, shown.page)
-            view["page"] = page_view(shown, text, original=f"/original/{self._key_of(shown)}")
-        return view
+            text = await asyncio.to_thread(self._reader.text, session.crawled, shown.page)
+            page = page_view(shown, text, original=f"/original/{self._key_of(shown)}")
+        return {
+            "topic": session.task.name,
+            "description": session.task.description,
+            "categories": list(map(asdict, session.task.categories)),
+            "page": page,
+            "last": msgspec.to_builtins(session.last),
+            "progress": progress_view(session.progress()),
+        }
 
 
 REFRESH_INTERVAL_S = 60.0
@@ -173,42 +169,22 @@ def serve_session(
 ) -> None:
     """Serve ``session`` at ``host`` until SIGINT or SIGTERM.
 
-    ``ready`` receives the address with the token once it is served. Port 0 takes a free one. Raises
-    :class:`LabelError` when the port is taken.
+    The other arguments are those of :func:`focused.local_server.serve_local_app`.
     """
     with PageRenderer() as reader:
         server = LabelServer(session, reader, clock, host)
-        asyncio.run(_serve(server, session, ready, host, port))
+        app = server.application()
+        app.cleanup_ctx.append(partial(_refreshing, session))
+        serve_local_app(app, server.token, host=host, port=port, ready=ready)
 
 
-async def _serve(
-    server: LabelServer,
-    session: LabellingSession,
-    ready: Callable[[str], None],
-    host: str,
-    port: int,
-) -> None:
-    app = server.application()
-    app.cleanup_ctx.append(_refresh_context(session))
-    try:
-        await serve_until_stopped(
-            app, host=host, port=port, ready=lambda address: ready(f"{address}#{server.token}")
-        )
-    except OSError as error:
-        raise LabelError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
-
-
-def _refresh_context(session: LabellingSession) -> Callable[[web.Application], AsyncIterator[None]]:
+async def _refreshing(session: LabellingSession, _: web.Application) -> AsyncIterator[None]:
     """Read new pages of a running crawl while the server runs."""
-
-    async def context(_: web.Application) -> AsyncIterator[None]:
-        task = asyncio.create_task(_refresh_periodically(session))
-        yield
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-    return context
+    task = asyncio.create_task(_refresh_periodically(session))
+    yield
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 async def _refresh_periodically(

@@ -5,24 +5,22 @@ The crawl may be running or finished.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
+import msgspec
 
-from focused.archive.archive import page_rows
-from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_files, warc_path
+from focused.archive.archive import PageRow, decode_page_row
+from focused.archive.crawl_tables import read_page_rows, read_settings
+from focused.archive.warc_files import WARC_FILE, warc_files, warc_path
 from focused.classifier.classifier_file import load_classifier
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.directory import is_in_category
 from focused.directory.directory_reader import load_directory
 from focused.errors import ConfigurationError, FocusedError, ModelError, StateError
-from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
@@ -77,7 +75,10 @@ def find_labelling_task(where: Path, labels: Path | None = None) -> LabellingTas
         )
     path = labels or (topic.training.labels if topic else None)
     assert path is not None, "a topic that was read has a file of labels"
-    classifier, digest = _load_classifier(topic)
+    classifier, digest = None, ""
+    if topic is not None:
+        with suppress(ModelError, OSError):
+            classifier, digest = load_classifier(topic.training.model)
     categories, good_samples = _largest_categories(topic)
     return LabellingTask(
         name=topic.name if topic else folder.name,
@@ -96,81 +97,55 @@ def _folder_and_topic(where: Path) -> tuple[Path, Topic | None]:
         topic = load_topic(where)
         return topic.output.folder, topic
     try:
-        settings = json.loads((where / "settings.json").read_text(encoding="utf-8"))
-        path = Path(settings["topic"]["path"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        path = Path(read_settings(where)["topic"]["path"])
+    except (StateError, KeyError):
         return where, None
     return where, load_topic(path) if path.is_file() else None
-
-
-def _load_classifier(topic: Topic | None) -> tuple[TopicClassifier | None, str]:
-    if topic is None:
-        return None, ""
-    path = topic.training.model
-    try:
-        return load_classifier(path)
-    except (ModelError, OSError):
-        return None, ""
 
 
 def _largest_categories(topic: Topic | None) -> tuple[tuple[TopicCategory, ...], int]:
     """The directory's largest categories, good ones first, and its number of good samples."""
     if topic is None:
         return (), 0
-    counts: Counter[str] = Counter()
     try:
-        for entry in load_directory(topic.training.directory):
-            counts[entry.category] += 1
+        counts = Counter(entry.category for entry in load_directory(topic.training.directory))
     except FocusedError:
         return (), 0
-    good: list[TopicCategory] = []
-    other: list[TopicCategory] = []
-    for name, _ in counts.most_common():
-        is_good = any(is_in_category(name, prefix) for prefix in topic.training.good)
-        (good if is_good else other).append(TopicCategory(name, is_good))
+    categories = [
+        TopicCategory(name, any(is_in_category(name, each) for each in topic.training.good))
+        for name, _ in counts.most_common()
+    ]
+    good = [one for one in categories if one.good]
     good_samples = 0 if topic.training.keywords else sum(counts[one.name] for one in good)
     good = good[:_MAX_GOOD]
+    other = [one for one in categories if not one.good]
     return (*good, *other[: MAX_CATEGORIES - len(good)]), good_samples
-
-
-_COLUMNS = [
-    "url", "host", "title", "outcome", "score", "relevance", "on_topic", "training",
-    "duplicate_of", "warc_offset", "warc_file", "fetched_at",
-]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class CrawledPage:
-    """A fetched and classified page that is no duplicate.
-
-    ``score`` was predicted before the fetch, ``relevance`` is the classifier's, both in [0, 1].
-    ``place`` is the position of its WARC record.
-    """
-
-    url: str
-    host: str
-    title: str
-    score: float
-    relevance: float
-    on_topic: bool
-    place: WarcPosition
-    fetched_at: float
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPages:
-    """The pages that a crawl has fetched so far, by URL, and its number of duplicates."""
+    """The pages that a crawl has fetched and classified so far, by URL; none is a duplicate.
+
+    ``duplicates`` counts these.
+    """
 
     folder: Path
-    pages: Mapping[str, CrawledPage]
+    pages: Mapping[str, PageRow]
     duplicates: int
 
-    def response(self, page: CrawledPage) -> Fetched | None:
+    def response(self, page: PageRow) -> Fetched | None:
         """The server's response; None when the record cannot be read."""
-        stored = read_response(warc_path(self.folder, page.place.file), page.place.offset)
+        assert page.warc_file is not None and page.warc_offset is not None
+        stored = read_response(warc_path(self.folder, page.warc_file), page.warc_offset)
         if stored is None or stored.url != page.url:
             return None
         return Fetched(stored.url, stored.status, stored.headers, stored.body)
+
+
+def relevance_of(page: PageRow) -> float:
+    """Return the classifier's relevance, which each of :class:`FetchedPages` has."""
+    assert page.relevance is not None
+    return page.relevance
 
 
 def read_fetched_pages(folder: Path) -> FetchedPages:
@@ -188,38 +163,26 @@ def read_fetched_pages(folder: Path) -> FetchedPages:
         )
     pages, duplicates = {}, 0
     for row in _read_rows(folder):
-        if row["outcome"] != "fetched" or row["training"] or row["warc_offset"] is None:
+        if row.outcome != "fetched" or row.training or row.warc_offset is None:
             continue
-        if row["duplicate_of"] is not None:
+        if row.duplicate_of is not None:
             duplicates += 1
-        elif row["relevance"] is not None:
-            pages[row["url"]] = CrawledPage(
-                url=row["url"],
-                host=row["host"],
-                title=row["title"],
-                score=row["score"],
-                relevance=row["relevance"],
-                on_topic=bool(row["on_topic"]),
-                place=WarcPosition(row["warc_file"], row["warc_offset"]),
-                fetched_at=row["fetched_at"],
-            )
+        elif row.relevance is not None:
+            pages[row.url] = msgspec.structs.replace(row, features={})  # they are large
     return FetchedPages(folder, pages, duplicates)
 
 
-def _read_rows(folder: Path) -> list[dict[str, Any]]:
+def _read_rows(folder: Path) -> Iterator[PageRow]:
     state = folder / "state"
-    if state.is_dir():
-        # Recover the last rows of a killed crawl; a running one holds the lock.
-        with suppress(StateError):
-            StateStore.reopen(state).close()
-        store = StateStore.view(state)
-        try:
-            return list(page_rows(store.tables))
-        finally:
-            store.close()
+    if not state.is_dir():
+        yield from read_page_rows(folder)
+        return
+    # Recover the last rows of a killed crawl; a running one holds the lock.
+    with suppress(StateError):
+        StateStore.reopen(state).close()
+    store = StateStore.view(state)
     try:
-        table = pq.read_table(folder / "pages.parquet", columns=_COLUMNS)
-        rows: list[dict[str, Any]] = times_as_seconds(table).to_pylist()
-    except (OSError, ValueError) as error:
-        raise StateError(f"{folder}: its pages cannot be read: {error}") from error
-    return rows
+        for _, raw in store.tables.scan("pages"):
+            yield decode_page_row(raw)
+    finally:
+        store.close()

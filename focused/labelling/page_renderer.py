@@ -19,9 +19,9 @@ import nh3
 from cachetools import LRUCache
 from resiliparse.extract.html2text import extract_plain_text
 
-from focused.archive.warc_files import WarcPosition
+from focused.archive.archive import PageRow
 from focused.documents.convert import to_html
-from focused.labelling.labelling_task import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import FetchedPages
 from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup
 from focused.web.page import Failed, Fetched
@@ -56,11 +56,7 @@ _DROPPED_WITH_CONTENT = {
 _CLEANER = nh3.Cleaner(
     tags=_ALLOWED_ELEMENTS,
     clean_content_tags=_DROPPED_WITH_CONTENT,
-    attributes={
-        "*": {"dir", "lang"},
-        "td": {"colspan", "rowspan"},
-        "th": {"colspan", "rowspan"},
-    },
+    attributes={"*": {"dir", "lang"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
     url_schemes=set(),
     link_rel=None,
 )
@@ -101,7 +97,7 @@ FALLBACK_BYTES = 20_000
 _CACHE_SIZE = 8
 
 ViewKind = Literal["readable_text", "sanitised_html"]
-_CacheKey = tuple[ViewKind, str, WarcPosition]
+_CacheKey = tuple[ViewKind, str, str | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +124,11 @@ class PageRenderer:
         self._lock = threading.Lock()
         self._kept: LRUCache[_CacheKey, RenderedPage] = LRUCache(_CACHE_SIZE)
 
-    def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
+    def text(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
         """The page's main text."""
         return self._prepare("readable_text", crawled, page)
 
-    def original(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
+    def original(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
         """The page's sanitised HTML."""
         return self._prepare("sanitised_html", crawled, page)
 
@@ -146,8 +142,8 @@ class PageRenderer:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _prepare(self, view: ViewKind, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
-        key = (view, page.url, page.place)
+    def _prepare(self, view: ViewKind, crawled: FetchedPages, page: PageRow) -> RenderedPage:
+        key = (view, page.url, page.warc_file, page.warc_offset)
         with self._lock:
             found = self._kept.get(key)
             if found is None:

@@ -25,17 +25,13 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 
+from focused.archive.archive import PageRow
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.documents.convert import to_html
 from focused.documents.formats import document_format, needs_process
-from focused.labelling.labelling_task import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import FetchedPages, relevance_of
 from focused.labels.label_file import Reason, Verdict, evaluation_hash, role_of
-from focused.parser_process import (
-    HandlerError,
-    ParserProcess,
-    ParsingLimits,
-    ParsingStoppedError,
-)
+from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.text.documents import page_words
 from focused.text.tokens import tokenize, url_words
 from focused.web.html.parse import needs_parser_process, parse_page
@@ -108,33 +104,31 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class PagePool:
-    """The n pages to select from; ``vectors`` has unit rows, shape (n, d)."""
+class TrainingPool:
+    """The n pages to select from for training.
 
-    hosts: tuple[str, ...]
+    ``vectors`` has unit rows, shape (n, d); ``relevance``, shape (n,) in [0, 1], and ``threshold``
+    are the model's.
+    """
+
+    pages: tuple[PageRow, ...]
     vectors: sp.csr_matrix
+    relevance: FloatArray
+    threshold: float
 
 
 class PageSelector:
-    """Selects pages of a pool, and tracks which are labelled.
+    """Selects pages of a pool, and tracks which are labelled."""
 
-    ``relevance``, shape (n,) in [0, 1], and ``threshold`` are the model's; update both with the
-    model.
-    """
-
-    def __init__(
-        self, pool: PagePool, relevance: FloatArray, threshold: float, good: int = 0
-    ) -> None:
+    def __init__(self, pool: TrainingPool, good: int = 0) -> None:
         """``good`` counts good pages known outside the pool."""
-        self.relevance = relevance
-        self.threshold = threshold
         self._pool = pool
         self._good = good
         self._turn = 0
         self._typical = mean_cosine(pool.vectors) ** _DENSITY_POWER
-        self._near = np.zeros(len(pool.hosts))
-        self._near_good = np.zeros(len(pool.hosts))
-        self._labelled = np.zeros(len(pool.hosts), dtype=bool)
+        self._near = np.zeros(len(pool.pages))
+        self._near_good = np.zeros(len(pool.pages))
+        self._labelled = np.zeros(len(pool.pages), dtype=bool)
         self._of_host: Counter[str] = Counter()
 
     @property
@@ -150,7 +144,7 @@ class PageSelector:
             self._near_good = np.maximum(self._near_good, alike)
             self._good += 1
         self._labelled[place] = True
-        self._of_host[self._pool.hosts[place]] += 1
+        self._of_host[self._pool.pages[place].host] += 1
 
     def next(self) -> tuple[int, Reason] | None:
         """The page to show next, and why; None when none is left."""
@@ -167,13 +161,13 @@ class PageSelector:
         return int(np.argmax(utility)), reason
 
     def _diversity(self) -> FloatArray:
-        crowd = np.array([1.0 + self._of_host[host] for host in self._pool.hosts])
+        crowd = np.array([1.0 + self._of_host[page.host] for page in self._pool.pages])
         value: FloatArray = (1.0 - self._near) * self._typical / crowd**_HOST_POWER
         return value
 
     def _centred_relevance(self) -> FloatArray:
         """Relevance shifted so that the threshold is a half."""
-        odds, at = _odds(self.relevance), _odds(np.array([self.threshold]))
+        odds, at = _odds(self._pool.relevance), _odds(np.array([self._pool.threshold]))
         share: FloatArray = odds / (odds + at)
         return share
 
@@ -191,7 +185,7 @@ class PageSelector:
 
     def high(self) -> FloatArray:
         """The relevance."""
-        return self.relevance
+        return self._pool.relevance
 
 
 _UTILITY: dict[Reason, Callable[[PageSelector], FloatArray]] = {
@@ -213,23 +207,13 @@ MAX_POOL_PAGES = 2_000
 PoolProgress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingPool:
-    """Pages for training, n of them, with the classifier's current relevance."""
-
-    pages: tuple[CrawledPage, ...]
-    pool: PagePool
-    relevance: FloatArray
-    threshold: float
-
-
-def evaluation_queue(crawled: FetchedPages) -> list[CrawledPage]:
+def evaluation_queue(crawled: FetchedPages) -> list[PageRow]:
     """The pages of the evaluation set, in the order in which they are shown."""
     drawn = (page for page in crawled.pages.values() if role_of(page.url) == "evaluation")
     return sorted(drawn, key=lambda page: evaluation_hash(page.url))
 
 
-def select_candidates(crawled: FetchedPages, limit: int = MAX_POOL_PAGES) -> list[CrawledPage]:
+def select_candidates(crawled: FetchedPages, limit: int = MAX_POOL_PAGES) -> list[PageRow]:
     """At most ``limit`` pages for training, by the crawl's own figures.
 
     If there are more: half from around the threshold, a quarter with the highest relevance, a
@@ -239,10 +223,10 @@ def select_candidates(crawled: FetchedPages, limit: int = MAX_POOL_PAGES) -> lis
     if len(pages) <= limit:
         return pages
     threshold = _observed_threshold(pages)
-    chosen: dict[str, CrawledPage] = {}
+    chosen: dict[str, PageRow] = {}
     for share, rank in (
-        (0.5, lambda page: abs(page.relevance - threshold)),
-        (0.75, lambda page: -page.relevance),
+        (0.5, lambda page: abs(relevance_of(page) - threshold)),
+        (0.75, lambda page: -relevance_of(page)),
         (1.0, lambda page: -page.score),
     ):
         for page in sorted(pages, key=rank):
@@ -265,7 +249,7 @@ def build_training_pool(
     crawl's own relevance is used. ``progress(done, total)`` is called after each page.
     """
     chosen = select_candidates(crawled, limit)
-    kept: list[CrawledPage] = []
+    kept: list[PageRow] = []
     relevance: list[float] = []
 
     def read(parser: BoundedParser) -> Iterable[Page]:
@@ -276,7 +260,7 @@ def build_training_pool(
             if parsed is not None:
                 kept.append(page)
                 relevance.append(
-                    classifier.classify(parsed).relevance if classifier else page.relevance
+                    classifier.classify(parsed).relevance if classifier else relevance_of(page)
                 )
                 yield parsed
 
@@ -284,7 +268,7 @@ def build_training_pool(
         vectors = page_vectors(read(parser))
     return TrainingPool(
         tuple(kept),
-        PagePool(tuple(page.host for page in kept), vectors),
+        vectors,
         np.array(relevance, dtype=float),
         classifier.threshold if classifier else _observed_threshold(kept),
     )
@@ -299,7 +283,7 @@ class BoundedParser:
     def __init__(self, limits: ParsingLimits | None = None) -> None:
         self._process = ParserProcess(_parse, limits or ParsingLimits())
 
-    def parse_crawled_page(self, crawled: FetchedPages, page: CrawledPage) -> Page | None:
+    def parse_crawled_page(self, crawled: FetchedPages, page: PageRow) -> Page | None:
         """Return the page as a crawl parses it; None when it cannot be read within the limits."""
         fetched = crawled.response(page)
         if fetched is None:
@@ -337,9 +321,9 @@ def _parse(message: bytes) -> bytes:
     return _packed(None if isinstance(parsed, Failed) else parsed)
 
 
-def _observed_threshold(pages: Iterable[CrawledPage]) -> float:
+def _observed_threshold(pages: Iterable[PageRow]) -> float:
     """The lowest relevance that the crawl called on topic; 0.5 without any."""
-    on = [page.relevance for page in pages if page.on_topic]
+    on = [relevance_of(page) for page in pages if page.on_topic]
     return min(on, default=0.5)
 
 
@@ -348,7 +332,7 @@ MAX_RESULTS = 20
 
 def search_pages(
     crawled: FetchedPages, pool: TrainingPool, query: str, left_out: Collection[str]
-) -> tuple[CrawledPage, ...]:
+) -> tuple[PageRow, ...]:
     """At most :data:`MAX_RESULTS` pages that have all words of ``query``, the best matches first.
 
     Matches in the title rank before those in the URL, and these before those in the text; then by
@@ -359,19 +343,19 @@ def search_pages(
     query_words = tokenize(query)
     if not query_words:
         return ()
-    has_words = rows_with_words(pool.pool.vectors, query_words)
+    has_words = rows_with_words(pool.vectors, query_words)
     in_text = {page.url for page, has in zip(pool.pages, has_words, strict=True) if has}
-    ranked: list[tuple[int, float, str, CrawledPage]] = []
+    ranked: list[tuple[int, float, str, PageRow]] = []
     for page in crawled.pages.values():
         if page.url in left_out or role_of(page.url) != "training":
             continue
         rank = _rank(page, query_words, in_text)
         if rank is not None:
-            ranked.append((rank, -page.relevance, page.url, page))
+            ranked.append((rank, -relevance_of(page), page.url, page))
     return tuple(page for *_, page in sorted(ranked)[:MAX_RESULTS])
 
 
-def _rank(page: CrawledPage, query_words: list[str], in_text: Collection[str]) -> int | None:
+def _rank(page: PageRow, query_words: list[str], in_text: Collection[str]) -> int | None:
     if _has_words(tokenize(page.title), query_words):
         return 0
     if _has_words(tokenize(url_words(page.url)), query_words):

@@ -6,19 +6,21 @@ The last functions describe it as JSON, for the label page.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from focused.archive.archive import PageRow
 from focused.errors import LabelError, StateError
 from focused.labelling.labelling_task import (
-    CrawledPage,
     FetchedPages,
     LabellingTask,
     find_labelling_task,
     read_fetched_pages,
+    relevance_of,
 )
 from focused.labelling.page_renderer import RenderedPage
 from focused.labelling.page_selection import (
@@ -61,7 +63,7 @@ class ShownPage:
     learning starts.
     """
 
-    page: CrawledPage
+    page: PageRow
     role: Role
     reason: Reason
     relevance: float
@@ -74,8 +76,7 @@ class LabellingProgress:
 
     ``precision`` is the share of good pages among those called on topic, ``harvest`` among all
     fetched, duplicates counted as not good. Both use the evaluation set's labels and are None
-    without any; ``precision_answers`` and ``harvest_answers`` count those labels, without skipped
-    pages.
+    without any; ``*_missing`` says why a share is not shown, and is empty if it is.
     """
 
     yes: int
@@ -84,10 +85,10 @@ class LabellingProgress:
     skipped: int
     evaluated: int
     precision: ShareEstimate | None
+    precision_missing: str
     harvest: ShareEstimate | None
+    harvest_missing: str
     pages: int
-    precision_answers: int
-    harvest_answers: int
 
 
 class LabellingSession:
@@ -120,9 +121,11 @@ class LabellingSession:
         """The pages of the crawl, as last read."""
         return self._crawled
 
-    def page(self, url: str) -> CrawledPage | None:
-        """The crawl's page of that URL."""
-        return self._crawled.pages.get(url)
+    def page(self, url: str) -> PageRow:
+        """The crawl's page of that URL; raises :class:`LabelError` without it."""
+        if url not in self._crawled.pages:
+            raise LabelError(f"{url}: is not a page of this crawl")
+        return self._crawled.pages[url]
 
     def current(self) -> ShownPage | None:
         """The page to label; unchanged until it is labelled; None when none is left."""
@@ -137,8 +140,6 @@ class LabellingSession:
         topic does not have.
         """
         page = self.page(url)
-        if page is None:
-            raise LabelError(f"{url}: is not a page of this crawl")
         if category and category not in {one.name for one in self.task.categories}:
             raise LabelError(f"{category}: is not a category of this topic")
         shown = self._current if self._current and self._current.page == page else None
@@ -161,7 +162,7 @@ class LabellingSession:
         self._current = None if shown else self._current
         return label
 
-    def search(self, query: str) -> tuple[CrawledPage, ...]:
+    def search(self, query: str) -> tuple[PageRow, ...]:
         """Unlabelled pages with the words of ``query``; see :func:`search_pages`."""
         labelled = {one.url for one in self._file.labels}
         return search_pages(self._crawled, self._pool, query, labelled)
@@ -173,8 +174,6 @@ class LabellingSession:
         evaluation set, which is drawn at random only.
         """
         page = self.page(url)
-        if page is None:
-            raise LabelError(f"{url}: is not a page of this crawl")
         if role_of(url) == "evaluation":
             raise LabelError(f"{url}: belongs to the evaluation set, which is drawn at random only")
         self._current = ShownPage(
@@ -189,7 +188,7 @@ class LabellingSession:
             return None
         self._file.undo(last.url, at)
         self._take_in(self._crawled, self._pool)
-        page = self.page(last.url)
+        page = self._crawled.pages.get(last.url)
         if page is not None:
             self._current = ShownPage(page, last.role, last.reason, self._relevance(page))
         return last
@@ -197,19 +196,22 @@ class LabellingSession:
     def progress(self) -> LabellingProgress:
         """Counts and estimates by all labels of the file."""
         labels = self._file.labels
+        verdicts = Counter(one.verdict for one in labels)
         evaluated = [one for one in labels if one.role == "evaluation" and one.verdict != "skip"]
         on, off = (self._stratum(evaluated, on_topic) for on_topic in (True, False))
+        precision = estimate_share(on)
+        harvest = estimate_stratified_share([on, off], none_good=self._crawled.duplicates)
         return LabellingProgress(
-            yes=sum(one.verdict == "yes" for one in labels),
-            no=sum(one.verdict == "no" for one in labels),
-            spam=sum(one.verdict == "spam" for one in labels),
-            skipped=sum(one.verdict == "skip" for one in labels),
+            yes=verdicts["yes"],
+            no=verdicts["no"],
+            spam=verdicts["spam"],
+            skipped=verdicts["skip"],
             evaluated=len(evaluated),
-            precision=estimate_share(on),
-            harvest=estimate_stratified_share([on, off], none_good=self._crawled.duplicates),
+            precision=precision,
+            precision_missing=withheld_reason(precision, on.drawn),
+            harvest=harvest,
+            harvest_missing=withheld_reason(harvest, on.drawn + off.drawn),
             pages=len(self._crawled.pages) + self._crawled.duplicates,
-            precision_answers=on.drawn,
-            harvest_answers=on.drawn + off.drawn,
         )
 
     def refresh(self, crawled: FetchedPages, pool: TrainingPool) -> None:
@@ -226,9 +228,7 @@ class LabellingSession:
         elsewhere = sum(
             one.verdict == "yes" and one.url not in self._places for one in self._file.labels
         )
-        self._choice = PageSelector(
-            pool.pool, pool.relevance, pool.threshold, self.task.good_samples + elsewhere
-        )
+        self._choice = PageSelector(pool, self.task.good_samples + elsewhere)
         self._drawn = evaluation_queue(crawled)
         self._current = None
         for label in self._file.labels:
@@ -264,17 +264,17 @@ class LabellingSession:
             page, "training", reason, float(self._pool.relevance[place]), good_pages_needed
         )
 
-    def _relevance(self, page: CrawledPage) -> float:
+    def _relevance(self, page: PageRow) -> float:
         """The model's relevance, or the crawl's without a model."""
         place = self._places.get(page.url)
         if place is not None:
             return float(self._pool.relevance[place])
         classifier = self.task.classifier
         if classifier is None:
-            return page.relevance
+            return relevance_of(page)
         with BoundedParser() as parser:
             parsed = parser.parse_crawled_page(self._crawled, page)
-        return classifier.classify(parsed).relevance if parsed else page.relevance
+        return classifier.classify(parsed).relevance if parsed else relevance_of(page)
 
     def _stratum(self, evaluated: list[Label], on_topic: bool) -> Stratum:
         pages = self._crawled.pages
@@ -332,15 +332,6 @@ def format_reason(shown: ShownPage) -> str:
     )
 
 
-def session_view(task: LabellingTask) -> dict[str, Any]:
-    """The topic and its categories."""
-    return {
-        "topic": task.name,
-        "description": task.description,
-        "categories": [{"name": one.name, "good": one.good} for one in task.categories],
-    }
-
-
 def page_view(shown: ShownPage, text: RenderedPage, *, original: str) -> dict[str, Any]:
     """A page to label; for the evaluation set without anything that would bias the answer."""
     hidden = shown.role == "evaluation"
@@ -358,29 +349,16 @@ def page_view(shown: ShownPage, text: RenderedPage, *, original: str) -> dict[st
     }
 
 
-def search_view(pages: Sequence[CrawledPage]) -> dict[str, Any]:
-    """The results of a search."""
-    return {"found": [{"url": page.url, "title": page.title or page.url} for page in pages]}
-
-
 def progress_view(progress: LabellingProgress) -> dict[str, Any]:
-    """Counts and shares."""
-    return {
-        **dataclasses.asdict(progress),
-        "counts": format_counts(progress),
-        **_share_view("precision", progress.precision, progress.precision_answers),
-        **_share_view("harvest", progress.harvest, progress.harvest_answers),
-    }
+    """Counts, and the shares that are not withheld."""
+    view = {**dataclasses.asdict(progress), "counts": format_counts(progress)}
+    for name in ("precision", "harvest"):
+        if view[f"{name}_missing"]:
+            view[name] = None
+    return view
 
 
 def format_counts(progress: LabellingProgress) -> str:
     """How many pages got which answer."""
     spam = f", {progress.spam} spam" if progress.spam else ""
     return f"{progress.yes} yes, {progress.no} no{spam}, {progress.skipped} skipped"
-
-
-def _share_view(name: str, share: ShareEstimate | None, answers: int) -> dict[str, Any]:
-    """The share, or why it is withheld."""
-    missing = withheld_reason(share, answers)
-    shown = None if missing or share is None else dataclasses.asdict(share)
-    return {name: shown, f"{name}_missing": missing}

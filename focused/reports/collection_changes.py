@@ -15,17 +15,17 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import asdict, dataclass
+from itertools import starmap
 from pathlib import Path
 from urllib.parse import urljoin
 
 from lxml import etree
+from lxml.builder import ElementMaker
 
 from focused.archive.archive import Archive, PageRow, page_values
 from focused.archive.crawl_tables import url_spellings
 from focused.archive.page_history import (
-    FirstVersion,
     PageHistory,
     VisitResult,
     VisitRow,
@@ -133,33 +133,29 @@ def read_timeline(folder: Path, url: str) -> PageTimeline:
 
 def _timeline(tables: Tables, row: PageRow, history: PageHistory) -> PageTimeline:
     visits = [visit for visit in visit_rows(tables) if visit.page == row.seq]
+    version = history.first_version or row
+    first = VisitRow(
+        page=row.seq,
+        url=row.url,
+        at=row.fetched_at,
+        previous_at=row.fetched_at,
+        result=FIRST,
+        relevance=version.relevance,
+        on_topic=version.on_topic,
+        bytes=version.bytes,
+        warc_file=version.warc_file,
+        warc_offset=version.warc_offset,
+    )
     return PageTimeline(
         url=row.url,
         title=row.title,
         first_seen=row.fetched_at,
         last_seen=history.seen_at,
         gone_at=history.gone_at,
-        events=(_first_event(row, history.first_version), *visits_with_news(visits)),
+        events=(first, *visits_with_news(visits)),
         visits=Counter(visit.result for visit in visits),
         change_rate=history.change_rate(row.fetched_at),
         next_visit_at=stored_due_at(tables, row.seq),
-    )
-
-
-def _first_event(row: PageRow, first: FirstVersion | None) -> VisitRow:
-    kept = first or row
-    return VisitRow(
-        page=row.seq,
-        url=row.url,
-        at=row.fetched_at,
-        previous_at=row.fetched_at,
-        result=FIRST,
-        status=200 if first else row.status,
-        relevance=kept.relevance,
-        on_topic=kept.on_topic,
-        bytes=kept.bytes,
-        warc_file=kept.warc_file,
-        warc_offset=kept.warc_offset,
     )
 
 
@@ -225,42 +221,23 @@ def _version_text(folder: Path, number: int, version: VisitRow) -> list[str]:
     return [*filter(None, [page.title]), *text_blocks(fetched)]
 
 
-_ATOM = "http://www.w3.org/2005/Atom"
-_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://focused-crawler.invalid/changes")
-_FORBIDDEN_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HIDDEN = frozenset({"noindex", "feed"})
-
-
-class CollectionEvent(StrEnum):
-    """What happened to a page of the collection."""
-
-    NEW = "new"
-    CHANGED = "changed"
-    GONE = "gone"
-    MOVED = "moved"
-    REAPPEARED = "reappeared"
-
-
-_KINDS = {
-    VisitResult.CHANGED: CollectionEvent.CHANGED,
-    VisitResult.GONE: CollectionEvent.GONE,
-    VisitResult.SOFT_404: CollectionEvent.GONE,
-    VisitResult.MOVED: CollectionEvent.MOVED,
-    VisitResult.REAPPEARED: CollectionEvent.REAPPEARED,
-}
+_KINDS = {VisitResult.SOFT_404: "gone"}
+"""The kind of change of results that have another name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
     """One change of the collection; times are in seconds since the epoch.
 
-    ``at`` is the visit that found it, ``previous_at`` the one before, None for a new page.
-    ``title`` is the latest version's; ``relevance`` and ``on_topic`` are those of the version that
-    came, else the latest version's. ``change`` is the share of the content that changed. ``target``
-    is where a moved page went, if the WARC has the response.
+    ``kind`` is ``new``, ``changed``, ``gone``, ``moved`` or ``reappeared``. ``at`` is the visit
+    that found it, ``previous_at`` the one before, None for a new page. ``title`` is the latest
+    version's; ``relevance`` and ``on_topic`` are those of the version that came, else the latest
+    version's. ``change`` is the share of the content that changed. ``target`` is where a moved page
+    went, if the WARC has the response.
     """
 
-    kind: CollectionEvent
+    kind: str
     url: str
     at: float
     previous_at: float | None = None
@@ -285,54 +262,47 @@ def read_changes(
         prober = FormProber(DeepWeb(()), (), store.tables, lambda url, now: False)
         found = [
             change
-            for change in (*_new_pages(store, since), *_changed_pages(store, folder, since))
-            if not prober.is_results_page(change.url)
+            for change in (*_new_pages(store), *_changed_pages(store, folder))
+            if change.at >= since
+            and (change.on_topic or not relevant_only)
+            and not prober.is_results_page(change.url)
         ]
-    kept = (change for change in found if change.on_topic or not relevant_only)
-    return sorted(kept, key=lambda change: change.at)
+    return sorted(found, key=lambda change: change.at)
 
 
-def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
-    for values in page_values(store.tables):
-        row = PageRow(*values)
-        if row.fetched_at >= since and _is_listed(row):
+def _new_pages(store: StateStore) -> Iterator[PageChange]:
+    for row in starmap(PageRow, page_values(store.tables)):
+        if _is_listed(row):
             yield PageChange(
-                CollectionEvent.NEW,
+                "new",
                 row.url,
                 row.fetched_at,
-                None,
-                row.title,
-                row.relevance,
-                row.on_topic,
-                None,
-                row.status,
+                title=row.title,
+                relevance=row.relevance,
+                on_topic=row.on_topic,
+                status=row.status,
             )
 
 
-def _changed_pages(store: StateStore, folder: Path, since: float) -> Iterator[PageChange]:
+def _changed_pages(store: StateStore, folder: Path) -> Iterator[PageChange]:
     archive = Archive(store)
     for visit in visits_with_news(visit_rows(store.tables)):
-        kind = _KINDS.get(VisitResult(visit.result))
-        row = None if kind is None or visit.at < since else archive.row(visit.page)
-        if kind is not None and row is not None and _is_listed(row):
-            yield _changed_page(kind, visit, row, folder)
-
-
-def _changed_page(kind: CollectionEvent, visit: VisitRow, row: PageRow, folder: Path) -> PageChange:
-    change = PageChange(
-        kind,
-        row.url,
-        visit.at,
-        visit.previous_at,
-        row.title,
-        row.relevance if visit.on_topic is None else visit.relevance,
-        row.on_topic if visit.on_topic is None else visit.on_topic,
-        visit.change,
-        visit.status,
-    )
-    if kind is CollectionEvent.MOVED:
-        return replace(change, target=_redirect_target(folder, visit))
-    return change
+        row = archive.row(visit.page)
+        if row is not None and _is_listed(row):
+            version = row if visit.on_topic is None else visit
+            is_moved = visit.result == VisitResult.MOVED
+            yield PageChange(
+                _KINDS.get(VisitResult(visit.result), visit.result),
+                row.url,
+                visit.at,
+                visit.previous_at,
+                row.title,
+                version.relevance,
+                bool(version.on_topic),
+                visit.change,
+                visit.status,
+                _redirect_target(folder, visit) if is_moved else None,
+            )
 
 
 def _redirect_target(folder: Path, visit: VisitRow) -> str | None:
@@ -356,32 +326,40 @@ def to_json_line(change: PageChange) -> str:
     return json.dumps(plain, ensure_ascii=False)
 
 
+_ATOM = "http://www.w3.org/2005/Atom"
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://focused-crawler.invalid/changes")
+_FORBIDDEN_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def to_atom(changes: Sequence[PageChange], topic: str, now: float) -> bytes:
     """Return the changes as an Atom feed (RFC 4287), the latest first.
 
     Ids depend on the topic, and on URL, kind and time of a change, so that a feed reader shows each
     change once. A feed without changes was updated at ``now``.
     """
-    feed = etree.Element(f"{{{_ATOM}}}feed", nsmap={None: _ATOM})
-    _add(feed, "id", _urn("feed", topic))
-    _add(feed, "title", f"Changes: {topic}")
-    _add(
-        feed,
-        "updated",
-        iso_time(max((change.at for change in changes), default=now), "milliseconds"),
+    atom = ElementMaker(namespace=_ATOM, nsmap={None: _ATOM})
+
+    def entry(change: PageChange) -> etree._Element:
+        links = [("alternate", change.url)]
+        links += [] if change.target is None else [("related", change.target)]
+        return atom.entry(
+            atom.id(_urn(topic, change.url, change.kind, repr(change.at))),
+            atom.title(_clean(f"{change.kind.capitalize()}: {change.title or change.url}")),
+            atom.updated(iso_time(change.at, "milliseconds")),
+            *(atom.link(rel=relation, href=_clean(url)) for relation, url in links),
+            atom.category(term=change.kind),
+            atom.summary(_clean(_summary(change))),
+        )
+
+    updated = max((change.at for change in changes), default=now)
+    feed = atom.feed(
+        atom.id(_urn("feed", topic)),
+        atom.title(_clean(f"Changes: {topic}")),
+        atom.updated(iso_time(updated, "milliseconds")),
+        atom.generator("Focused"),
+        atom.author(atom.name(_clean(topic))),
+        *map(entry, reversed(changes)),
     )
-    _add(feed, "generator", "Focused")
-    _add(_add(feed, "author"), "name", topic)
-    for change in reversed(changes):
-        entry = _add(feed, "entry")
-        _add(entry, "id", _urn(topic, change.url, change.kind, repr(change.at)))
-        _add(entry, "title", f"{change.kind.capitalize()}: {change.title or change.url}")
-        _add(entry, "updated", iso_time(change.at, "milliseconds"))
-        _add(entry, "link", rel="alternate", href=change.url)
-        if change.target is not None:
-            _add(entry, "link", rel="related", href=change.target)
-        _add(entry, "category", term=str(change.kind))
-        _add(entry, "summary", _summary(change))
     document: bytes = etree.tostring(
         feed, xml_declaration=True, encoding="utf-8", pretty_print=True
     )
@@ -397,16 +375,6 @@ def _summary(change: PageChange) -> str:
     if change.relevance is not None:
         parts.append(f"relevance {change.relevance:.2f}")
     return "; ".join(parts)
-
-
-def _add(
-    parent: etree._Element, name: str, text: str | None = None, **attributes: str
-) -> etree._Element:
-    clean: Mapping[str, str] = {key: _clean(value) for key, value in attributes.items()}
-    element = etree.SubElement(parent, f"{{{_ATOM}}}{name}", clean)
-    if text is not None:
-        element.text = _clean(text)
-    return element
 
 
 def _clean(text: str) -> str:

@@ -6,7 +6,7 @@ partition.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,12 @@ def _no_visits() -> pd.DataFrame:
 class CrawlFolder:
     """The output of one crawl.
 
-    ``pages`` has the columns of :data:`PAGES_SCHEMA` except the large ``features``, in the order
-    they were settled; ``visits`` those of :data:`VISITS_SCHEMA` in order of time, without rows if
-    no page was visited again. Times are in seconds since the epoch. Of many partitions,
-    ``partition`` names the part of each row, and ``seq`` is numbered in the order of
-    ``fetched_at``. ``settings`` and ``stats`` are empty when their file is missing: a killed crawl
-    leaves no ``stats.json``.
+    ``pages`` has the columns of :data:`PAGES_SCHEMA` except the large ``features``, and those that
+    features of the crawl added, in the order they were settled; ``visits`` those of
+    :data:`VISITS_SCHEMA` in order of time, without rows if no page was visited again. Times are in
+    seconds since the epoch. Of many partitions, ``partition`` names the part of each row, and
+    ``seq`` is numbered in the order of ``fetched_at``. ``settings`` and ``stats`` are empty when
+    their file is missing: a killed crawl leaves no ``stats.json``.
     """
 
     path: Path
@@ -56,8 +56,8 @@ class CrawlFolder:
     @property
     def topic(self) -> Mapping[str, Any]:
         """The topic that the crawl ran with; empty when unknown."""
-        topic = self.settings.get("topic", {})
-        return topic if isinstance(topic, dict) else {}
+        topic: Mapping[str, Any] = self.settings.get("topic", {})
+        return topic
 
 
 def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
@@ -68,12 +68,12 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
     if tables is None:
         with open_tables(folder) as found:
             return read_crawl(folder, found)
-    pages = _read_table(
-        tables, "pages", PAGES_SCHEMA, columns=_PAGE_COLUMNS, optional=HISTORY_COLUMNS, added=True
-    ).to_pandas()
+    pages = _read_table(tables, "pages", PAGES_SCHEMA, _PAGE_COLUMNS, is_whole=True).to_pandas()
     for verdict in ("on_topic", "training"):
         pages[verdict] = pages[verdict].eq(True)
-    visits = _read_visits(tables)
+    visits = _no_visits()
+    if _has_table(tables, "visits"):
+        visits = _read_table(tables, "visits", VISITS_SCHEMA, VISITS_SCHEMA.names).to_pandas()
     if "partition" in pages:
         pages, visits = _renumbered(pages, visits)
     return CrawlFolder(
@@ -83,15 +83,6 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
         stats=read_json(folder / "stats.json"),
         visits=visits,
     )
-
-
-def _read_visits(tables: Path) -> pd.DataFrame:
-    visits: pd.DataFrame = (
-        _read_table(tables, "visits", VISITS_SCHEMA, columns=VISITS_SCHEMA.names).to_pandas()
-        if any(path.exists() for path in table_files(tables, "visits"))
-        else _no_visits()
-    )
-    return visits
 
 
 def _renumbered(pages: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -105,26 +96,19 @@ def _renumbered(pages: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame
     return pages.assign(seq=pages.index), visits
 
 
-def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
-    """The features that each settled URL of ``urls`` was scored by."""
-    table = _read_table(
-        tables,
-        "pages",
-        PAGES_SCHEMA,
-        columns=["url", "features"],
-        filters=[("url", "in", list(urls))],
-    )
-    return {row["url"]: dict(row["features"] or ()) for row in table.to_pylist()}
-
-
 def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:
     """The rows of ``links.parquet`` with target ``url``; empty without that file."""
-    if not any(path.exists() for path in table_files(tables, "links")):
+    if not _has_table(tables, "links"):
         return []
+    chosen = [("target", "==", url)]
     rows: list[dict[str, Any]] = _read_table(
-        tables, "links", LINKS_SCHEMA, columns=LINKS_SCHEMA.names, filters=[("target", "==", url)]
+        tables, "links", LINKS_SCHEMA, LINKS_SCHEMA.names, chosen
     ).to_pylist()
     return rows
+
+
+def _has_table(tables: Path, name: str) -> bool:
+    return any(path.exists() for path in table_files(tables, name))
 
 
 def _read_table(
@@ -133,49 +117,32 @@ def _read_table(
     schema: pa.Schema,
     columns: list[str],
     filters: Any = None,
-    optional: Collection[str] = (),
     *,
-    added: bool = False,
+    is_whole: bool = False,
 ) -> pa.Table:
-    """Read columns of a table; of many partitions, with the column ``partition``."""
-    files = table_files(tables, name)
-    parts = [_read_file(path, schema, columns, filters, optional, added) for path in files]
-    if files[0].parent == tables:
-        return parts[0]
-    named = zip(files, parts, strict=True)
-    return pa.concat_tables(
-        (
-            part.append_column("partition", pa.array([path.stem] * len(part), pa.string()))
-            for path, part in named
-        ),
-        promote_options="default",
-    )
+    """Read columns of a table; of many partitions, with the column ``partition``.
 
-
-def _read_file(
-    path: Path,
-    schema: pa.Schema,
-    columns: list[str],
-    filters: Any,
-    optional: Collection[str],
-    added: bool,
-) -> pa.Table:
-    """Read columns of a file; ``optional`` ones that it lacks are null.
-
-    ``added`` reads those, too, that features added.
+    The columns of later visits are null where a file lacks them. A table that ``is_whole`` has
+    those, too, that features added.
     """
-    with readable_table(path):
-        names = pq.read_schema(path).names
-        missing = sorted(set(columns) - set(names))
-        if set(missing) <= set(optional):
-            found = [name for name in columns if name not in missing]
-            found += [name for name in names if added and name not in schema.names]
+    parts = []
+    for path in table_files(tables, name):
+        with readable_table(path):
+            names = pq.read_schema(path).names
+            missing = sorted(set(columns) - set(names))
+            found = [each for each in columns if each not in missing]
+            found += [each for each in names if is_whole and each not in schema.names]
+            if not set(missing) <= set(HISTORY_COLUMNS):
+                raise StateError(
+                    f"{path}: lacks the columns {', '.join(missing)}; it was written by another "
+                    f"program or version (expected are {len(schema.names)} columns from "
+                    f"{schema.names[0]})"
+                )
             table = pq.read_table(path, columns=found, filters=filters)
-            for name in missing:
-                nulls = pa.nulls(len(table), schema.field(name).type)
-                table = table.append_column(name, nulls)
-            return times_as_seconds(table)
-    raise StateError(
-        f"{path}: lacks the columns {', '.join(missing)}; it was written by another program or "
-        f"version (expected are {len(schema.names)} columns from {schema.names[0]})"
-    )
+        for each in missing:
+            table = table.append_column(each, pa.nulls(len(table), schema.field(each).type))
+        if path.parent != tables:
+            partition = pa.array([path.stem] * len(table), pa.string())
+            table = table.append_column("partition", partition)
+        parts.append(times_as_seconds(table))
+    return pa.concat_tables(parts, promote_options="default")

@@ -227,25 +227,21 @@ class ReliabilityPoint(NamedTuple):
 
 def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "") -> None:
     """Write a crawl's reliability diagram to ``path`` (PNG). Raises OSError."""
-    series = {
-        "by classifier": [
-            _reliability_point(each.score, each.on_topic, each.pages) for each in table.bins
-        ]
-    }
+
+    def point(score: float, share: float, pages: int) -> ReliabilityPoint:
+        return ReliabilityPoint(score, share, *wilson_interval(round(share * pages), pages), pages)
+
+    series = {"by classifier": [point(b.score, b.on_topic, b.pages) for b in table.bins]}
     if table.by_labels is not None:
-        labelled = [each.labels for each in table.bins if each.labels is not None]
-        by_labels = [_reliability_point(each.score, each.share, each.pages) for each in labelled]
+        by_labels = [
+            point(b.label_score, b.by_labels, b.labelled)
+            for b in table.bins
+            if b.label_score is not None and b.by_labels is not None
+        ]
         series = {"by labels": by_labels, **series}
-    styles = {
-        classifier: CurveStyle(PALETTE[n], "-", 1.8, True) for n, classifier in enumerate(series)
-    }
+    styles = {name: CurveStyle(PALETTE[n], "-", 1.8, True) for n, name in enumerate(series)}
     named = f"Calibration of scores, {title}" if title else "Calibration of scores"
     write_atomically(path, to_png(plot_reliability(series, styles, named)))
-
-
-def _reliability_point(score: float, share: float, pages: int) -> ReliabilityPoint:
-    low, high = wilson_interval(round(share * pages), pages)
-    return ReliabilityPoint(score, share, low, high, pages)
 
 
 def plot_reliability(

@@ -1,23 +1,14 @@
-"""Format numbers and untrusted text for a terminal."""
+"""Format numbers, tables and untrusted text for a terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from focused.errors import escape_control_characters
-
-
-def format_percent(part: int, whole: int) -> str:
-    """Format ``part`` of ``whole`` as ``"25%"``, or a dash when ``whole`` is 0."""
-    return f"{part / whole:.0%}" if whole else "–"
-
-
-def format_bytes(count: int) -> str:
-    """Format bytes with a decimal unit: ``"1.2 MB"``."""
-    amount = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
 
 
 def format_duration(seconds: float) -> str:
@@ -39,3 +30,25 @@ def single_line(text: str, width: int = 0) -> str:
     """
     line = escape_control_characters(" ".join(text.split()))
     return line if not width or len(line) <= width else line[: width - 1] + "…"
+
+
+def print_line(console: Console, line: str, style: str = "") -> None:
+    """Print untrusted text on one line, without markup, highlighting or wrapping."""
+    console.print(Text(escape_control_characters(line), style=style), soft_wrap=True)
+
+
+def text_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    left: Collection[str] = (),
+) -> Table:
+    """Return a table of untrusted cells; ``left`` names the columns of texts, which may wrap."""
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    for name in columns:
+        is_left = name in left
+        table.add_column(name, justify="left" if is_left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(single_line(c)) if isinstance(c, str) else c for c in row))
+    return table

@@ -13,7 +13,7 @@ visits' outcomes. Intervals come from a bootstrap over hosts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from focused.durations import DAY_S, WEEK_S
 from focused.reports.crawl_folder import CrawlFolder
 
 FloatArray = NDArray[np.float64]
+_Exposure = Mapping[str, Any] | pd.DataFrame | pd.Series
 
 _CHANGED = (VisitResult.CHANGED, *ENDS)
 _UNCHANGED = (VisitResult.IDENTICAL, VisitResult.COSMETIC, VisitResult.NOT_MODIFIED)
@@ -53,31 +54,6 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class HostFreshness:
-    """The pages of one host; ``change_rate`` is the mean of its pages, in changes a day."""
-
-    host: str
-    pages: int
-    visits: int
-    changes: int
-    change_rate: float
-    freshness: float
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetPoint:
-    """What a budget buys.
-
-    ``freshness`` is the average that the budget can sustain, with the visits allocated optimally to
-    pages of known Poisson rates. ``changes_found`` are the changed pages that one day finds.
-    """
-
-    pages_per_day: float
-    freshness: float
-    changes_found: float
-
-
-@dataclass(frozen=True, slots=True)
 class FreshnessReport:
     """The state of a collection at ``at``, in seconds since the epoch.
 
@@ -85,6 +61,12 @@ class FreshnessReport:
     freshness of the pages on topic, None without any. ``predicted`` is the mean probability of a
     change that the crawl predicted before its visits, ``observed`` the share that had changed.
     ``results`` counts all visits; ``visits_per_day`` are those of the last seven days.
+
+    ``hosts`` are those with most changes: ``host``, ``pages``, ``visits``, ``changes``,
+    ``change_rate`` (the mean of its pages, in changes a day) and ``freshness``. ``budgets`` say
+    what visits a day buy: ``freshness`` is the average that ``pages_per_day`` can sustain,
+    allocated optimally to pages of known Poisson rates; ``changes_found`` are the changed pages
+    that one day finds.
     """
 
     at: float
@@ -97,8 +79,8 @@ class FreshnessReport:
     observed: float
     visits_per_day: float
     results: Mapping[str, int]
-    hosts: list[HostFreshness] = field(default_factory=list)
-    budgets: list[BudgetPoint] = field(default_factory=list)
+    hosts: list[dict[Any, Any]]
+    budgets: list[dict[str, float]]
 
 
 def measure_freshness(crawl: CrawlFolder, seed: int = 0) -> FreshnessReport | None:
@@ -169,53 +151,37 @@ class _Rates:
         return np.asarray(self.shape * np.log1p(elapsed / self.days))
 
 
-def _rates_from(counts: Mapping[str, tuple[Any, Any]]) -> _Rates:
+def _rates_from(every: _Exposure, host: _Exposure, page: _Exposure) -> _Rates:
     """The distributions by changes and days of exposure of all pages, of the host, of the page."""
-    changes, days = counts["all"]
-    interval = (days + _PRIOR_INTERVAL_DAYS) / (changes + 1.0)
-    changes, days = counts["host"]
-    interval = (days + interval) / (changes + 1.0)
-    changes, days = counts["page"]
-    return _Rates(np.asarray(_PAGE_SHAPE + changes), np.asarray(_PAGE_SHAPE * interval + days))
+    interval = (every["days"] + _PRIOR_INTERVAL_DAYS) / (every["changes"] + 1.0)
+    interval = (host["days"] + interval) / (host["changes"] + 1.0)
+    return _Rates(
+        np.asarray(_PAGE_SHAPE + page["changes"]), np.asarray(_PAGE_SHAPE * interval + page["days"])
+    )
 
 
-def _exposure(told: pd.DataFrame) -> pd.Series[float]:
-    """Days until the first change: half of the interval if it had one."""
-    return told["elapsed"] * (1.0 - 0.5 * told["changed"])
+def _exposure(told: pd.DataFrame) -> pd.DataFrame:
+    """Changes, and days until the first: half of the interval if it had one."""
+    days = told["elapsed"] * (1.0 - 0.5 * told["changed"])
+    return pd.DataFrame({"changes": told["changed"], "days": days})
 
 
 def _rates_before(told: pd.DataFrame) -> _Rates:
     """The distribution before each visit, by the visits before it."""
-    own = pd.DataFrame({"changes": told["changed"], "days": _exposure(told)})
-
-    def before(totals: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
-        rest = totals - own
-        return rest["changes"].to_numpy(), np.maximum(rest["days"].to_numpy(), 0.0)
-
-    return _rates_from(
-        {
-            "all": before(own.cumsum()),
-            "host": before(own.groupby(told["host"]).cumsum()),
-            "page": before(own.groupby(told["page"]).cumsum()),
-        }
-    )
+    own = _exposure(told)
+    groups = (own, own.groupby(told["host"]), own.groupby(told["page"]))
+    return _rates_from(*((group.cumsum() - own).clip(lower=0.0) for group in groups))
 
 
 def _rates_now(told: pd.DataFrame, there: pd.DataFrame) -> _Rates:
     """The distribution of each page after all visits."""
-    own = pd.DataFrame({"changes": told["changed"], "days": _exposure(told)})
+    own = _exposure(told)
 
-    def totals(key: str, keys: pd.Series[Any]) -> tuple[FloatArray, FloatArray]:
-        found = own.groupby(told[key]).sum().reindex(keys).fillna(0.0)
-        return found["changes"].to_numpy(), found["days"].to_numpy()
+    def totals(key: str, keys: pd.Series[Any]) -> pd.DataFrame:
+        found = own.groupby(told[key]).sum().reindex(keys)
+        return found.fillna(0.0).reset_index(drop=True)
 
-    return _rates_from(
-        {
-            "all": (own["changes"].sum(), own["days"].sum()),
-            "host": totals("host", there["host"]),
-            "page": totals("page", there["seq"]),
-        }
-    )
+    return _rates_from(own.sum(), totals("host", there["host"]), totals("page", there["seq"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,29 +286,24 @@ def _recent_visits_per_day(visits: pd.DataFrame, at: float) -> float:
 
 def _host_rows(
     told: pd.DataFrame, there: pd.DataFrame, rate: FloatArray, stale: FloatArray
-) -> list[HostFreshness]:
+) -> list[dict[Any, Any]]:
     """The hosts with most changes a day."""
-    found = pd.DataFrame({"host": there["host"], "rate": rate, "fresh": 1.0 - stale})
-    hosts = found.groupby("host").agg(
-        pages=("rate", "size"), rate=("rate", "mean"), fresh=("fresh", "mean")
+    pages = pd.DataFrame({"host": there["host"], "rate": rate, "fresh": 1.0 - stale})
+    hosts = pages.groupby("host").agg(
+        pages=("rate", "size"), change_rate=("rate", "mean"), freshness=("fresh", "mean")
     )
-    visited = told.groupby("host")["changed"].agg(["size", "sum"])
-    hosts = hosts.join(visited).fillna({"size": 0, "sum": 0})
-    order = (hosts["rate"] * hosts["pages"]).sort_values(ascending=False, kind="stable")
-    return [
-        HostFreshness(
-            str(host),
-            int(row["pages"]),
-            int(row["size"]),
-            int(row["sum"]),
-            float(row["rate"]),
-            float(row["fresh"]),
-        )
-        for host, row in hosts.loc[order.index[:_MAX_HOSTS_LISTED]].iterrows()
-    ]
+    visited = told.groupby("host")["changed"].agg(visits="size", changes="sum")
+    hosts = hosts.join(visited).fillna(0).astype({"visits": int, "changes": int})
+    load = (hosts["change_rate"] * hosts["pages"]).sort_values(ascending=False, kind="stable")
+    most = hosts.loc[load.index[:_MAX_HOSTS_LISTED], _HOST_COLUMNS]
+    rows: list[dict[Any, Any]] = most.reset_index().to_dict("records")
+    return rows
 
 
-def _budget_curve(rate: FloatArray, tomorrow: FloatArray, current: float) -> list[BudgetPoint]:
+_HOST_COLUMNS = ["pages", "visits", "changes", "change_rate", "freshness"]
+
+
+def _budget_curve(rate: FloatArray, tomorrow: FloatArray, current: float) -> list[dict[str, float]]:
     """What multiples of the current budget buy.
 
     The optimal interval of a page of rate l at price m per visit has r = l I changes with
@@ -351,11 +312,11 @@ def _budget_curve(rate: FloatArray, tomorrow: FloatArray, current: float) -> lis
     budgets, freshness = optimal_freshness(rate)
     best = np.concatenate([[0.0], np.cumsum(np.sort(tomorrow)[::-1])])
     return [
-        BudgetPoint(
-            per_day,
-            float(np.interp(per_day, budgets, freshness)),
-            float(np.interp(per_day, np.arange(len(best)), best)),
-        )
+        {
+            "pages_per_day": float(per_day),
+            "freshness": float(np.interp(per_day, budgets, freshness)),
+            "changes_found": float(np.interp(per_day, np.arange(len(best)), best)),
+        }
         for per_day in (factor * current for factor in _BUDGET_FACTORS)
         if per_day > 0
     ]

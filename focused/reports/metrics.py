@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd  # an extra, which those who have no frames need not install
 
 ROLLING_WINDOW = 100
 """Number of pages of the rolling harvest rate."""
@@ -78,23 +81,12 @@ def count_duplicates(pages: pd.DataFrame, kind: str | None = None) -> int:
     return int(found.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class HostHarvest:
-    """The harvest of one host: ``on_topic`` of ``fetched`` pages."""
-
-    host: str
-    fetched: int
-    on_topic: int
-
-
-def rank_hosts_by_harvest(pages: pd.DataFrame) -> list[HostHarvest]:
-    """Harvest by host, most on-topic pages first."""
-    by_host = harvest_pages(pages).groupby("host")["on_topic"].agg(["size", "sum"])
-    rows = [
-        HostHarvest(str(host), int(size), int(good))
-        for host, size, good in by_host.itertuples(name=None)
-    ]
-    return sorted(rows, key=lambda row: (-row.on_topic, row.fetched, row.host))
+def rank_hosts_by_harvest(pages: pd.DataFrame) -> pd.DataFrame:
+    """Harvest by host, most on-topic pages first: ``host``, ``fetched``, ``on_topic``."""
+    by_host = harvest_pages(pages).groupby("host")
+    hosts = by_host.agg(fetched=("on_topic", "size"), on_topic=("on_topic", "sum")).reset_index()
+    order = ["on_topic", "fetched", "host"]
+    return hosts.sort_values(order, ascending=[False, True, True], ignore_index=True)
 
 
 def select_relevant_urls(

@@ -49,20 +49,12 @@ class BinCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledPages:
-    """The labelled pages of one bin, at least one: mean ``score`` and ``share`` on topic."""
-
-    pages: int
-    score: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class ScoreBin:
     """Pages with a predicted score in [``low``, ``high``), the last bin closed.
 
     ``score`` and ``relevance`` are means over the ``pages``; ``on_topic`` is the share on topic by
-    the classifier; all in [0, 1]. ``labels`` are those of the pages that have a label.
+    the classifier. Of the ``labelled`` pages ``label_score`` is the mean score and ``by_labels``
+    the share on topic, None without any. All are in [0, 1].
     """
 
     low: float
@@ -71,20 +63,20 @@ class ScoreBin:
     score: float
     relevance: float
     on_topic: float
-    labels: LabelledPages | None
-
-    @property
-    def by_labels(self) -> float | None:
-        """The share of the labelled pages on topic, in [0, 1]; None without any."""
-        return None if self.labels is None else self.labels.share
+    labelled: int
+    label_score: float | None
+    by_labels: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreErrors:
     """Errors of scores against outcomes, each in [0, 1], 0 is best.
 
-    ``brier_reference`` is the Brier score of a constant prediction, the share on topic: worse
-    scores are useless.
+    ``calibration_error`` is the expected one (Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated
+    Probabilities Using Bayesian Binning, AAAI 2015), ``brier`` the mean squared error (Brier:
+    Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78, 1950;
+    binary form, half of Brier's sum). ``brier_reference`` is that of a constant prediction, the
+    share on topic: worse scores are useless.
     """
 
     calibration_error: float
@@ -131,42 +123,35 @@ def reliability(
     counted = scored_pages(pages)
     if counted.empty:
         return None
-    score = counted["score"].to_numpy(dtype=np.float64)
+    scores = counted["score"].to_numpy(dtype=np.float64)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
-    labels = labels or {}
-    labelled = counted["url"].isin(list(labels)).to_numpy(dtype=bool)
-    by_labels = np.array([labels.get(url, False) for url in counted["url"]], dtype=bool)
-    relevance = counted["relevance"].to_numpy(dtype=np.float64)
-    bins = tuple(
-        ScoreBin(
-            *bin_edges(place),
-            pages=int(inside.sum()),
-            score=float(score[inside].mean()),
-            relevance=float(relevance[inside].mean()),
-            on_topic=float(on_topic[inside].mean()),
-            labels=_labelled_pages(score, by_labels, inside & labelled),
-        )
-        for place, inside in _iterate_bins(score)
+    frame = counted[["score", "relevance", "on_topic"]].assign(
+        label=counted["url"].map(labels or {}).astype(float)
     )
+    known = frame["label"].notna().to_numpy()
+    by_labels = None
+    if known.any():
+        by_labels = score_errors(count_bins(scores[known], frame["label"].eq(1).to_numpy()[known]))
     return ReliabilityTable(
         pages=len(counted),
-        bins=bins,
-        by_classifier=score_errors(count_bins(score, on_topic)),
-        by_labels=(
-            score_errors(count_bins(score[labelled], by_labels[labelled]))
-            if labelled.any()
-            else None
-        ),
+        bins=tuple(_score_bin(place, frame[inside]) for place, inside in _iterate_bins(scores)),
+        by_classifier=score_errors(count_bins(scores, on_topic)),
+        by_labels=by_labels,
     )
 
 
-def _labelled_pages(
-    score: NDArray[np.float64], on_topic: NDArray[np.bool_], chosen: NDArray[np.bool_]
-) -> LabelledPages | None:
-    if not chosen.any():
-        return None
-    means = float(score[chosen].mean()), float(on_topic[chosen].mean())
-    return LabelledPages(int(chosen.sum()), *means)
+def _score_bin(place: int, pages: pd.DataFrame) -> ScoreBin:
+    labelled = pages[pages["label"].notna()]
+    return ScoreBin(
+        *bin_edges(place),
+        pages=len(pages),
+        score=float(pages["score"].mean()),
+        relevance=float(pages["relevance"].mean()),
+        on_topic=float(pages["on_topic"].mean()),
+        labelled=len(labelled),
+        label_score=float(labelled["score"].mean()) if len(labelled) else None,
+        by_labels=float(labelled["label"].mean()) if len(labelled) else None,
+    )
 
 
 def bin_indices(scores: ArrayLike) -> NDArray[np.int64]:
@@ -199,27 +184,11 @@ def score_errors(counts: Sequence[BinCount]) -> ScoreErrors:
     """Calibration error and Brier scores of ``counts``; 0 without pages."""
     pages = max(sum(each.pages for each in counts), 1)
     rate = sum(each.on_topic for each in counts) / pages
-    return ScoreErrors(calibration_error(counts), mean_brier_score(counts), rate * (1 - rate))
-
-
-def calibration_error(counts: Sequence[BinCount]) -> float:
-    """Expected calibration error, in [0, 1].
-
-    Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI
-    2015.
-    """
-    pages = sum(each.pages for each in counts)
-    return sum(abs(each.score_sum - each.on_topic) for each in counts) / max(pages, 1)
-
-
-def mean_brier_score(counts: Sequence[BinCount]) -> float:
-    """Mean squared error of the scores, in [0, 1].
-
-    Brier: Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78,
-    1950 (binary form, half of Brier's sum).
-    """
-    pages = sum(each.pages for each in counts)
-    return sum(each.squared_error for each in counts) / max(pages, 1)
+    return ScoreErrors(
+        calibration_error=sum(abs(each.score_sum - each.on_topic) for each in counts) / pages,
+        brier=sum(each.squared_error for each in counts) / pages,
+        brier_reference=rate * (1 - rate),
+    )
 
 
 def _iterate_bins(scores: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.bool_]]]:

@@ -6,30 +6,24 @@
 from __future__ import annotations
 
 import difflib
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
+import msgspec
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
-from focused.archive.crawl_tables import open_tables, url_spellings
-from focused.errors import ConfigurationError, escape_control_characters
+from focused.archive.archive import PageRow
+from focused.archive.crawl_tables import open_tables, read_page_rows, url_spellings
+from focused.errors import ConfigurationError
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.orderings.policy_names import has_probability_scores
-from focused.reports.crawl_folder import (
-    CrawlFolder,
-    read_crawl,
-    read_features,
-    read_links_to,
-)
+from focused.reports.crawl_folder import CrawlFolder, read_crawl, read_links_to
 from focused.reports.crawl_report import policy_name
-from focused.reports.formatting import single_line
+from focused.reports.formatting import print_line, single_line
 from focused.reports.reliability import (
     MIN_BIN_PAGES,
     ReliabilityTable,
@@ -40,100 +34,27 @@ from focused.reports.reliability import (
 from focused.topic import scope_from_json
 from focused.web.scope_filter import ScopeFilter
 
+NOT_FETCHED = "not fetched"
+"""The outcome of a URL that has no row."""
+
 _MAX_HOPS = 20
-_REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
 _MAX_STEPS = 1000
 _MAX_NEAR, _MAX_COMPARED = 5, 5000
-_ALIASES = {
-    "redirect": "Redirects to",
-    "canonical": "Canonical URL",
-    "canonical-of": "Canonical URL of",
-}
 _MAX_FEATURES, _MAX_MENTIONS = 8, 10
 
 
-@dataclass(frozen=True, slots=True)
-class PageAlias:
-    """Another URL of the same page, with its outcome or kind of failure.
+class PageAlias(NamedTuple):
+    """Another URL of the same page; ``outcome`` is its outcome or kind of failure.
 
-    ``relation`` is ``redirect`` (a redirect leads to ``url``), ``canonical`` (the page names
-    ``url`` as canonical) or ``canonical-of`` (a page at ``url`` names this one).
+    ``relation`` is where the URL stands: "Redirects to", "Canonical URL" or "Canonical URL of".
     """
 
-    relation: Literal["redirect", "canonical", "canonical-of"]
+    relation: str
     url: str
     outcome: str
 
 
-def follow_aliases(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
-    """Follow redirects from ``url``, or its canonical link."""
-    aliases: list[PageAlias] = []
-    seen = {url}
-    while len(aliases) < _MAX_HOPS and isinstance(target := pages.at[url, "points_to"], str):
-        redirected = pages.at[url, "outcome"] == _REDIRECTED
-        aliases.append(
-            PageAlias("redirect" if redirected else "canonical", target, _outcome_of(pages, target))
-        )
-        if not redirected or target in seen or target not in pages.index:
-            break
-        seen.add(target)
-        url = target
-    return tuple(aliases)
-
-
-def find_canonical_alias(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
-    """The first fetched page that names ``url`` as canonical, if any."""
-    naming = pages.index[pages["points_to"].eq(url) & pages["outcome"].ne(_REDIRECTED)]
-    return tuple(
-        PageAlias("canonical-of", str(first), _outcome_of(pages, str(first)))
-        for first in naming[:1]
-    )
-
-
-def _outcome_of(pages: pd.DataFrame, url: str) -> str:
-    """The outcome of ``url``, or its kind of failure."""
-    if url not in pages.index:
-        return _NOT_FETCHED
-    failure = pages.at[url, "failure"]
-    return failure if isinstance(failure, str) and failure else str(pages.at[url, "outcome"])
-
-
-class UrlOutcome(StrEnum):
-    """What happened to the explained URL."""
-
-    FETCHED = "fetched"
-    FEED = "feed"
-    NOINDEX = "noindex"
-    REDIRECTED = "redirected"
-    FAILED = "failed"
-    NOT_FETCHED = "not fetched"
-
-
-@dataclass(frozen=True, slots=True)
-class PathStep:
-    """One URL on the path from a seed.
-
-    ``score`` in [0, 1] was predicted before the fetch (None for a seed) from ``features``, the
-    largest contribution first by the prior's weights. ``relevance`` in [0, 1] is the classifier's
-    (None without a page).
-    """
-
-    url: str
-    title: str
-    anchor: str
-    score: float | None
-    features: tuple[tuple[str, float], ...]
-    outcome: str
-    failure: str
-    status: int
-    relevance: float | None
-    on_topic: bool
-    training: bool
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredInLink:
+class ScoredInLink(NamedTuple):
     """A link on a fetched page to a URL that was not fetched."""
 
     source: str
@@ -146,22 +67,23 @@ class Explanation:
     """Why ``url`` was fetched or not.
 
     ``steps`` lead from the seed to ``url``, or to the source of its best link when it was not
-    fetched; ``in_links``, best score first, are then all links to it. ``path_problem`` says why the
-    steps start at no seed, ``out_of_scope`` why the topic's scope excludes the URL; both may be
-    empty. ``reliability`` holds the outcomes of this crawl's scores, None where nothing was scored.
+    fetched; the ``features`` of each begin with the largest contribution by the prior's weights.
+    ``in_links``, best score first, are then all links to it. ``path_problem`` says why the steps
+    start at no seed, ``out_of_scope`` why the topic's scope excludes the URL; both may be empty.
+    ``reliability`` holds the outcomes of this crawl's scores, None where nothing was scored.
     ``scores_only_rank``: the scores are no probabilities. ``aliases`` are other URLs of the same
     page.
     """
 
     url: str
-    outcome: UrlOutcome
-    steps: tuple[PathStep, ...]
-    in_links: tuple[ScoredInLink, ...] = ()
-    path_problem: str = ""
-    out_of_scope: str = ""
-    reliability: ReliabilityTable | None = None
-    scores_only_rank: bool = False
-    aliases: tuple[PageAlias, ...] = ()
+    outcome: str
+    steps: tuple[PageRow, ...]
+    in_links: tuple[ScoredInLink, ...]
+    path_problem: str
+    out_of_scope: str
+    reliability: ReliabilityTable | None
+    scores_only_rank: bool
+    aliases: tuple[PageAlias, ...]
 
 
 def explain_url(folder: Path, url: str) -> Explanation:
@@ -170,57 +92,74 @@ def explain_url(folder: Path, url: str) -> Explanation:
     ``url`` is normalised, and a missing scheme is added. Raises :class:`StateError` when the folder
     cannot be read, :class:`ConfigurationError` with similar URLs when the crawl never met the URL.
     """
+    spellings = url_spellings(url)
     with open_tables(folder) as tables:
         crawl = read_crawl(folder, tables)
-        explanation = _explain_from_tables(crawl, tables, url)
-    if not has_probability_scores(policy_name(crawl)):
-        return replace(explanation, scores_only_rank=True)
-    return replace(explanation, reliability=reliability(crawl.pages))
-
-
-def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanation:
-    pages = crawl.pages.drop_duplicates("url", keep="last").set_index("url")
-    spellings = url_spellings(url)
-    for spelling in spellings:
-        if spelling in pages.index:
-            steps, path_problem = _path_from_seed(crawl, tables, pages, spelling)
-            aliases = follow_aliases(pages, spelling)
-            return Explanation(
-                spelling,
-                UrlOutcome(steps[-1].outcome),
-                steps,
-                path_problem=path_problem,
-                aliases=aliases,
-            )
-    for spelling in spellings:
-        in_links, named = _in_links(tables, spelling), find_canonical_alias(pages, spelling)
-        if in_links or named:
-            source = in_links[0].source if in_links else named[0].url
-            steps, path_problem = (
-                _path_from_seed(crawl, tables, pages, source)
-                if source in pages.index
-                else ((), f"{source} has no row in pages.parquet")
-            )
-            return Explanation(
-                spelling,
-                UrlOutcome.NOT_FETCHED,
-                steps,
-                tuple(in_links),
-                path_problem,
-                _scope_refusal(crawl.topic, spelling, steps[-1].depth + 1 if steps else 0),
-                aliases=named,
-            )
-    raise ConfigurationError(
-        unknown_url_message(
-            url, "this crawl neither fetched it nor found a link to it", pages.index.tolist()
-        )
+        pages = crawl.pages.drop_duplicates("url", keep="last").set_index("url", drop=False)
+        found = next((each for each in spellings if each in pages.index), None)
+        in_links: list[ScoredInLink] = []
+        if found is not None:
+            source, aliases = found, tuple(_followed_aliases(pages, found))
+        else:
+            for found in spellings:
+                in_links, aliases = _in_links(tables, found), _canonical_aliases(pages, found)
+                if in_links or aliases:
+                    break
+            else:
+                problem = "this crawl neither fetched it nor found a link to it"
+                raise ConfigurationError(unknown_url_message(url, problem, pages.index.tolist()))
+            source = in_links[0].source if in_links else aliases[0].url
+        steps, path_problem = _path_from_seed(crawl, tables, pages, source)
+    ranks = not has_probability_scores(policy_name(crawl))
+    is_fetched = found in pages.index
+    depth = steps[-1].depth + 1 if steps else 0
+    return Explanation(
+        url=found,
+        outcome=steps[-1].outcome if is_fetched else NOT_FETCHED,
+        steps=steps,
+        in_links=tuple(in_links),
+        path_problem=path_problem,
+        out_of_scope="" if is_fetched else _scope_refusal(crawl.topic, found, depth),
+        reliability=None if ranks else reliability(crawl.pages),
+        scores_only_rank=ranks,
+        aliases=aliases,
     )
+
+
+def _followed_aliases(pages: pd.DataFrame, url: str) -> Iterator[PageAlias]:
+    """Follow redirects from ``url``, or its canonical link."""
+    seen = {url}
+    while len(seen) <= _MAX_HOPS and isinstance(target := pages.at[url, "points_to"], str):
+        redirected = pages.at[url, "outcome"] == "redirected"
+        relation = "Redirects to" if redirected else "Canonical URL"
+        yield PageAlias(relation, target, _outcome_of(pages, target))
+        if not redirected or target in seen or target not in pages.index:
+            return
+        seen.add(target)
+        url = target
+
+
+def _canonical_aliases(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
+    """The first fetched page that names ``url`` as canonical, if any."""
+    naming = pages[pages["points_to"].eq(url) & pages["outcome"].ne("redirected")]["url"]
+    return tuple(
+        PageAlias("Canonical URL of", first, _outcome_of(pages, first)) for first in naming[:1]
+    )
+
+
+def _outcome_of(pages: pd.DataFrame, url: str) -> str:
+    """The outcome of ``url``, or its kind of failure."""
+    if url not in pages.index:
+        return NOT_FETCHED
+    return str(pages.at[url, "failure"] or pages.at[url, "outcome"])
 
 
 def _path_from_seed(
     crawl: CrawlFolder, tables: Path, pages: pd.DataFrame, url: str
-) -> tuple[tuple[PathStep, ...], str]:
+) -> tuple[tuple[PageRow, ...], str]:
     """The steps from the seed to ``url``, and why they start at no seed if they do not."""
+    if url not in pages.index:
+        return (), f"{url} has no row in pages.parquet"
     chain, path_problem = [url], ""
     while isinstance(parent := pages.at[chain[-1], "parent"], str):
         if parent in chain:
@@ -232,61 +171,33 @@ def _path_from_seed(
         if path_problem:
             break
         chain.append(parent)
-    features, weights = read_features(tables, chain), _prior_weights(crawl)
-    rows = pages.loc[chain].to_dict("index")
-    steps = (_path_step(str(u), rows[u], features.get(u, {}), weights) for u in reversed(chain))
+    weights = _prior_weights(crawl)
+
+    def contribution(item: tuple[str, float]) -> float:
+        # Features of a custom scorer have no weights here: sort them by value.
+        return abs(item[1] * weights.get(item[0], 1.0))
+
+    rows = {row.url: row for row in read_page_rows(tables, chain)}
+    steps = []
+    for row in (rows[each] for each in reversed(chain)):
+        found = {} if row.parent is None else row.features
+        ordered = dict(sorted(found.items(), key=contribution, reverse=True))
+        steps.append(msgspec.structs.replace(row, features=ordered))
     return tuple(steps), path_problem
 
 
 def _prior_weights(crawl: CrawlFolder) -> Mapping[str, float]:
     """The weights of the crawl's link prior; empty when it cannot be loaded."""
-    training = crawl.topic.get("training")
     try:
-        prior = load_link_prior(str(training["link_prior"])) if isinstance(training, dict) else None
+        prior = load_link_prior(crawl.topic["training"]["link_prior"])
     except (ConfigurationError, KeyError):
         prior = None
     return {} if prior is None else dict(zip(FEATURE_NAMES, prior.weights.tolist(), strict=True))
 
 
-def _path_step(
-    url: str,
-    row: Mapping[Any, Any],
-    features: Mapping[str, float],
-    weights: Mapping[str, float],
-) -> PathStep:
-    # Features of a custom scorer have no weights here: sort them by value.
-    contributions = {name: abs(value * weights.get(name, 1.0)) for name, value in features.items()}
-    seed = not isinstance(row["parent"], str)
-    return PathStep(
-        url=url,
-        title=_text_or_empty(row["title"]),
-        anchor=_text_or_empty(row["anchor"]),
-        score=None if seed else _number_or_none(row["score"]),
-        features=()
-        if seed
-        else tuple(sorted(features.items(), key=lambda item: -contributions[item[0]])),
-        outcome=str(row["outcome"]),
-        failure=_text_or_empty(row["failure"]),
-        status=int(_number_or_none(row["status"]) or 0),
-        relevance=_number_or_none(row["relevance"]),
-        on_topic=bool(row["on_topic"]),
-        training=bool(row["training"]),
-        depth=int(_number_or_none(row["depth"]) or 0),
-    )
-
-
-def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number_or_none(value: object) -> float | None:
-    """Convert pandas' NaN to None."""
-    return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
-
-
 def _in_links(tables: Path, url: str) -> list[ScoredInLink]:
     in_links = [
-        ScoredInLink(row["source"], _text_or_empty(row["anchor"]), _number_or_none(row["score"]))
+        ScoredInLink(row["source"], row["anchor"] or "", row["score"])
         for row in read_links_to(tables, url)
     ]
     return sorted(in_links, key=lambda m: -1.0 if m.score is None else m.score, reverse=True)
@@ -320,52 +231,38 @@ def _similar_urls(url: str, known: Sequence[str]) -> list[str]:
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
     """Print each step with anchor, score, features and classification."""
-    for line in _headline(explanation):
-        _print_line(console, line, style="bold")
-    if explanation.outcome is UrlOutcome.NOT_FETCHED:
-        best = _best_score(explanation.in_links)
-        for line in _score_meaning(best, explanation):
-            _print_line(console, line)
+    is_fetched, in_links = explanation.outcome != NOT_FETCHED, explanation.in_links
+    best = max((link.score for link in in_links if link.score is not None), default=None)
+    print_line(console, single_line(explanation.url), style="bold")
+    if is_fetched:
+        steps = _count("step", len(explanation.steps) - 1)
+        headline = f"{explanation.outcome}, {steps} from its seed:"
+    elif in_links:
+        why = _why_not_fetched(explanation, best)
+        headline = f"not fetched, though found in {_count('link', len(in_links))}: {why}"
+    else:
+        headline = "not fetched, and no link to it is stored."
+    print_line(console, headline, style="bold")
+    if not is_fetched and best is not None:
+        _print_score_meaning(best, explanation, console, indent="")
     for alias in explanation.aliases:
-        _print_line(
-            console,
-            f"{_ALIASES[alias.relation]} {single_line(alias.url)}: {single_line(alias.outcome)}",
-        )
+        outcome = single_line(alias.outcome)
+        print_line(console, f"{alias.relation} {single_line(alias.url)}: {outcome}")
     if explanation.path_problem:
-        _print_line(console, f"The path is incomplete: {explanation.path_problem}.")
+        print_line(console, f"The path is incomplete: {explanation.path_problem}.")
     for number, step in enumerate(explanation.steps):
-        first = number == 0 and not explanation.path_problem
-        _print_step(step, explanation, console, seed=first)
-    for mention in explanation.in_links[:_MAX_MENTIONS]:
-        _print_line(console, f"  linked from {single_line(mention.source)}")
-        _print_line(
-            console,
-            f"    {_format_anchor(mention.anchor)}, {_format_score(mention.score, explanation)}",
-        )
-    hidden = len(explanation.in_links) - _MAX_MENTIONS
-    if hidden > 0:
-        _print_line(console, f"  and {hidden:,} more links")
+        is_seed = number == 0 and not explanation.path_problem
+        _print_step(step, explanation, console, is_seed=is_seed)
+    for link in in_links[:_MAX_MENTIONS]:
+        print_line(console, f"  linked from {single_line(link.source)}")
+        print_line(console, f"    {_format_link(link.anchor, link.score, explanation)}")
+    if len(in_links) > _MAX_MENTIONS:
+        print_line(console, f"  and {len(in_links) - _MAX_MENTIONS:,} more links")
 
 
-def _headline(explanation: Explanation) -> list[str]:
-    url = single_line(explanation.url)
-    if explanation.outcome is not UrlOutcome.NOT_FETCHED:
-        steps = len(explanation.steps) - 1
-        return [f"{url}", f"{explanation.outcome}, {steps} {_plural('step', steps)} from its seed:"]
-    links = len(explanation.in_links)
-    if not links:
-        return [url, "not fetched, and no link to it is stored."]
-    return [
-        f"{url}",
-        f"not fetched, though found in {links:,} {_plural('link', links)}: "
-        f"{_why_not_fetched(explanation)}",
-    ]
-
-
-def _why_not_fetched(explanation: Explanation) -> str:
+def _why_not_fetched(explanation: Explanation, best: float | None) -> str:
     if explanation.out_of_scope:
         return f"out of scope ({explanation.out_of_scope})."
-    best = _best_score(explanation.in_links)
     if best is None:
         return "no link to it was scored."
     return (
@@ -374,66 +271,59 @@ def _why_not_fetched(explanation: Explanation) -> str:
     )
 
 
-def _best_score(in_links: tuple[ScoredInLink, ...]) -> float | None:
-    return max((m.score for m in in_links if m.score is not None), default=None)
+def _print_step(
+    step: PageRow, explanation: Explanation, console: Console, *, is_seed: bool
+) -> None:
+    print_line(console, f"{'seed' if is_seed else ' ->'} {single_line(step.url)}", style="cyan")
+    if not is_seed:
+        print_line(console, f"       {_format_link(step.anchor, step.score, explanation)}")
+        if step.depth and step.score is not None:
+            _print_score_meaning(step.score, explanation, console, indent="       ")
+        for name, value in list(step.features.items())[:_MAX_FEATURES]:
+            print_line(console, f"         {value:+8.3f}  {single_line(name)}")
+        if len(step.features) > _MAX_FEATURES:
+            hidden = _count("weaker feature", len(step.features) - _MAX_FEATURES)
+            print_line(console, f"                   and {hidden}")
+    print_line(console, f"       {_format_outcome(step)}")
 
 
-def _print_step(step: PathStep, explanation: Explanation, console: Console, *, seed: bool) -> None:
-    _print_line(console, f"{'seed' if seed else ' ->'} {single_line(step.url)}", style="cyan")
-    if not seed:
-        _print_line(
-            console,
-            f"       {_format_anchor(step.anchor)}, {_format_score(step.score, explanation)}",
-        )
-        for line in _score_meaning(None if step.depth == 0 else step.score, explanation):
-            _print_line(console, f"       {line}")
-        for name, value in step.features[:_MAX_FEATURES]:
-            _print_line(console, f"         {value:+8.3f}  {single_line(name)}")
-        hidden = len(step.features) - _MAX_FEATURES
-        if hidden > 0:
-            _print_line(
-                console, f"                   and {hidden} weaker {_plural('feature', hidden)}"
-            )
-    _print_line(console, f"       {_format_outcome(step)}")
-
-
-def _format_anchor(anchor: str) -> str:
-    return f'anchor "{single_line(anchor, 100)}"' if single_line(anchor) else "no anchor"
-
-
-def _format_score(score: float | None, explanation: Explanation) -> str:
+def _format_link(anchor: str, score: float | None, explanation: Explanation) -> str:
+    shown = f'anchor "{single_line(anchor, 100)}"' if single_line(anchor) else "no anchor"
     if score is None:
-        return "not scored"
+        return f"{shown}, not scored"
+    is_rank = ", a rank, not a probability" if explanation.scores_only_rank else ""
+    return f"{shown}, score {score:.2f}{is_rank}"
+
+
+def _print_score_meaning(
+    score: float, explanation: Explanation, console: Console, *, indent: str
+) -> None:
+    """Print the outcomes of this crawl's links with such a score, where it is a probability."""
     if explanation.scores_only_rank:
-        return f"score {score:.2f}, a rank, not a probability"
-    return f"score {score:.2f}"
-
-
-def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
-    """The outcomes of this crawl's links with such a score, as a line or none."""
-    if score is None or explanation.scores_only_rank:
-        return []
+        return
     low, high = bin_edges(int(bin_indices([score])[0]))
     such = f"with a score of {low:.1f} to {high:.1f}"
     known = None if explanation.reliability is None else explanation.reliability.bin_of(score)
     if known is None:
-        return [f"no page was fetched {such}: its meaning is unknown"]
+        print_line(console, f"{indent}no page was fetched {such}: its meaning is unknown")
+        return
     good = round(known.on_topic * known.pages)
-    text = f"of {known.pages:,} {_plural('page', known.pages)} fetched {such}, {good:,}"
-    text += " was on topic" if good == 1 else " were on topic"
-    if known.pages < MIN_BIN_PAGES:
-        return [f"{text}: too few to tell what the score means"]
-    return [f"{text}: {known.on_topic:.0%}"]
+    were = "was" if good == 1 else "were"
+    is_known = known.pages >= MIN_BIN_PAGES
+    meaning = f"{known.on_topic:.0%}" if is_known else "too few to tell what the score means"
+    pages = _count("page", known.pages)
+    print_line(console, f"{indent}of {pages} fetched {such}, {good:,} {were} on topic: {meaning}")
 
 
-def _format_outcome(step: PathStep) -> str:
-    if step.outcome == "failed":
-        status = f", HTTP {step.status}" if step.status else ""
-        return f"failed: {single_line(step.failure) or 'unknown'}{status}"
-    if step.outcome == "redirected":
-        return f"redirected, HTTP {step.status}"
-    if step.outcome == "feed":
-        return "a feed or sitemap: used for its links, not classified"
+def _format_outcome(step: PageRow) -> str:
+    match step.outcome:
+        case "failed":
+            status = f", HTTP {step.status}" if step.status else ""
+            return f"failed: {single_line(step.failure) or 'unknown'}{status}"
+        case "redirected":
+            return f"redirected, HTTP {step.status}"
+        case "feed":
+            return "a feed or sitemap: used for its links, not classified"
     title = f'"{single_line(step.title, 80)}": ' if single_line(step.title) else ""
     sample = ", a training sample" if step.training else ""
     if step.relevance is None:
@@ -444,10 +334,5 @@ def _format_outcome(step: PathStep) -> str:
     return f"{title}relevance {step.relevance:.2f}, {verdict}{sample}"
 
 
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
-
-
-def _print_line(console: Console, line: str, style: str = "") -> None:
-    """Print one line without markup, highlighting or wrapping."""
-    console.print(Text(escape_control_characters(line), style=style), soft_wrap=True)
+def _count(noun: str, count: int) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -4,9 +4,7 @@ The index holds the fetched pages of a crawl, without duplicates: texts as an ex
 them, the anchors of links to them, and their metadata. It may be updated while the crawl runs and
 afterwards: only pages and versions that it lacks are extracted.
 
-After a crash the index has all of a batch of pages or none. A table beside it notes which version
-of which page is in it; the note follows the batch, so a batch may be indexed twice, and then
-replaces itself.
+After a crash the index has all of a batch of pages or none.
 
 A search ranks by BM25 over texts, mixed with relevance and link evidence. Queries are in tantivy's
 language: ``cats dogs``, ``+cats -dogs``, ``"black cats"``, ``title:cats``, ``cats AND (dogs OR
@@ -16,36 +14,20 @@ mice)``.
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import tantivy
 from tantivy import FieldType, Occur, Query
 
-from focused.corpus.page_selection import (
-    PageFilter,
-    SelectedPage,
-    Selection,
-    open_selection,
-    select_pages,
-    url_hash,
-)
+from focused.corpus.page_selection import PageFilter, SelectedPage, url_hash
 from focused.corpus.records import InLink
-from focused.corpus.stored_documents import (
-    EXTRACTION_LIMITS,
-    EXTRACTOR_FAILED,
-    UNREADABLE,
-    StoredDocument,
-    extract_documents,
-)
+from focused.corpus.stored_documents import StoredDocument
 from focused.durations import iso_time
-from focused.errors import ConfigurationError, ExtractionError, SearchError
-from focused.search.indexed_versions import IndexedVersions, page_version
+from focused.errors import ConfigurationError, SearchError
+from focused.search.index_update import Progress, open_update, page_version
 from focused.web.html.text_structure import HEADING, render_text
 
 STEMMED = "stemmed"
@@ -61,17 +43,12 @@ _TEXTS = ("title", "headings", "text", "anchors")
 class UpdateResult:
     """What an update did: ``added`` (new or changed) and ``removed`` pages, and all ``indexed``.
 
-    ``failed`` pages have no readable text and are indexed by title and anchors.
+    Pages without a readable text are indexed by title and anchors.
     """
 
     added: int
     removed: int
-    failed: int
     indexed: int
-
-
-Progress = Callable[[int, int], object]
-"""Receives the number of pages that were extracted, and of all to extract."""
 
 
 def make_schema() -> tantivy.Schema:
@@ -130,62 +107,29 @@ def update_index(
     """
     folder = crawl / "search"
     index = open_index(folder / "index")
-    with (
-        tempfile.TemporaryDirectory(prefix="focused-") as scratch,
-        closing(IndexedVersions(folder / "indexed.sqlite")) as versions,
-    ):
-        file = Path(scratch) / "selection"
-        select_pages(crawl, file, PageFilter(min_relevance=0.0), now)
-        with open_selection(file) as selection:
-            return _update(crawl, index, selection, versions, processes, progress)
-
-
-def _update(
-    crawl: Path,
-    index: tantivy.Index,
-    selection: Selection,
-    versions: IndexedVersions,
-    processes: int,
-    progress: Progress,
-) -> UpdateResult:
-    vanished = versions.keys()
-    missing: list[tuple[int, SelectedPage]] = []
-    for position, page in selection.pages():
-        key = url_hash(page.url)
-        if page.gone:
-            continue
-        vanished.discard(key)
-        if versions.get(key) != page_version(page):
-            missing.append((position, page))
-    writer = open_writer(index)
-    pages = dict(missing)
-    documents = extract_documents(crawl, missing, processes=processes, limits=EXTRACTION_LIMITS)
-    done = failed = 0
-    while batch := list(islice(documents, _PAGES_PER_BATCH)):
-        noted = {}
-        for stored in batch:
-            page = pages[stored.position]
-            key = url_hash(page.url)
+    with open_update(
+        crawl,
+        folder / "indexed.sqlite",
+        PageFilter(min_relevance=0.0),
+        now,
+        lambda version, page: version == page_version(page),
+    ) as update:
+        writer = open_writer(index)
+        for batch in update.batches(_PAGES_PER_BATCH, processes, progress):
+            noted = {}
+            for page, stored, in_links in batch:
+                key = url_hash(page.url)
+                writer.delete_documents_by_term("key", _key(key))
+                writer.add_document(page_document(page, stored, in_links))
+                noted[key] = page_version(page, stored)
+            writer.commit()
+            update.versions.put(noted)
+        for key in update.vanished:
             writer.delete_documents_by_term("key", _key(key))
-            writer.add_document(page_document(page, stored, selection.in_links(stored.position)))
-            noted[key] = page_version(page, stored)
-            failed += stored.reason in (UNREADABLE, EXTRACTOR_FAILED)
         writer.commit()
-        versions.put(noted)
-        done += len(batch)
-        progress(done, len(missing))
-    for key in vanished:
-        writer.delete_documents_by_term("key", _key(key))
-    writer.commit()
-    versions.remove(vanished)
-    writer.wait_merging_threads()
-    indexed = versions.count()
-    if failed and failed == done == indexed:
-        raise ExtractionError(
-            f"{crawl}: no page could be extracted; the index has titles and anchors alone, until "
-            "an update succeeds"
-        )
-    return UpdateResult(done, len(vanished), failed, indexed)
+        update.versions.remove(update.vanished)
+        writer.wait_merging_threads()
+        return UpdateResult(update.done, len(update.vanished), update.versions.count())
 
 
 def open_writer(index: tantivy.Index) -> tantivy.IndexWriter:
@@ -279,7 +223,7 @@ class SearchResult:
 
 
 class CrawlSearch:
-    """Searches the index of one crawl; call :meth:`reload` after an update."""
+    """Searches the index of one crawl, as it was when this was made."""
 
     def __init__(self, crawl: Path) -> None:
         """Raises SearchError if the crawl has no index, or a damaged one."""
@@ -288,10 +232,6 @@ class CrawlSearch:
             raise SearchError(f"{crawl}: has no search index yet: focused search {crawl} QUERY")
         self._index = open_index(folder)
         self._schema = make_schema()
-
-    def reload(self) -> None:
-        """See what was committed since."""
-        self._index.reload()
 
     @property
     def indexed(self) -> int:
@@ -329,22 +269,20 @@ class CrawlSearch:
 
     def _filters(self, query: SearchQuery) -> Iterator[Query]:
         schema = self._schema
-        if query.on_topic:
-            yield Query.term_query(schema, "on_topic", True)
-        if query.host:
-            yield Query.term_query(schema, "host", query.host)
-        if query.language:
-            yield Query.term_query(schema, "language", query.language)
+        for name in ("on_topic", "host", "language"):
+            if wanted := getattr(query, name):
+                yield Query.term_query(schema, name, wanted)
         if query.min_relevance is not None:
             yield Query.range_query(schema, "relevance", FieldType.Float, query.min_relevance, None)
         if query.since is not None:
             yield Query.range_query(schema, "fetched_at", FieldType.Integer, int(query.since), None)
 
 
-def _hit(document: Any, score: float, snippets: Any) -> SearchHit:
-    def first(name: str) -> Any:
-        return document.get_first(name)
+_SHOWN = ("url", "title", "host", "language", "published", "relevance", "on_topic")
 
+
+def _hit(document: Any, score: float, snippets: Any) -> SearchHit:
+    stored = {name: values[0] for name, values in document.to_dict().items()}
     snippet = snippets.snippet_from_doc(document)
     text = str(snippet.fragment())
     # tantivy counts bytes of UTF-8.
@@ -354,15 +292,9 @@ def _hit(document: Any, score: float, snippets: Any) -> SearchHit:
         for each in snippet.highlighted()
     )
     return SearchHit(
-        url=first("url"),
-        title=first("title") or "",
-        host=first("host"),
-        language=first("language") or "",
-        published=first("published") or "",
-        fetched_at=iso_time(first("fetched_at") or 0),
-        relevance=first("relevance"),
-        on_topic=first("on_topic"),
+        **{name: stored[name] for name in _SHOWN},
+        fetched_at=iso_time(stored["fetched_at"]),
         score=score,
-        snippet=text or (first("text") or "")[:_SNIPPET_CHARS],
+        snippet=text or stored["text"][:_SNIPPET_CHARS],
         highlights=ranges,
     )

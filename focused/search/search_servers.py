@@ -16,17 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from focused.corpus.page_selection import url_hash
 from focused.corpus.records import CorpusRecord
 from focused.errors import ConfigurationError, SearchError
-
-_COPIED = (
-    *("url", "host", "domain", "title", "text", "language", "published", "modified", "fetched_at"),
-    *("relevance", "on_topic", "score", "depth", "parent", "anchor", "chunk", "chunks", "words"),
-    *("headings", "authors", "licences", "robots", "cluster", "training"),
-)
 
 _TYPES: Mapping[str, Sequence[str]] = {
     "keyword": (
@@ -39,6 +33,8 @@ _TYPES: Mapping[str, Sequence[str]] = {
     "integer": ("depth", "chunk", "chunks", "words"),
     "boolean": ("on_topic", "training"),
 }
+
+_COPIED = [name for names in _TYPES.values() for name in names if name != "anchors"]
 
 MAPPINGS: Mapping[str, Any] = {
     "properties": {
@@ -120,9 +116,10 @@ def parse_address(
     try:
         parts = urlsplit(text)
         kind, _, scheme = parts.scheme.partition("+")
-        netloc = _netloc(parts)
+        parts.port  # noqa: B018  # raises ValueError for one that is no number
     except ValueError as error:
         raise ConfigurationError(f"the server's address cannot be read: {error}") from None
+    netloc = parts.netloc.rpartition("@")[2]
     path, _, index = parts.path.strip("/").rpartition("/")
     if kind not in CLIENT_LIBRARIES or scheme not in ("http", "https") or not netloc or not index:
         # The text is not repeated: it may have a password.
@@ -140,12 +137,6 @@ def parse_address(
         environment.get(API_KEY, ""),
         ca_certs,
     )
-
-
-def _netloc(parts: SplitResult) -> str:
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    return host if parts.port is None else f"{host}:{parts.port}"
 
 
 _MAX_REQUEST_BYTES = 10_000_000
@@ -263,12 +254,7 @@ class _BulkServer:
 
     def send(self, documents: Sequence[Document]) -> list[RejectedDocument]:
         actions = (
-            {
-                "_op_type": "index",
-                "_index": self._address.index,
-                "_id": each["id"],
-                "_source": each,
-            }
+            {"_op_type": "index", "_index": self._address.index, "_id": each["id"], "_source": each}
             for each in documents
         )
         return [

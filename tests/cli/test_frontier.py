@@ -337,7 +337,6 @@ def complaint(frontier: Frontier, *arguments: object) -> str:
         (("add", ..., "--file", "/nowhere/urls"), "/nowhere/urls: cannot be read"),
         (("drop", ...), "name URLs, or choose links by --host, --matching or both"),
         (("drop", ..., SEED, "--host", "h1.test"), "name URLs, or choose links by --host"),
-        (("drop", ..., "--matching", "("), "'(' is not a regular expression"),
         (("drop", ..., "--host", "unknown.test"), "the crawl does not know a host"),
         (("move", ..., SEED), "give either --to SCORE or --by DELTA"),
         (("move", ..., SEED, "--to", 1, "--by", 1), "give either --to SCORE or --by DELTA"),
@@ -353,6 +352,11 @@ def test_a_mistake_is_one_clear_line(frontier, arguments, message):
 @pytest.mark.parametrize("option", ["--to", "--by"])
 def test_no_number_is_refused_as_a_place(frontier, option):
     assert "nan" in frontier("move", ..., SEED, option, "nan", status=2).stderr
+
+
+def test_a_pattern_that_is_none_is_refused(frontier):
+    refused = frontier("drop", ..., "--matching", "(", status=2)
+    assert "'--matching': ( is no regular expression" in refused.stderr
 
 
 @pytest.mark.parametrize("content", ["{", "[" * 100_000])

@@ -101,14 +101,6 @@ def test_the_graph_is_exported(folder: Path, tmp_path: Path) -> None:
     graph("export", folder, tmp_path / "none" / "a.parquet", status=2)
 
 
-def test_the_report_names_hubs_and_authorities(crawl: Path, folder: Path, tmp_path: Path) -> None:
-    done = focused("report", crawl, "--graph", folder, "--out", tmp_path / "out")
-    assert "Authorities of the topic" in done.stdout and "Hubs of the topic" in done.stdout
-    links = json.loads((tmp_path / "out/report.json").read_text())["links"]
-    assert links["authorities"][0] == {"url": TOPIC, "score": 1.0, "relevance": 0.9}
-    assert [each["url"] for each in links["hubs"]][:1] == [HUB]
-
-
 def test_what_cannot_be_done_is_explained(crawl: Path, folder: Path, tmp_path: Path) -> None:
     assert "no page of this link graph" in graph("in", folder, "http://x/", status=2).stderr
     assert "holds no link graph" in graph("stats", crawl, status=2).stderr

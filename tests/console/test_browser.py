@@ -363,7 +363,7 @@ def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["overview", "pages", "search", "hosts", "frontier", "steer", "model", "reports"]
+    "name", ["overview", "pages", "search", "hosts", "frontier", "steer", "model"]
 )
 def test_each_view_fits_a_phone(console: Any, name: str) -> None:
     with screen(console, *PHONE):

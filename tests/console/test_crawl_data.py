@@ -46,7 +46,7 @@ def data(simulation: Simulation) -> CrawlData:
 
 
 def urls(data: CrawlData, **wanted: str) -> list[str]:
-    return [each["url"] for each in data.pages(PageQuery(**wanted), 0, 100)["pages"]]
+    return [each["url"] for each in data.pages(PageQuery(**wanted), 100)["pages"]]
 
 
 def test_a_running_crawl_is_told_from_one_that_ended(simulation: Simulation) -> None:
@@ -73,7 +73,7 @@ def test_pages_are_found_by_text_host_and_kind(data: CrawlData) -> None:
 
 
 def test_pages_come_in_parts_with_their_total(data: CrawlData) -> None:
-    part = data.pages(PageQuery(sort="oldest"), 1, 2)
+    part = data.pages(PageQuery(sort="oldest", offset=1), 2)
     assert part["total"] == 5
     assert len(part["pages"]) == 2
 

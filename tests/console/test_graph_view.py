@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from focused.console.crawl_views import LinkGraphView
+from focused.console.crawl_views import read_link_report
 from focused.link_graph.build import build_graph
 from tests.support.crawl_folders import page, write_crawl
 
@@ -18,16 +18,15 @@ def crawl(folder: Path, *pages: str) -> Path:
 
 
 def test_without_a_link_graph_there_is_no_report(tmp_path: Path) -> None:
-    assert LinkGraphView(tmp_path / "graph").report() is None
+    assert read_link_report(tmp_path / "graph") is None
 
 
 def test_a_graph_that_was_built_again_is_read_again(tmp_path: Path) -> None:
-    view = LinkGraphView(tmp_path / "graph")
     build_graph([crawl(tmp_path / "first", A, B)], tmp_path / "graph")
-    report = view.report()
+    report = read_link_report(tmp_path / "graph")
     assert report is not None
     assert [one["url"] for one in report["authorities"]] == [B]
     build_graph([crawl(tmp_path / "second", A, C)], tmp_path / "graph")
-    report = view.report()
+    report = read_link_report(tmp_path / "graph")
     assert report is not None
     assert {one["url"] for one in report["authorities"]} == {C}

@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from focused.corpus import export as export_module
-from focused.corpus.export import CARD_FILE, WORK_FOLDER, ExportResult, export_corpus
+from focused.corpus.data_card import ExportResult
+from focused.corpus.export import CARD_FILE, WORK_FOLDER, export_corpus
 from focused.corpus.page_selection import ExportOptions, PageFilter
 from focused.corpus.stored_documents import extract_stored
 from focused.errors import ConfigurationError, ExtractionError, StateError

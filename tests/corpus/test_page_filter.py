@@ -5,33 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from focused.corpus.page_selection import PageFilter
+from focused.corpus.page_selection import PageFilter, SelectedPage
 
-ROW: dict[str, Any] = {
-    "host": "www.a.test:8080",
-    "relevance": 0.8,
-    "on_topic": True,
-    "language": "en",
-    "fetched_at": 100.0,
-    "is_duplicate": False,
-    "is_sample": False,
-}
+PAGE = SelectedPage(
+    url="http://www.a.test:8080/",
+    host="www.a.test:8080",
+    title="",
+    relevance=0.8,
+    on_topic=True,
+    score=0.5,
+    depth=1,
+    parent=None,
+    anchor="",
+    language="en",
+    duplicate_of=None,
+    training=False,
+    fetched_at=100.0,
+    gone=False,
+    model="",
+    warc_file="",
+    warc_offset=0,
+    cluster="",
+    cluster_size=1,
+)
 CONTENT: dict[str, Any] = {"published": "2024-05-01", "robots": (), "words": 60, "failed_rules": ()}
 
 
 def test_the_default_keeps_pages_on_topic_without_duplicates() -> None:
     keeps = PageFilter().keeps_page
-    assert keeps(**ROW) and keeps(**{**ROW, "is_sample": True})
-    assert not keeps(**{**ROW, "on_topic": False})
-    assert not keeps(**{**ROW, "is_duplicate": True})
+    assert keeps(PAGE) and keeps(replace(PAGE, training=True))
+    assert not keeps(replace(PAGE, on_topic=False))
+    assert not keeps(replace(PAGE, duplicate_of="http://a.test/"))
 
 
 def test_a_least_relevance_takes_the_place_of_the_threshold() -> None:
     keeps = PageFilter(min_relevance=0.5).keeps_page
-    assert keeps(**{**ROW, "on_topic": False, "relevance": 0.5})
-    assert not keeps(**{**ROW, "relevance": 0.4})
-    assert not keeps(**{**ROW, "relevance": None})
+    assert keeps(replace(PAGE, on_topic=False, relevance=0.5))
+    assert not keeps(replace(PAGE, relevance=0.4))
+    assert not keeps(replace(PAGE, relevance=None))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +64,7 @@ def test_a_least_relevance_takes_the_place_of_the_threshold() -> None:
     ],
 )
 def test_conditions_on_the_row(condition: dict[str, Any], kept: bool) -> None:
-    assert PageFilter(**condition).keeps_page(**ROW) is kept
+    assert PageFilter(**condition).keeps_page(PAGE) is kept
 
 
 @pytest.mark.parametrize(
@@ -75,4 +88,4 @@ def test_conditions_on_the_content(
 
 
 def test_samples_can_be_left_out() -> None:
-    assert not PageFilter(samples=False).keeps_page(**{**ROW, "is_sample": True})
+    assert not PageFilter(samples=False).keeps_page(replace(PAGE, training=True))

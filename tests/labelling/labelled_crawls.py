@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.warc_files import WarcFiles
+from focused.archive.warc_files import WARC_FILE, WarcFiles
 from focused.labelling.labelling_task import LabellingTask, TopicCategory, read_fetched_pages
-from focused.labelling.page_selection import PagePool, PageSelector, build_training_pool
+from focused.labelling.page_selection import build_training_pool
 from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, evaluation_hash
 from focused.storage.state_store import StateStore
@@ -90,8 +89,9 @@ def session(
     return make(task(folder, categories), crawled, build_training_pool(crawled, None), file, None)
 
 
-def choice(
-    pool: PagePool, relevance: list[float], threshold: float = 0.5, good: int = 0
-) -> PageSelector:
-    """A choice among the pages of ``pool``."""
-    return PageSelector(pool, np.array(relevance), threshold, good)
+def page_row(url: str, **columns: Any) -> PageRow:
+    """The row of a fetched page."""
+    known = {"relevance": 0.5, "on_topic": True, "warc_file": WARC_FILE, "warc_offset": 0}
+    return PageRow(
+        0, url, host_of(url), "fetched", 0.5, {}, 1, None, "", 1.0, 1.0, "bfs", **known | columns
+    )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from growth import MOST_EXPONENT, exponent_of
 
-from focused.archive.warc_files import WARC_FILE, WarcPosition
-from focused.labelling.labelling_task import CrawledPage, FetchedPages
+from focused.archive.archive import PageRow
+from focused.labelling.labelling_task import FetchedPages
 from focused.labelling.page_renderer import (
     MAX_ORIGINAL_CHARS,
     MAX_TEXT_CHARS,
@@ -21,6 +21,7 @@ from focused.labelling.page_renderer import (
 from focused.parser_process import ParsingLimits
 from focused.web.page import Fetched
 from tests.labelling.hostile_originals import VECTORS, hostile_page
+from tests.labelling.labelled_crawls import page_row
 
 SLOW = b"Whales come first. " + b"&" * 2_000_000
 """The sanitiser takes minutes; no page is known that slows the text extractor."""
@@ -33,7 +34,7 @@ class Bodies(FetchedPages):
     bodies: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    def response(self, page: CrawledPage) -> Fetched | None:
+    def response(self, page: PageRow) -> Fetched | None:
         self.asked.append(page.url)
         body = self.bodies.get(page.url)
         return None if body is None else html(body)
@@ -45,11 +46,11 @@ def html(body: bytes | str) -> Fetched:
 
 
 def bodies(**named: bytes) -> Bodies:
-    return Bodies(Path(), {}, 0, named)
+    return Bodies(Path(), {}, 0, {f"http://{name}.example/": body for name, body in named.items()})
 
 
-def page(name: str) -> CrawledPage:
-    return CrawledPage(name, "h.example", "T", 0.5, 0.5, True, WarcPosition(WARC_FILE, 0), 1.0)
+def page(name: str) -> PageRow:
+    return page_row(f"http://{name}.example/")
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_a_page_is_prepared_once(reader: PageRenderer) -> None:
     crawled = bodies(good=b"<p>Krill.</p>")
     first = reader.text(crawled, page("good"))
     assert reader.text(crawled, page("good")) is first
-    assert crawled.asked == ["good"]
+    assert crawled.asked == ["http://good.example/"]
 
 
 def test_a_record_that_cannot_be_read_is_a_problem_and_no_error(reader: PageRenderer) -> None:

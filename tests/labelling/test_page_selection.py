@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from focused.labelling.page_selection import MIN_GOOD_PAGES, PagePool, cosine_to, page_vectors
+from focused.labelling.page_selection import (
+    MIN_GOOD_PAGES,
+    PageSelector,
+    TrainingPool,
+    cosine_to,
+    page_vectors,
+)
 from focused.web.page import Page
-from tests.labelling.labelled_crawls import choice
+from tests.labelling.labelled_crawls import page_row
 
 
-def pool(*rows: list[float], hosts: list[str] | None = None) -> PagePool:
-    vectors = np.array(rows) / np.linalg.norm(np.array(rows), axis=1, keepdims=True)
-    return PagePool(tuple(hosts or [f"h{i}" for i in range(len(rows))]), sp.csr_matrix(vectors))
+def rows(*vectors: list[float], hosts: list[str] | None = None) -> TrainingPool:
+    """Pages of these directions, whose relevance is not known."""
+    unit = np.array(vectors) / np.linalg.norm(np.array(vectors), axis=1, keepdims=True)
+    names = hosts or [f"h{number}" for number in range(len(vectors))]
+    pages = tuple(page_row(f"http://{host}/{number}") for number, host in enumerate(names))
+    return TrainingPool(pages, sp.csr_matrix(unit), np.zeros(len(pages)), 0.5)
 
 
-APART = pool(*np.eye(6).tolist())
+def choice(
+    pool: TrainingPool, relevance: list[float], threshold: float = 0.5, good: int = 0
+) -> PageSelector:
+    """A choice among the pages of ``pool``."""
+    return PageSelector(replace(pool, relevance=np.array(relevance), threshold=threshold), good)
+
+
+APART = rows(*np.eye(6).tolist())
 
 
 def test_while_few_good_pages_are_known_the_most_relevant_come_first() -> None:
@@ -50,7 +68,7 @@ def test_no_page_is_asked_about_twice_and_each_is_asked_about() -> None:
 
 
 def test_a_near_duplicate_of_a_labelled_page_comes_last() -> None:
-    twins = pool([1.0, 0.0, 0.0], [1.0, 0.01, 0.0], [0.0, 0.0, 1.0])
+    twins = rows([1.0, 0.0, 0.0], [1.0, 0.01, 0.0], [0.0, 0.0, 1.0])
     asking = choice(twins, [0.9, 0.89, 0.01])
     asking.add_label(0, "yes")
     assert asking.next() == (2, "high")
@@ -59,7 +77,7 @@ def test_a_near_duplicate_of_a_labelled_page_comes_last() -> None:
 
 
 def test_of_equal_pages_one_of_an_unlabelled_host_comes_first() -> None:
-    asking = choice(pool(*np.eye(3).tolist(), hosts=["a", "a", "b"]), [0.9, 0.7, 0.7])
+    asking = choice(rows(*np.eye(3).tolist(), hosts=["a", "a", "b"]), [0.9, 0.7, 0.7])
     asking.add_label(0, "yes")
     assert asking.next() == (2, "high")
 
@@ -75,7 +93,7 @@ def test_of_equal_pages_one_of_an_unlabelled_host_comes_first() -> None:
 def test_doubtful_is_what_is_like_the_good_and_called_off_topic_or_the_reverse(
     relevance: list[float], doubted: int
 ) -> None:
-    asking = choice(pool([1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]), relevance)
+    asking = choice(rows([1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]), relevance)
     asking.add_label(0, "yes")
     assert np.argmax(asking.doubtful()[1:]) + 1 == doubted
 

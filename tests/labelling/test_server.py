@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from focused.archive.archive import PageRow
 from focused.errors import StateError
-from focused.labelling.labelling_task import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import FetchedPages
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
 from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, read_labels
@@ -239,7 +240,7 @@ def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
     asked, answered = threading.Event(), threading.Event()
 
     class Slow(PageRenderer):
-        def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
+        def text(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
             asked.set()
             assert answered.wait(30)
             return RenderedPage("Krill.")
@@ -259,7 +260,7 @@ def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
 
 def test_an_unprepared_page_is_reported(tmp_path: Path, labels: Path) -> None:
     class Failing(PageRenderer):
-        def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
+        def text(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
             return RenderedPage("", "Too <slow>.")
 
         original = text
@@ -307,7 +308,6 @@ def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["X-DNS-Prefetch-Control"] == "off"
-        assert "camera=()" in headers["Permissions-Policy"]
         assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 

@@ -21,9 +21,9 @@ def test_what_a_running_crawl_fetches_is_taken_in(tmp_path: Path) -> None:
                 label_server._refresh_periodically(asking, interval_s=0.02)
             )
             await asyncio.sleep(0.1)
-            assert asking.page(url_of(7)) is None
+            assert url_of(7) not in asking.crawled.pages
             write_crawl(tmp_path, pages=6, first=6)
-            while asking.page(url_of(7)) is None:
+            while url_of(7) not in asking.crawled.pages:
                 await asyncio.sleep(0.02)
             assert asking.progress().pages == 12
             keeping_up.cancel()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from focused.archive.warc_files import WarcPosition
 from focused.errors import LabelError, StateError
 from focused.labelling.labelling_task import read_fetched_pages
 from focused.labelling.page_selection import (
@@ -241,7 +241,7 @@ def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     write_crawl(tmp_path, pages=10)
     crawled = read_fetched_pages(tmp_path)
     broken = {
-        url: replace(page, place=WarcPosition(page.place.file, page.place.offset + 3))
+        url: structs.replace(page, warc_offset=page.warc_offset + 3)
         for url, page in crawled.pages.items()
     }
     assert build_training_pool(replace(crawled, pages=broken), None).pages == ()
@@ -305,7 +305,7 @@ def test_of_two_matches_the_one_in_the_title_comes_first(tmp_path: Path, file: L
         tmp_path, pages=8, bodies={teach[0]: "<p>page giraffe text</p>", teach[1]: "<p>a</p>"}
     )
     asking = session(tmp_path, file)
-    in_title = replace(asking.crawled.pages[teach[1]], title="The giraffe", relevance=0.0)
+    in_title = structs.replace(asking.crawled.pages[teach[1]], title="The giraffe", relevance=0.0)
     crawled = replace(asking.crawled, pages={**asking.crawled.pages, teach[1]: in_title})
     asking.refresh(crawled, build_training_pool(crawled, None))
     assert [page.url for page in asking.search("giraffe")] == [teach[1], teach[0]]

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from focused.reports.crawl_report import report_as_dict
 from tests.live.hostile_faults import (
     FAULTS,
     MAX_PAGE_BYTES,
@@ -27,6 +26,7 @@ from tests.live.hostile_faults import (
     pack_bodies,
 )
 from tests.support.access_rules import ROBOTS, Access
+from tests.support.crawl_folders import report_as_dict
 from tests.support.crawling import ROOT, Finished, command, write_topic
 from tests.support.hostile_hosts import Behaviour, HostileHosts, pages, serve_hosts
 from tests.support.name_server import FAILS, NO_SUCH_NAME, Zone, at, serve_names

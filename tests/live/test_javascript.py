@@ -154,7 +154,7 @@ def test_the_report_names_the_hosts_that_show_nothing(reported: Finished) -> Non
     assert found["javascript"] == {"needing": 3}
     assert sorted(host.split(".")[0] for host in found["javascript_hosts"]) == sorted(FRAMEWORKS)
     report = build_report(read_crawl(reported.folder))
-    assert report.javascript["needing"] == 3
+    assert report["javascript"]["needing"] == 3
     assert 'scope.javascript = "render"' in reported.output
 
 

@@ -11,9 +11,8 @@ from rich.console import Console
 
 from focused.labels.label_file import Label, LabelFile, evaluation_hash, role_of
 from focused.reports.classifier_drift import ClassifierDrift, measure_drift
-from focused.reports.crawl_report import report_as_dict
 from focused.reports.report_output import print_report
-from tests.support.crawl_folders import frame, good_page, page, write_crawl
+from tests.support.crawl_folders import frame, good_page, page, report_as_dict, write_crawl
 
 
 def crawl(pages: int, on_topic: float = 0.5) -> list[dict]:

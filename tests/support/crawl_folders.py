@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.reports.crawl_folder import read_crawl
+from focused.reports.crawl_report import build_report, report_to_dict
 from focused.storage.arrow_columns import rows_as_table, times_as_seconds
 
 _PAGE: dict[str, Any] = {
@@ -78,6 +80,13 @@ def write_crawl(
         if value is not None:
             (folder / name).write_text(json.dumps(value))
     return folder
+
+
+def report_as_dict(
+    folder: Path, labels: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
+    """The report of the crawl in ``folder``, as ``report.json`` has it."""
+    return report_to_dict(build_report(read_crawl(folder), labels))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

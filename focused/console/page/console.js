@@ -5,7 +5,7 @@
   const element = (id) => document.getElementById(id);
   const STORE = "focused-console-token";
   const PAGE_SIZE = 200;
-  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "links", "steer", "model", "reports"];
+  const VIEWS = ["overview", "pages", "search", "hosts", "frontier", "links", "steer", "model"];
   let token = "";
   let crawls = [];
   let chosen = 0;
@@ -303,7 +303,6 @@
       showModels();
       showRetraining();
     }
-    if (name === "reports") showReports();
     if (name.startsWith("feature-")) showFeature(name);
     if (name === "hosts") showHosts();
     if (name === "frontier") showFrontier();
@@ -437,12 +436,13 @@
     const found = await askLast("search", `/api/crawls/${chosen}/search?${query}`);
     if (!found) return;
     const indexed = found.indexed === null ? "No index yet: index the pages first." : `${number(found.indexed)} pages indexed.`;
-    const work = found.is_updating ? ` Indexing: ${number(found.done)} of ${number(found.of)} new pages.` : "";
+    const runs = Boolean(found.update && found.update.is_running);
+    const work = runs ? " Indexing new pages." : "";
     const total = query.get("text") ? ` ${number(found.total)} found.` : "";
-    element("search-state").textContent = found.error || indexed + work + total;
-    element("update-index").disabled = found.is_updating;
+    element("search-state").textContent = found.update && found.update.status ? found.update.output : indexed + work + total;
+    element("update-index").disabled = runs;
     element("hits").replaceChildren(...found.hits.map(hitItem));
-    if (found.is_updating && view === "search") setTimeout(() => view === "search" && showSearch(), 1000);
+    if (runs && view === "search") setTimeout(() => view === "search" && showSearch(), 1000);
   }
 
   function hitItem(hit) {
@@ -463,7 +463,7 @@
     if (await attempt(() => ask(`/api/crawls/${chosen}/index`, {}))) setTimeout(showSearch, 300);
   }
 
-  // Model and reports
+  // Model
 
   async function showModels() {
     const found = await attempt(() => ask(`/api/crawls/${chosen}/models`));
@@ -497,17 +497,6 @@
 
   async function retrain() {
     if (await attempt(() => ask(`/api/crawls/${chosen}/retrain`, {}))) showRetraining();
-  }
-
-  async function showReports() {
-    const found = await attempt(() => ask("/api/reports"));
-    if (!found) return;
-    element("no-reports").hidden = found.reports.length > 0;
-    element("report-list").replaceChildren(...found.reports.map((report) => {
-      const item = node("li");
-      item.append(node("a", report.folder, { href: report.path, target: "_blank", rel: "noopener noreferrer" }));
-      return item;
-    }));
   }
 
   // Steering

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
+from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS
 
 
 @click.command()
@@ -55,7 +55,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
     help="Maximum number of pages per host, or none. Default: the topic's. Repeatable.",
 )
 @click.option(
-    "--latency-s", type=SECONDS, callback=finite, default=0.2, show_default=True,
+    "--latency-s", type=SECONDS, default=0.2, show_default=True,
     help="Mean response time in seconds.",
 )  # fmt: skip
 @click.option(
@@ -87,7 +87,6 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
 @click.option(
     "--delay-s",
     type=SECONDS,
-    callback=finite,
     default=0.02,
     show_default=True,
     help="With --live: seconds between two requests to a host.",
