@@ -16,14 +16,13 @@ from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import (
-    RecordStore,
     RevisitInputs,
     Visit,
     find_revisit_policy,
 )
-from focused.revisit.schedule import DueQueue, RevisitSchedule
+from focused.revisit.schedule import RevisitSchedule, ScheduleStore
 from focused.storage.state_store import StateStore
-from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 
 MEAN_S = 30 * DAY_S
 START = 1_700_000_000.0
@@ -35,8 +34,7 @@ class Schedules:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self.store: StateStore | None = None
-        self._records: RecordStore = MemoryRecords()
-        self._queue: DueQueue = MemoryDueQueue()
+        self._records: ScheduleStore = MemorySchedule()
         self.reopen()
 
     def reopen(self) -> None:
@@ -46,7 +44,6 @@ class Schedules:
                 self.store.abandon()
             self.store = StateStore.open(self._folder, {})
             self._records = TableRecords(self.store.tables)
-            self._queue = self._records
 
     def commit(self) -> None:
         if self.store is not None:
@@ -56,7 +53,7 @@ class Schedules:
 
     def make(self, policy: str = "uniform", **options: float) -> RevisitSchedule:
         made = find_revisit_policy(policy)(RevisitInputs(MEAN_S, self._records))
-        return RevisitSchedule(made, self._queue, self._records, mean_interval_s=MEAN_S, **options)
+        return RevisitSchedule(made, self._records, mean_interval_s=MEAN_S, **options)
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -93,11 +90,11 @@ def test_a_taken_page_is_not_taken_again_until_its_visit_is_recorded(schedules: 
     assert schedule.take(now + MEAN_S) == 0
 
 
-def test_a_page_that_is_gone_is_forgotten(schedules: Schedules) -> None:
+def test_a_page_that_is_removed_is_forgotten(schedules: Schedules) -> None:
     schedule = schedules.make()
     add_pages(schedule, 2)
     assert schedule.take(START + MEAN_S) == 0
-    schedule.record(visit(0, START + MEAN_S, changed=True, gone=True))
+    schedule.remove(0)
     assert len(schedule) == 1
     assert schedule.take(START + MEAN_S) == 1
     with pytest.raises(KeyError):
@@ -254,8 +251,9 @@ def test_records_of_one_kind_have_one_length(tmp_path: Path) -> None:
         for page in (1, 2):
             records.register(page, 7)
         records.put("page", 1, b"one")
-        with pytest.raises(ValueError, match="a record of 4 bytes among others of 3 bytes"):
-            records.put("page", 2, b"four")
+        records.put("page", 2, b"four")
+        with pytest.raises(ValueError, match="records of one kind have different lengths"):
+            records.save()
 
 
 def test_a_due_time_is_that_of_the_queue_and_survives_a_commit(tmp_path: Path) -> None:

@@ -176,7 +176,6 @@ def connect(core: CrawlCore) -> FeatureParts:
         return RevisitSchedule(
             SignalledPolicy(policy, policy_records, mean_interval_s, records.weight),
             policy_records,
-            policy_records,
             mean_interval_s=mean_interval_s,
             min_interval_s=settings.min_interval_hours * HOUR_S,
             max_interval_s=max_interval_s,
