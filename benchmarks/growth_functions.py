@@ -444,7 +444,7 @@ def _main_text(text: str) -> None:
     tree = main_text.parse_tree(text)
     if tree is not None:
         main_text.main_text_blocks(tree)
-        list(extract.structured_blocks(tree))
+        extract.structured_blocks(tree)
 
 
 def _convert(function: Callable[..., bytes], *arguments: Any) -> Callable[[str], None]:
@@ -572,7 +572,12 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "main text",
         _main_text,
-        (main_text.main_text_blocks, main_text.parse_tree, extract.structured_blocks),
+        (
+            main_text.main_text_blocks,
+            main_text.blocks_of,
+            main_text.parse_tree,
+            extract.structured_blocks,
+        ),
         TAGS,
         _BODY,
         6_000,
