@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lxml import etree
 from lxml.html import HtmlElement
 
@@ -21,7 +23,12 @@ _NAMES = {
     **dict.fromkeys(_LISTS, "list"),
     **dict.fromkeys(("li", "dt", "dd"), "item"),
     **dict.fromkeys(("figure", "figcaption", "aside", "header"), "div"),
-    **{"blockquote": "quote", "tr": "row", "td": "cell", "th": "cell", "br": "lb", "pre": "code"},
+    "blockquote": "quote",
+    "tr": "row",
+    "td": "cell",
+    "th": "cell",
+    "br": "lb",
+    "pre": "code",
 }
 
 
@@ -49,7 +56,7 @@ def structured_blocks(tree: HtmlElement) -> tuple[TextBlock, ...]:
     for item in list(tree.iter("li")):
         parent = item.getparent()
         if parent is not None and parent.tag not in _LISTS:  # converters write items alone
-            around = etree.Element("ul")
+            around: Any = etree.Element("ul")
             around.tail, item.tail = item.tail, None
             parent.replace(item, around)
             around.append(item)
@@ -60,5 +67,5 @@ def structured_blocks(tree: HtmlElement) -> tuple[TextBlock, ...]:
     for element in tree.iter(*_NAMES):
         if element.tag in _HEADINGS or element.tag in _LISTS:
             element.set("rend", element.tag)
-        element.tag = _NAMES[element.tag]
+        element.tag = _NAMES[str(element.tag)]
     return tuple(blocks_of(tree))
