@@ -175,7 +175,7 @@ class RenderFailure(StrEnum):
     NOT_LOADED = "not-loaded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RenderResult:
     """The result of rendering one page; ``html`` is None with a ``failure``.
 
@@ -190,7 +190,7 @@ class RenderResult:
     detail: str = ""
     requests: int = 0
     request_bytes: int = 0
-    refused: Mapping[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_cut: bool = False
 

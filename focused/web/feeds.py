@@ -144,7 +144,7 @@ _PARENTS_OF_ENTRIES = {
 }
 _SUMMARIES = frozenset({"description", "summary", "content", "encoded", "body"})
 _DATES = frozenset({"lastmod", "pubDate", "updated", "published", "modified", "date"})
-_ENTRY_TAGS = _SUMMARIES | _DATES | {"loc", "link", "guid", "title", "changefreq"}
+_ENTRY_TAGS = _SUMMARIES | _DATES | {"loc", "link", "guid", "title"}
 _CHANNEL_TAGS = frozenset({"title", "description", "subtitle", "tagline"})
 _TEXT_TAGS = _SUMMARIES | _CHANNEL_TAGS
 _ATOM = frozenset({"feed", "entry"})
@@ -179,8 +179,8 @@ class FeedEntry:
 
     ``fallback_url`` is used without a ``url``: a permanent guid, a link to a format other than
     HTML, or the URL of external content. ``changed_at`` is the latest readable time of the entry in
-    seconds since the epoch; ``change_frequency`` is a sitemap's ``changefreq`` in lower case.
-    ``continues_list``: the URL is not a page's, but of the rest of the list.
+    seconds since the epoch. ``continues_list``: the URL is not a page's, but of the rest of the
+    list.
     """
 
     url: str = ""
@@ -188,7 +188,6 @@ class FeedEntry:
     title: str = ""
     summary: str = ""
     changed_at: float | None = None
-    change_frequency: str = ""
     continues_list: bool = False
 
     @property
@@ -352,8 +351,6 @@ class _EntryReader:
             found = parse_feed_date(text)
             if found is not None:
                 entry.changed_at = max(found, entry.changed_at or 0.0)
-        elif name == "changefreq":
-            entry.change_frequency = text.strip().lower()[:_MAX_DATE_CHARS]
         elif name == "title":
             entry.title = entry.title or self._text(text, parent)[:MAX_TITLE_CHARS]
         elif name == "content" and "src" in attributes:
