@@ -28,9 +28,8 @@ _member = struct.Struct(">II")  # due time, page
 _NUMBER_BYTES = 4
 _ROW_PAGES = 64
 """Pages per row of the table of due times."""
-_number = struct.Struct(">I")
-_SITE_AND_DUE_BYTES = 2 * _NUMBER_BYTES
-_EMPTY_ROW = bytes(_SITE_AND_DUE_BYTES * _ROW_PAGES)
+_site_and_due = struct.Struct(">II")
+_EMPTY_ROW = bytes(_site_and_due.size * _ROW_PAGES)
 _TAKEN = 0
 _NEVER = 0xFFFF_FFFF
 _MAX_CACHED_GROUPS = 50_000
@@ -100,7 +99,7 @@ class TableRecords:
         """The blocks that were used since the last :meth:`save`."""
         self._block_of: dict[int, _Block] = {}
         self._unsaved_blocks: dict[bytes, _Block] = {}
-        self.due_times = DueTimes(tables)
+        self._due_times = DueTimes(tables)
         self._groups: dict[tuple[str, int], bytes | None] = {}
         self._unsaved_groups: set[tuple[str, int]] = set()
 
@@ -161,7 +160,7 @@ class TableRecords:
         block.insert(page, self._unregistered.pop(page, list(_NO_RECORDS)))
         self._block_of[page] = block
         self._unsaved_blocks[block.key] = block
-        self.due_times.put_site(page, site)
+        self._due_times.put(page, site, _TAKEN)
 
     def unregister(self, page: int) -> None:
         """Remove a page with its records."""
@@ -188,26 +187,26 @@ class TableRecords:
 
     def site_of(self, page: int) -> int:
         """Return the site of a registered page."""
-        return self.due_times.site_of(page)
+        return self._due_times.get(page)[0]
 
     def add(self, page: int, due_at: float) -> None:
         """Insert a registered page that is not in the queue."""
         due = _NEVER if due_at == math.inf else int(due_at)
-        self.due_times.put_due(page, due)
+        self._due_times.put(page, self.site_of(page), due)
         self._tables.add(_QUEUE, _ALL_PAGES, _member.pack(due, page))
 
     def remove(self, page: int) -> bool:
         """Take a page out of the queue; False if it is not in it."""
-        due = self.due_times.due_of(page)
+        site, due = self._due_times.get(page)
         if due == _TAKEN:
             return False
         self._tables.discard(_QUEUE, _ALL_PAGES, _member.pack(due, page))
-        self.due_times.put_due(page, _TAKEN)
+        self._due_times.put(page, site, _TAKEN)
         return True
 
     def due_at(self, page: int) -> float | None:
         """Return the due time of a page; None if it is not in the queue."""
-        due = self.due_times.due_of(page)
+        _, due = self._due_times.get(page)
         return None if due == _TAKEN else _time(due)
 
     def first(self) -> tuple[float, int] | None:
@@ -222,7 +221,7 @@ class TableRecords:
         """Write the records that are only in memory into the open transaction."""
         for key, block in sorted(self._unsaved_blocks.items()):
             self._tables.put(_BLOCKS, key, block.encode())
-        self.due_times.save()
+        self._due_times.save()
         for kind, number in sorted(self._unsaved_groups):
             key, record = _group_key(kind, number), self._groups[kind, number]
             if record is None:
@@ -238,7 +237,7 @@ class TableRecords:
 
     def _find(self, number: int) -> _Block | None:
         """Return the block that may hold a page, or None."""
-        return self._block_at(self.due_times.site_of(number), number)
+        return self._block_at(self.site_of(number), number)
 
     def _block_at(self, site: int, number: int) -> _Block | None:
         """Return the last block of a site that doesn't start above ``number``, or None."""
@@ -271,31 +270,18 @@ class DueTimes:
         self._rows: dict[int, bytearray] = {}
         self._unsaved: set[int] = set()
 
-    def site_of(self, page: int) -> int:
-        """Return the site of a page."""
-        return self._get(page, 0)
-
-    def put_site(self, page: int, site: int) -> None:
-        """Store the site of a page."""
-        self._put(page, 0, site)
-
-    def due_of(self, page: int) -> int:
-        """Return the due time of a page in seconds, 0 while it is taken."""
-        return self._get(page, _NUMBER_BYTES)
-
-    def put_due(self, page: int, due: int) -> None:
-        """Store the due time of a page."""
-        self._put(page, _NUMBER_BYTES, due)
-
-    def _get(self, page: int, offset: int) -> int:
+    def get(self, page: int) -> tuple[int, int]:
+        """Return the site of a page, and its due time in seconds, 0 while it is taken."""
         number, position = divmod(page, _ROW_PAGES)
         row = self._rows.get(number) or self._load(number)
-        return int(_number.unpack_from(row, position * _SITE_AND_DUE_BYTES + offset)[0])
+        site, due = _site_and_due.unpack_from(row, position * _site_and_due.size)
+        return site, due
 
-    def _put(self, page: int, offset: int, value: int) -> None:
+    def put(self, page: int, site: int, due: int) -> None:
+        """Store the site and the due time of a page."""
         number, position = divmod(page, _ROW_PAGES)
         row = self._rows.get(number) or self._load(number)
-        _number.pack_into(row, position * _SITE_AND_DUE_BYTES + offset, value)
+        _site_and_due.pack_into(row, position * _site_and_due.size, site, due)
         self._unsaved.add(number)
 
     def save(self) -> None:
@@ -338,5 +324,5 @@ def stored_due_at(tables: Tables, page: int) -> float | None:
     records = TableRecords(tables)
     if records.get("schedule", page) is None:
         return None
-    due = records.due_times.due_of(page)
-    return -math.inf if due == _TAKEN else _time(due)
+    due_at = records.due_at(page)
+    return -math.inf if due_at is None else due_at

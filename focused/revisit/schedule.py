@@ -130,11 +130,6 @@ class RevisitSchedule:
         self._schedule(page, at, at + self._min_interval_s)
         self._save_price()
 
-    def next_due_at(self) -> float | None:
-        """Return when the next visit is due; None without pages."""
-        first = self._store.first()
-        return None if first is None else first[0]
-
     def next_take_at(self) -> float | None:
         """Return from when on :meth:`take` returns a page; None without pages."""
         first = self._store.first()
