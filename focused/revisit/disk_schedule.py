@@ -116,7 +116,10 @@ class TableRecords:
 
     def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
         """Return several records."""
-        return [self.get(kind, number) for number in numbers]
+        column, block_of = _COLUMNS.get(kind), self._block_of
+        if column is None or not all(map(block_of.__contains__, numbers)):
+            return [self.get(kind, number) for number in numbers]
+        return [block_of[number].records[number][column] for number in numbers]
 
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""

@@ -259,7 +259,8 @@ class RevisitSchedule:
             return
         self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
         pages = self._take_siblings(site, MAX_SIBLINGS)
-        prices = [self.price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
+        price = self.price
+        prices = [price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         dues = due_times(policy, pages, prices, horizon)
         for page, due in zip(pages, dues, strict=True):
