@@ -998,6 +998,8 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.convert:DocumentConverter.needs_process": "calls document_format",
     "focused.documents.convert:DocumentConverter.takes_type": "calls declared_format",
     "focused.documents.convert:DocumentConverter.to_html": "calls to_html",
+    "focused.documents.packages:text_of": _OWN_TEXT,
+    "focused.documents.packages:texts_of": _OWN_TEXT,
     "focused.documents.formats:needs_process": _OWN_TEXT,
     "focused.documents.markup:MarkupWriter.block": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.link": _BY_CALLER,
