@@ -247,9 +247,12 @@ def _read_headers(text: str) -> None:
         http_response.outcome_from_response(status, values, URL, b"<p>a", 0.1, NOW)
     http_response.retry_after_s(values, NOW)
     http_response.parse_http_date(text)
+    http_response.parse_date_time(text)
+    http_response.cache_lifetime_s(values)
     conditional_requests.is_not_modified({"if-none-match": text, "if-modified-since": text}, values)
     conditional_requests.headers_of_not_modified(values)
     http_response.parse_canonical(text)
+    list(http_response.linked_targets(text, "license"))
     http_response.parse_refresh(text)
     robots_rules.max_age_s(values)
     robots_tags.parse_robots_directives(text, [text], "bot")
@@ -341,7 +344,7 @@ def _read_feed(text: str) -> None:
     feeds.parse_feed(response)
     feeds.parse_feed_entries(response)
     list(feeds.read_entries(text, feeds.FeedEntry(), URL))
-    list(oai_pmh.iterate_targets(oai_pmh.read_oai_response(text, URL)))
+    list(oai_pmh.read_oai_entries(text, URL))
 
 
 def _read_directory_listing(text: str) -> None:
@@ -443,7 +446,7 @@ def _main_text(text: str) -> None:
     tree = main_text.parse_tree(text)
     if tree is not None:
         main_text.main_text_blocks(tree)
-        list(extract.structured_blocks(tree))
+        extract.structured_blocks(tree)
 
 
 def _convert(function: Callable[..., bytes], *arguments: Any) -> Callable[[str], None]:
@@ -571,7 +574,12 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "main text",
         _main_text,
-        (main_text.main_text_blocks, main_text.parse_tree, extract.structured_blocks),
+        (
+            main_text.main_text_blocks,
+            main_text.blocks_of,
+            main_text.parse_tree,
+            extract.structured_blocks,
+        ),
         TAGS,
         _BODY,
         6_000,
@@ -606,10 +614,13 @@ READERS: tuple[Reader, ...] = (
             http_response.outcome_from_response,
             http_response.retry_after_s,
             http_response.parse_http_date,
+            http_response.parse_date_time,
+            http_response.cache_lifetime_s,
             conditional_requests.is_conditional,
             conditional_requests.is_not_modified,
             conditional_requests.headers_of_not_modified,
             http_response.parse_canonical,
+            http_response.linked_targets,
             http_response.parse_refresh,
             robots_rules.max_age_s,
             robots_tags.parse_robots_directives,
@@ -708,8 +719,8 @@ READERS: tuple[Reader, ...] = (
             feeds.parse_feed_entries,
             feeds.read_entries,
             xml_stream.escape_unclosed_tags,
-            oai_pmh.read_oai_response,
-            oai_pmh.iterate_targets,
+            xml_stream.feed_target,
+            oai_pmh.read_oai_entries,
         ),
         (*XML, *TAGS),
         (("", ""), (_URLSET, ">"), (_RSS, ">"), ("<OAI-PMH><ListRecords>", ">")),
@@ -985,6 +996,8 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.convert:DocumentConverter.needs_process": "calls document_format",
     "focused.documents.convert:DocumentConverter.takes_type": "calls declared_format",
     "focused.documents.convert:DocumentConverter.to_html": "calls to_html",
+    "focused.documents.packages:text_of": _OWN_TEXT,
+    "focused.documents.packages:texts_of": _OWN_TEXT,
     "focused.documents.formats:needs_process": _OWN_TEXT,
     "focused.documents.markup:MarkupWriter.block": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.link": _BY_CALLER,

@@ -21,15 +21,14 @@ from focused.crawl.loop import Crawl
 from focused.crawl.page_parser import ParsedPage
 from focused.frontier.queued_link import QueuedLink
 from focused.rendering.decision import (
-    Gain,
     HostRendering,
     JavascriptNeed,
+    adds_content,
     count_seen,
     is_worth_rendering,
     javascript_need,
     learn_cost,
     learn_gain,
-    measure_gain,
     new_seed,
 )
 from focused.rendering.subrequests import RenderFailure, RenderResult
@@ -163,21 +162,21 @@ class JavascriptPages:
         if result.failure is RenderFailure.NO_BROWSER:
             self._save(candidate.host, host)
             return False
-        gain = Gain(0, 0, 0) if shown is None else measure_gain(candidate.raw, shown)
-        learn_gain(host, candidate.url, candidate.need, gained=gain.is_gain)
+        gained = shown is not None and adds_content(candidate.raw, shown)
+        learn_gain(host, candidate.url, candidate.need, gained=gained)
         learn_cost(host, result.seconds, candidate.request_s)
         host.rendered += 1
-        host.gained += gain.is_gain
+        host.gained += gained
         host.requests += result.requests
         host.seconds += result.seconds
         count("rendered")
-        count("gained", int(gain.is_gain))
+        count("gained", int(gained))
         count("cut", int(result.is_cut))
         count("requests", result.requests)
         count("milliseconds", round(1_000 * result.seconds))
         self._counters.bytes += result.request_bytes
         self._save(candidate.host, host)
-        return gain.is_gain
+        return gained
 
     def needing_by_host(self, limit: int) -> Mapping[str, int]:
         """Return how many pages show nothing without JavaScript, by host, most first."""

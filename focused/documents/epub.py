@@ -11,14 +11,13 @@ from lxml.html import HtmlElement
 
 from focused.documents.formats import DocumentError
 from focused.documents.markup import DocumentMetadata, MarkupWriter, is_web_url
-from focused.documents.packages import Package
+from focused.documents.packages import Package, text_of, texts_of
 from focused.web.decoding import close_empty_elements, decode, limit_markup
 from focused.web.html.main_text import parse_tree
 from focused.web.page import FailureKind
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_DC = "{http://purl.org/dc/elements/1.1/}"
 _TEXT_TYPES = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
 _FONT_OBFUSCATION = re.compile(r"idpf\.org/2008/embedding|ns\.adobe\.com/pdf/enc#RC")
 _DROPPED = etree.XPath("//script|//style|//meta|//base|//link|//iframe|//object|//embed|//form")
@@ -85,23 +84,17 @@ def _serialised(element: HtmlElement) -> str:
 
 
 def _metadata(root: etree._Element) -> DocumentMetadata:
-    def texts(name: str) -> list[str]:
-        return [text for each in root.iter(f"{_DC}{name}") if (text := (each.text or "").strip())]
-
-    def first(name: str) -> str:
-        return next(iter(texts(name)), "")
-
     modified = (
         each.text or ""
         for each in root.iter("{*}meta")
         if each.get("property") == "dcterms:modified"
     )
     return DocumentMetadata(
-        title=first("title"),
-        authors=texts("creator"),
-        published=first("date"),
+        title=text_of(root, "title"),
+        authors=texts_of(root, "creator"),
+        published=text_of(root, "date"),
         modified=next(modified, ""),
-        language=first("language"),
-        description=first("description"),
-        licence=first("rights"),
+        language=text_of(root, "language"),
+        description=text_of(root, "description"),
+        licence=text_of(root, "rights"),
     )

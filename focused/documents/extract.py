@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -11,29 +11,25 @@ from focused.documents.convert import to_html
 from focused.web.decoding import MAX_PARSED_BYTES
 from focused.web.html.declared_metadata import declared_metadata
 from focused.web.html.document import Document, extract_document
-from focused.web.html.main_text import parse_tree
-from focused.web.html.text_structure import (
-    CODE,
-    HEADING,
-    ITEM,
-    PARAGRAPH,
-    QUOTE,
-    TABLE,
-    TextBlock,
-    clean_text,
-)
+from focused.web.html.main_text import blocks_of, parse_tree
+from focused.web.html.text_structure import TextBlock
 from focused.web.page import Failed, Fetched
 
-_KINDS = {
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), HEADING),
-    **dict.fromkeys(("p", "div", "section", "article", "body", "dt", "dd"), PARAGRAPH),
-    **dict.fromkeys(("ul", "ol", "dl", "figure", "figcaption", "aside", "header"), PARAGRAPH),
-    "blockquote": QUOTE,
-    "li": ITEM,
-    "pre": CODE,
+# HTML's names in trafilatura's, which :func:`~focused.web.html.main_text.blocks_of` reads.
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LISTS = ("ul", "ol", "dl")
+_NAMES = {
+    **dict.fromkeys(_HEADINGS, "head"),
+    **dict.fromkeys(_LISTS, "list"),
+    **dict.fromkeys(("li", "dt", "dd"), "item"),
+    **dict.fromkeys(("figure", "figcaption", "aside", "header"), "div"),
+    "blockquote": "quote",
+    "tr": "row",
+    "td": "cell",
+    "th": "cell",
+    "br": "lb",
+    "pre": "code",
 }
-_LISTS = frozenset({"ul", "ol"})
-_SKIPPED = frozenset({"head", "script", "style"})
 
 
 def extract_any(fetched: Fetched, *, guess_dates: bool = False) -> Document:
@@ -50,64 +46,26 @@ def extract_any(fetched: Fetched, *, guess_dates: bool = False) -> Document:
         return extract_document(fetched, guess_dates=guess_dates)
     tree = parse_tree(converted.body[:MAX_PARSED_BYTES].decode("utf-8", "ignore"))
     metadata = declared_metadata(tree, converted.url, converted.headers)
-    return Document(() if tree is None else tuple(structured_blocks(tree)), metadata)
+    return Document(() if tree is None else structured_blocks(tree), metadata)
 
 
-def structured_blocks(tree: HtmlElement) -> Iterator[TextBlock]:
-    """Yield all text of a tree as blocks, in document order."""
-    gathered: list[str] = []
-    open_blocks: list[HtmlElement] = []
-    numbers: dict[HtmlElement, int] = {}
-
-    def flush() -> Iterator[TextBlock]:
-        text = clean_text("".join(gathered))
-        gathered.clear()
-        around = open_blocks[-1] if open_blocks else None
-        kind = PARAGRAPH if around is None else _KINDS[str(around.tag)]
-        text = text.strip("\n") if kind == CODE else " ".join(text.split())
-        if not text.strip():
-            return
-        if kind == HEADING and around is not None:
-            yield TextBlock(kind, text, int(str(around.tag)[1]))
-            return
-        level = sum(each.tag in _LISTS for each in open_blocks)
-        level = max(level, int(kind == ITEM))
-        number = numbers.pop(around, 0) if kind == ITEM and around is not None else 0
-        yield TextBlock(kind, text, level, number)
-
-    events = etree.iterwalk(tree, events=("start", "end"))
-    for event, element in events:
-        tag = element.tag
-        if event == "start":
-            if tag == "table" or tag in _SKIPPED:
-                yield from flush()
-                if tag == "table":
-                    yield from _table(element, sum(each.tag in _LISTS for each in open_blocks))
-                events.skip_subtree()
-                continue
-            if tag in _KINDS:
-                yield from flush()
-                open_blocks.append(element)
-                if tag == "li":
-                    parent = element.getparent()
-                    if parent is not None and parent.tag == "ol":
-                        numbers[element] = parent.index(element) + 1
-            elif tag == "br":
-                gathered.append("\n")
-            gathered.append(element.text or "")
-        else:
-            if open_blocks and open_blocks[-1] is element:
-                yield from flush()
-                open_blocks.pop()
-            gathered.append(element.tail or "")
-    yield from flush()
-
-
-def _table(table: HtmlElement, level: int) -> Iterator[TextBlock]:
-    rows = [
-        [" ".join(clean_text(" ".join(cell.itertext())).split()) for cell in row]
-        for row in table.iter("tr")
-    ]
-    lines = ["\t".join(row) for row in rows if any(row)]
-    if lines:
-        yield TextBlock(TABLE, "\n".join(lines), level)
+def structured_blocks(tree: HtmlElement) -> tuple[TextBlock, ...]:
+    """Return all text of a tree as blocks, in document order. Changes ``tree``."""
+    etree.strip_elements(tree, "head", "script", "style", with_tail=False)
+    etree.strip_tags(tree, "thead", "tbody", "tfoot")
+    for item in list(tree.iter("li")):
+        parent = item.getparent()
+        if parent is not None and parent.tag not in _LISTS:  # converters write items alone
+            around: Any = etree.Element("ul")
+            around.tail, item.tail = item.tail, None
+            parent.replace(item, around)
+            around.append(item)
+    for code in list(tree.iter("pre")):
+        text, tail = code.text_content(), code.tail
+        code.clear()
+        code.text, code.tail = f"\n{text}\n", tail  # the line breaks tell it from inline code
+    for element in tree.iter(*_NAMES):
+        if element.tag in _HEADINGS or element.tag in _LISTS:
+            element.set("rend", element.tag)
+        element.tag = _NAMES[str(element.tag)]
+    return tuple(blocks_of(tree))

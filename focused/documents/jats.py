@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from focused.documents.markup import DocumentMetadata, MarkupWriter, Run
-from focused.documents.packages import parse_xml
+from focused.documents.packages import local_name, parse_xml
 
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 _BLOCKS = frozenset({"p", "title", "caption", "disp-formula", "verse-line", "preformat", "term"})
@@ -36,7 +36,7 @@ _LICENCE = "{http://www.niso.org/schemas/ali/1.0/}license_ref"
 def convert_jats(body: bytes) -> bytes:
     """Return an article as HTML; raises DocumentError for damaged XML."""
     root = parse_xml(body, "the article")
-    article = root if _local(root) == "article" else root.find(".//{*}article")
+    article = root if local_name(root) == "article" else root.find(".//{*}article")
     article = root if article is None else article
     meta = article.find("{*}front/{*}article-meta")
     writer = MarkupWriter()
@@ -50,20 +50,15 @@ def convert_jats(body: bytes) -> bytes:
     return writer.html(metadata)
 
 
-def _local(element: etree._Element) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
 def _write(parent: etree._Element, writer: MarkupWriter, level: int) -> None:
     for element in parent:
-        _write_element(element, writer, level, in_item=_local(parent) == "list-item")
+        _write_element(element, writer, level, in_item=local_name(parent) == "list-item")
 
 
 def _write_element(
     element: etree._Element, writer: MarkupWriter, level: int, *, in_item: bool = False
 ) -> None:
-    kind = _local(element)
+    kind = local_name(element)
     if kind == "alternatives":
         chosen = _chosen(element)
         if chosen is not None:
@@ -86,7 +81,7 @@ def _write_paragraph(element: etree._Element, writer: MarkupWriter, level: int, 
     """Write a paragraph; figures, tables and lists in it are blocks of their own."""
     runs: list[Run] = [(element.text or "", None)]
     for child in element:
-        if _local(child) in _DISPLAYED:
+        if local_name(child) in _DISPLAYED:
             writer.block(tag, runs)
             runs = []
             _write_element(child, writer, level)
@@ -101,8 +96,8 @@ def _write_table(table: etree._Element, writer: MarkupWriter) -> None:
     for row in _rows(table):
         writer.raw("<tr>")
         for cell in row:
-            if _local(cell) in _CELLS:
-                tag, runs = ("th" if _local(cell) == "th" else "td"), list(_runs(cell))
+            if local_name(cell) in _CELLS:
+                tag, runs = ("th" if local_name(cell) == "th" else "td"), list(_runs(cell))
                 if any(text.strip() for text, _ in runs):
                     writer.block(tag, runs)
                 else:
@@ -113,9 +108,9 @@ def _write_table(table: etree._Element, writer: MarkupWriter) -> None:
 
 def _rows(table: etree._Element) -> Iterator[etree._Element]:
     for child in table:
-        if _local(child) in ("tr", "row"):
+        if local_name(child) in ("tr", "row"):
             yield child
-        elif _local(child) in ("thead", "tbody", "tfoot", "tgroup"):
+        elif local_name(child) in ("thead", "tbody", "tfoot", "tgroup"):
             yield from _rows(child)
 
 
@@ -125,7 +120,7 @@ def _chosen(alternatives: etree._Element) -> etree._Element | None:
         (
             each
             for each in alternatives
-            if _local(each) not in _SKIPPED and any(map(str.strip, each.itertext()))
+            if local_name(each) not in _SKIPPED and any(map(str.strip, each.itertext()))
         ),
         None,
     )
@@ -138,7 +133,7 @@ def _runs(element: etree._Element, link: str | None = None) -> Iterator[Run]:
 
 
 def _child_runs(child: etree._Element, link: str | None) -> Iterator[Run]:
-    kind = _local(child)
+    kind = local_name(child)
     if not kind:  # an entity that is not expanded: HTML's have a known character
         text = html.unescape(child.text or "") if isinstance(child, etree._Entity) else ""
         yield "" if text.startswith("&") else text, link

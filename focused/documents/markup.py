@@ -54,7 +54,6 @@ class MarkupWriter:
         self._chars = 0
         self._bytes = 0
         self._links = 0
-        self._has_text = False
         self.first_heading = ""
         """The text of the first heading."""
 
@@ -62,11 +61,6 @@ class MarkupWriter:
     def is_full(self) -> bool:
         """Whether more blocks are left out."""
         return self._chars >= MAX_TEXT_CHARS or self._bytes >= MAX_PARSED_BYTES
-
-    @property
-    def has_text(self) -> bool:
-        """Whether a block has text."""
-        return self._has_text
 
     def block(self, tag: str, runs: Iterable[Run], *, known_urls: Collection[str] = ()) -> None:
         """Add an element with text and links; URLs in the text become links, too.
@@ -121,7 +115,6 @@ class MarkupWriter:
     def _inline(self, text: str, target: str | None, known_urls: Collection[str]) -> str:
         text = clean_text(text[: MAX_TEXT_CHARS - self._chars])
         self._chars += len(text)
-        self._has_text = self._has_text or not text.isspace()
         if target is not None:
             return self._anchor(text, target)
         if "://" not in text and "www." not in text and "doi:" not in text.lower():

@@ -15,16 +15,13 @@ from lxml import etree
 
 from focused.documents.formats import DocumentError
 from focused.documents.markup import DocumentMetadata, MarkupWriter, Run
-from focused.documents.packages import Package
+from focused.documents.packages import Package, local_name, text_of, texts_of
 from focused.web.page import FailureKind
 
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
-_DC = "{http://purl.org/dc/elements/1.1/}"
-_DCTERMS = "{http://purl.org/dc/terms/}"
-_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 
 MAX_SLIDES = 2_000
@@ -102,11 +99,6 @@ def _targets(package: Package, part: str) -> Mapping[str, str]:
     return found
 
 
-def _local(element: etree._Element) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
 def _heading_styles(package: Package) -> Mapping[str, str]:
     """Return the tag of each paragraph style of a docx file that is a heading or title."""
     if "word/styles.xml" not in package.names:
@@ -114,7 +106,7 @@ def _heading_styles(package: Package) -> Mapping[str, str]:
     tags: dict[str, str] = {}
     for style in package.read_xml("word/styles.xml"):
         key = _attribute(style, "styleId")
-        names = [each for each in style if _local(each) == "name"]
+        names = [each for each in style if local_name(each) == "name"]
         name = _attribute(names[0], "val") if names else ""
         if tag := _tag_of_style(name or key):
             tags[key] = tag
@@ -142,15 +134,15 @@ def _word_paragraphs(
 ) -> Iterator[_Paragraph]:
     """Yield the paragraphs of WordprocessingML, those of text boxes before the one around them."""
     for element in _without_fallbacks(root):
-        if _local(element) != "p":
+        if local_name(element) != "p":
             continue
         tag = "p"
-        properties = next((each for each in element if _local(each) == "pPr"), None)
+        properties = next((each for each in element if local_name(each) == "pPr"), None)
         for each in () if properties is None else properties:
-            if _local(each) == "pStyle":
+            if local_name(each) == "pStyle":
                 style = _attribute(each, "val")
                 tag = styles.get(style) or _tag_of_style(style) or tag
-            elif _local(each) == "numPr" and tag == "p":
+            elif local_name(each) == "numPr" and tag == "p":
                 tag = "li"
         runs: list[Run] = []
         field: list[str] = []
@@ -180,7 +172,7 @@ def _add_word_runs(
 ) -> None:
     """Add the runs of a paragraph; ``field`` holds the parts of an open field's instruction."""
     for element in parent:
-        kind = _local(element)
+        kind = local_name(element)
         if kind == "t":
             runs.append((element.text or "", link or _field_link(field)))
         elif kind in ("tab", "br", "cr"):
@@ -238,11 +230,11 @@ def _slides(package: Package) -> list[str]:
 
 def _slide_paragraphs(root: etree._Element, targets: Mapping[str, str]) -> Iterator[_Paragraph]:
     for shape in root.iter():
-        kind = _local(shape)
+        kind = local_name(shape)
         if kind not in ("sp", "tc"):
             continue
         tag = "p"
-        holder = next((each for each in shape.iter() if _local(each) == "ph"), None)
+        holder = next((each for each in shape.iter() if local_name(each) == "ph"), None)
         if kind == "sp" and holder is not None:
             role = holder.get("type", "")
             if role in ("sldNum", "dt", "ftr", "hdr"):
@@ -251,10 +243,10 @@ def _slide_paragraphs(root: etree._Element, targets: Mapping[str, str]) -> Itera
         for paragraph in shape.iter("{*}p"):
             runs: list[Run] = []
             for run in paragraph:
-                if _local(run) == "br":
+                if local_name(run) == "br":
                     runs.append((" ", None))
-                text = "".join(each.text or "" for each in run if _local(each) == "t")
-                link = next((each for each in run.iter() if _local(each) == "hlinkClick"), None)
+                text = "".join(each.text or "" for each in run if local_name(each) == "t")
+                link = next((each for each in run.iter() if local_name(each) == "hlinkClick"), None)
                 key = "" if link is None else _attribute(link, "id")
                 runs.append((text, targets.get(key)))
             yield _Paragraph(tag, _merged(runs))
@@ -266,45 +258,34 @@ def _core_metadata(package: Package) -> DocumentMetadata:
     if name not in package.names:
         return DocumentMetadata()
     root = package.read_xml(name)
-
-    def text(tag: str) -> str:
-        return (root.findtext(tag) or "").strip()
-
     return DocumentMetadata(
-        title=text(f"{_DC}title"),
-        authors=[name for name in text(f"{_DC}creator").split(";") if name.strip()],
-        published=text(f"{_DCTERMS}created"),
-        modified=text(f"{_DCTERMS}modified"),
-        language=text(f"{_DC}language"),
-        description=text(f"{_DC}description") or text(f"{_DC}subject"),
+        title=text_of(root, "title"),
+        authors=[name for name in text_of(root, "creator").split(";") if name.strip()],
+        published=text_of(root, "created"),
+        modified=text_of(root, "modified"),
+        language=text_of(root, "language"),
+        description=text_of(root, "description", "subject"),
     )
 
 
 def _odt_metadata(package: Package) -> DocumentMetadata:
     if "meta.xml" not in package.names:
         return DocumentMetadata()
-    root = package.read_xml("meta.xml").find(f"{_OFFICE}meta")
-    if root is None:
-        return DocumentMetadata()
-
-    def text(*tags: str) -> str:
-        return next(filter(None, ((root.findtext(tag) or "").strip() for tag in tags)), "")
-
-    author = text(f"{_META}initial-creator", f"{_DC}creator")
+    root = package.read_xml("meta.xml")
     return DocumentMetadata(
-        title=text(f"{_DC}title"),
-        authors=[author] if author else [],
-        published=text(f"{_META}creation-date"),
-        modified=text(f"{_DC}date"),
-        language=text(f"{_DC}language"),
-        description=text(f"{_DC}description", f"{_DC}subject"),
+        title=text_of(root, "title"),
+        authors=texts_of(root, "initial-creator", "creator")[:1],
+        published=text_of(root, "creation-date"),
+        modified=text_of(root, "date"),
+        language=text_of(root, "language"),
+        description=text_of(root, "description", "subject"),
     )
 
 
 def _odt_paragraphs(body: etree._Element) -> Iterator[_Paragraph]:
     """Yield the paragraphs and headings of an odt file; deleted text is left out."""
     for element in body.iter(f"{_TEXT}p", f"{_TEXT}h"):
-        above = [_local(each) for each in element.iterancestors()]
+        above = [local_name(each) for each in element.iterancestors()]
         if "tracked-changes" in above:
             continue
         tag = "li" if "list-item" in above else "p"
@@ -321,7 +302,7 @@ def _odt_paragraphs(body: etree._Element) -> Iterator[_Paragraph]:
 def _add_odt_runs(parent: etree._Element, runs: list[Run], link: str | None) -> None:
     runs.append((parent.text or "", link))
     for element in parent:
-        kind = _local(element)
+        kind = local_name(element)
         if kind == "a":
             _add_odt_runs(element, runs, element.get(_XLINK_HREF) or link)
         elif kind == "s":

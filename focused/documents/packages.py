@@ -114,3 +114,26 @@ def parse_xml(content: bytes, name: str) -> etree._Element:
         raise DocumentError(FailureKind.DAMAGED, f"{name}: {error.msg}"[:300]) from error
     except ValueError as error:
         raise DocumentError(FailureKind.DAMAGED, f"{name}: {error}"[:300]) from error
+
+
+def local_name(element: etree._Element) -> str:
+    """Return an element's name without namespace, ``""`` for a comment or an entity."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def texts_of(root: etree._Element, *names: str) -> list[str]:
+    """Return the texts of the elements of the first of these local names that have any."""
+    for name in names:
+        if found := [text for each in root.iter(f"{{*}}{name}") if (text := _stripped(each))]:
+            return found
+    return []
+
+
+def text_of(root: etree._Element, *names: str) -> str:
+    """Return the first of :func:`texts_of`, ``""`` without any."""
+    return next(iter(texts_of(root, *names)), "")
+
+
+def _stripped(element: etree._Element) -> str:
+    return (element.text or "").strip()

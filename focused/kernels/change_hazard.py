@@ -1,7 +1,7 @@
 """The hazard model of changes: features of a page, and when a visit is worth its price.
 
-A *page* is its record in :mod:`focused.revisit.hazard`, a *group* one of
-:mod:`focused.revisit.group_activity`. A *context* holds what does not depend on the time.
+A *page* and a *group* are records of :mod:`focused.revisit.hazard`. A *context* holds what does not
+depend on the time.
 """
 
 from __future__ import annotations

@@ -231,29 +231,16 @@ class HostRendering(msgspec.Struct):
     refused: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """What rendering added to a page: words and links that the raw page does not have."""
+def adds_content(raw: Page | None, rendered: Page) -> bool:
+    """Whether a rendered page has new words or links enough to be used instead of the raw one.
 
-    words: int
-    links: int
-    raw_words: int
-
-    @property
-    def is_gain(self) -> bool:
-        """Whether the rendered page is to be used instead of the raw one."""
-        return self.links >= MIN_NEW_LINKS or self.words >= max(
-            MIN_NEW_WORDS, MIN_NEW_SHARE * self.raw_words
-        )
-
-
-def measure_gain(raw: Page | None, rendered: Page) -> Gain:
-    """Compare a rendered page with the raw one; None: that has neither text nor links."""
-    before = Counter(() if raw is None else raw.text.split())
+    ``raw`` is None for a page without text and links.
+    """
     known = set() if raw is None else {link.url for link in raw.links}
-    new_words = Counter(rendered.text.split()) - before
-    return Gain(
-        new_words.total(), sum(link.url not in known for link in rendered.links), before.total()
+    before = Counter(() if raw is None else raw.text.split())
+    words = (Counter(rendered.text.split()) - before).total()
+    return sum(link.url not in known for link in rendered.links) >= MIN_NEW_LINKS or (
+        words >= max(MIN_NEW_WORDS, MIN_NEW_SHARE * before.total())
     )
 
 

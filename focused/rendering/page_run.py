@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +92,10 @@ class PageRun:
         self._is_served = False
         self._is_loaded = False
         self._has_crashed = False
-        self._is_cut = False
         self._pending = 0
         self._seen = 0
-        self._requests = 0
-        self._bytes = 0
         self._served_bytes = 0
-        self._refused: Counter[str] = Counter()
+        self._counted = RenderResult(refused=Counter())
         self._began_at = self._last_at = clock()
         self._own_s = 0.0
         self._active_at = self._began_at
@@ -162,7 +159,7 @@ class PageRun:
             if self._has_crashed or not self._current.browser.is_connected():
                 return False
             if self._is_over():
-                self._is_cut = True
+                self._counted.is_cut = True
                 break
         return True
 
@@ -203,7 +200,7 @@ class PageRun:
         finally:
             reading.cancel()
         html = reading.result()
-        self._is_cut = self._is_cut or html.startswith("!")
+        self._counted.is_cut = self._counted.is_cut or html.startswith("!")
         return self._result(html=html[1:].encode("utf-8", "replace"))
 
     async def _read_html(self, context: BrowserContext, page: Page) -> str:
@@ -242,7 +239,7 @@ class PageRun:
             )
             return
         if request.resource_type in EMPTY_KINDS and request.method == "GET":
-            self._refused[RefusalReason.KIND] += 1
+            self._counted.refused[RefusalReason.KIND] += 1
             await route.fulfill(status=200, content_type="text/css", body="")
             return
         sub = Subrequest(
@@ -255,7 +252,7 @@ class PageRun:
                 raise SubrequestRefusedError(RefusalReason.LIMIT)
             response = await self._fetch(sub)
         except SubrequestRefusedError as refused:
-            self._refused[refused.reason] += 1
+            self._counted.refused[refused.reason] += 1
             # Any other error of a navigation would replace the page.
             await route.abort("aborted" if is_navigation else "blockedbyclient")
             return
@@ -264,21 +261,21 @@ class PageRun:
             self._pending -= 1
         self._served_bytes += len(response.body)
         if not response.is_cached:
-            self._requests += 1
-            self._bytes += len(response.body)
+            self._counted.requests += 1
+            self._counted.request_bytes += len(response.body)
         await route.fulfill(
             status=response.status, headers=_passed_headers(response.headers), body=response.body
         )
 
     def _is_budget_spent(self) -> bool:
-        spent = self._requests + self._pending > self._limits.requests
+        spent = self._counted.requests + self._pending > self._limits.requests
         if spent or self._served_bytes >= self._limits.request_bytes:
-            self._is_cut = True
+            self._counted.is_cut = True
             return True
         return False
 
     async def _refuse_web_socket(self, socket: Any) -> None:
-        self._refused[RefusalReason.KIND] += 1
+        self._counted.refused[RefusalReason.KIND] += 1
         with suppress(Exception):
             await socket.close()
 
@@ -290,7 +287,7 @@ class PageRun:
         self._has_crashed = True
 
     def _on_popup(self, popup: Page) -> None:
-        self._refused[RefusalReason.NAVIGATION] += 1
+        self._counted.refused[RefusalReason.NAVIGATION] += 1
         self._seen += 1
         _detach(popup.close())
 
@@ -313,16 +310,8 @@ class PageRun:
         failure: RenderFailure | None = None,
         detail: str = "",
     ) -> RenderResult:
-        return RenderResult(
-            html,
-            failure,
-            detail,
-            self._requests,
-            self._bytes,
-            dict(self._refused),
-            self._clock() - self._began_at,
-            self._is_cut,
-        )
+        seconds = self._clock() - self._began_at
+        return replace(self._counted, html=html, failure=failure, detail=detail, seconds=seconds)
 
 
 def _passed_headers(headers: Any) -> dict[str, str]:

@@ -10,7 +10,6 @@ allows a heuristic).
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from cachetools import TLRUCache
 
 from focused.topic import covers_host
 from focused.web.host_names import is_private_host, parse_ip_address, registered_domain
+from focused.web.http_response import cache_lifetime_s
 
 CONTENT_KINDS = frozenset({"script", "xhr", "fetch"})
 """Kinds of requests that bring content, by the names of Playwright."""
@@ -175,7 +175,7 @@ class RenderFailure(StrEnum):
     NOT_LOADED = "not-loaded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RenderResult:
     """The result of rendering one page; ``html`` is None with a ``failure``.
 
@@ -190,7 +190,7 @@ class RenderResult:
     detail: str = ""
     requests: int = 0
     request_bytes: int = 0
-    refused: Mapping[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_cut: bool = False
 
@@ -200,8 +200,6 @@ DATA_S = 300.0
 MAX_LIFETIME_S = 86_400.0
 """No response is kept for longer, whatever it says."""
 
-_MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
-_NEVER = re.compile(r"(?:^|[\s,])(?:no-store|no-cache)(?:$|[\s,=])", re.IGNORECASE)
 _KEPT = frozenset({200, 203, 301, 308, 404, 410})
 
 
@@ -233,12 +231,9 @@ class AssetCache:
 
 def lifetime(kind: str, status: int, headers: Mapping[str, str]) -> float:
     """Return for how many seconds a response may be used again; 0: not at all."""
-    control = headers.get("cache-control", "")
-    if status not in _KEPT or _NEVER.search(control) or headers.get("vary", "").strip() == "*":
+    if status not in _KEPT or headers.get("vary", "").strip() == "*":
         return 0.0
-    stated = _MAX_AGE.search(control)
-    if stated is not None:
-        age = headers.get("age", "0")
-        passed_s = float(age) if age.isdecimal() else 0.0
-        return min(max(0.0, float(stated[1]) - passed_s), MAX_LIFETIME_S)
-    return SCRIPT_S if kind == "script" else DATA_S
+    stated_s = cache_lifetime_s(headers)
+    if stated_s is None:
+        return SCRIPT_S if kind == "script" else DATA_S
+    return min(max(0.0, stated_s), MAX_LIFETIME_S)

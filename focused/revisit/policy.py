@@ -18,7 +18,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from focused.errors import ConfigurationError
 from focused.installed_features import installed_parts, load_entry_point, more_from_lab
@@ -41,8 +41,6 @@ class Visit:
 
     Another time counts as None.
     """
-    gone: bool = False
-    """Whether the page was deleted. The page is removed after the visit is recorded."""
     hazard_factor: float | None = 1.0
     """By what change signals multiplied the expected changes; None after an announcement.
 
@@ -81,8 +79,7 @@ class RevisitPolicy(Protocol):
     follows_siblings: bool
     """Whether a change moves the due times of other pages of the directory and the site.
 
-    The schedule then computes the due times of some again: of those that are due next, in one
-    batch if the policy is a :class:`focused.revisit.schedule.BatchPolicy`.
+    The schedule then computes the due times of some again, by :func:`due_times`.
     """
     forced_after: float
     """The schedule visits a page after so many mean intervals, whatever the value of a visit.
@@ -113,6 +110,31 @@ class RevisitPolicy(Protocol):
 
     def remove(self, page: int) -> None:
         """Forget a page."""
+
+
+@runtime_checkable
+class BatchPolicy(Protocol):
+    """A revisit policy that computes due times in batches."""
+
+    def due_at_many(
+        self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
+    ) -> Sequence[float]:
+        """Return the due times of pages of one site, each at its price.
+
+        They need to be accurate only for pages that are due about now, and may be infinite for
+        those that are due after ``latest``.
+        """
+
+
+def due_times(
+    policy: RevisitPolicy, pages: Sequence[int], prices: Sequence[float], latest: float
+) -> Sequence[float]:
+    """Return the due times of pages of one site, in a batch where the policy can."""
+    if not pages:
+        return ()
+    if isinstance(policy, BatchPolicy):
+        return policy.due_at_many(pages, prices, latest)
+    return [policy.due_at(page, price) for page, price in zip(pages, prices, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Due times of pages, and the price of a visit that meets the budget.
 
-:class:`RevisitSchedule` keeps the pages of a collection in a :class:`DueQueue`, ordered by the time
-when the value of a visit reaches the price. The driver takes visits at the pace of its budget. The
-price follows the value of the visits that it takes: it rises while more pages are due than the
+:class:`RevisitSchedule` keeps the pages of a collection in a :class:`ScheduleStore`, ordered by the
+time when the value of a visit reaches the price. The driver takes visits at the pace of its budget.
+The price follows the value of the visits that it takes: it rises while more pages are due than the
 budget allows, and falls while visits are taken before they are due.
 
 Due times age: price, weights and the activity of sites change. A page whose value has fallen is put
@@ -15,14 +15,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from focused.revisit.policy import RecordStore, RevisitPolicy, Visit
+from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times
 
 MAX_SIBLINGS = 512
 """So many pages of a site are valued again when one has changed; in a larger site, in turns."""
-_MAX_SIBLINGS_ONE_BY_ONE = 8
-"""The same for a policy that values pages one by one."""
 _SIBLING_PAUSE = 0.004
 """The siblings of a site are valued again after this share of the mean interval at the earliest."""
 _SIBLING_HORIZON = 0.1
@@ -42,8 +40,11 @@ _LATEST_S = 0xFFFF_FFFE
 """A later due time is infinite."""
 
 
-class DueQueue(Protocol):
-    """Pages in order of due time, in whole seconds above 0, and the pages of each site."""
+class ScheduleStore(RecordStore, Protocol):
+    """The records of pages, those pages in order of due time, and the pages of each site.
+
+    Due times are in whole seconds above 0.
+    """
 
     def register(self, page: int, site: int) -> None:
         """Add a page to its site."""
@@ -57,8 +58,8 @@ class DueQueue(Protocol):
     def add(self, page: int, due_at: float) -> None:
         """Insert a registered page that is not in the queue."""
 
-    def remove(self, page: int) -> None:
-        """Take a page out of the queue."""
+    def remove(self, page: int) -> bool:
+        """Take a page out of the queue; False if it is not in it."""
 
     def due_at(self, page: int) -> float | None:
         """Return the due time of a page; None if it is not in the queue."""
@@ -68,20 +69,6 @@ class DueQueue(Protocol):
 
     def pages_of_site(self, site: int, after: int, limit: int) -> Sequence[int]:
         """Return the pages of a site with numbers above ``after``, in order."""
-
-
-@runtime_checkable
-class BatchPolicy(Protocol):
-    """A revisit policy that computes due times in batches."""
-
-    def due_at_many(
-        self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
-    ) -> Sequence[float]:
-        """Return the due times of pages of one site, each at its price.
-
-        They need to be accurate only for pages that are due about now, and may be infinite for
-        those that are due after ``latest``.
-        """
 
 
 class RevisitSchedule:
@@ -97,8 +84,7 @@ class RevisitSchedule:
     def __init__(
         self,
         policy: RevisitPolicy,
-        queue: DueQueue,
-        records: RecordStore,
+        store: ScheduleStore,
         *,
         mean_interval_s: float,
         min_interval_s: float = 0.0,
@@ -113,8 +99,7 @@ class RevisitSchedule:
         multiplies the value of a visit. None: the policy keeps the weights.
         """
         self.policy = policy
-        self._queue = queue
-        self._records = records
+        self._store = store
         self._mean_interval_s = mean_interval_s
         self._min_interval_s = min_interval_s
         self._max_interval_s = max_interval_s
@@ -124,7 +109,7 @@ class RevisitSchedule:
         self._siblings_after: dict[int, float] = {}
         self._siblings_at: dict[int, int] = {}
         self._pages, self._log_price, self._priced = 0, 0.0, 0
-        stored = records.get("price", 0)
+        stored = store.get("price", 0)
         if stored is not None:
             self._pages, self._log_price, self._priced = self._price_record.unpack(stored)
 
@@ -140,19 +125,14 @@ class RevisitSchedule:
         """Add a page after its first fetch at ``at``."""
         self.policy.add(page, site, directory, weight, at)
         self._pages += 1
-        self._queue.register(page, site)
+        self._store.register(page, site)
         self._put(page, at, self._min_interval_s)
         self._schedule(page, at, at + self._min_interval_s)
         self._save_price()
 
-    def next_due_at(self) -> float | None:
-        """Return when the next visit is due; None without pages."""
-        first = self._queue.first()
-        return None if first is None else first[0]
-
     def next_take_at(self) -> float | None:
         """Return from when on :meth:`take` returns a page; None without pages."""
-        first = self._queue.first()
+        first = self._store.first()
         if first is None:
             return None
         last, wait = self._state(first[1])
@@ -178,14 +158,14 @@ class RevisitSchedule:
         """
         tried: list[tuple[float, int]] = []
         while len(tried) <= _MAX_PUT_BACK:
-            first = self._queue.first()
+            first = self._store.first()
             if first is None:
                 break
             due_at, page = first
             last, wait = self._state(page)
             if now < last + wait:
                 break
-            self._queue.remove(page)
+            self._store.remove(page)
             if now - last >= self.longest_interval_s(page):
                 self._put_back(tried, now)
                 return page
@@ -209,16 +189,12 @@ class RevisitSchedule:
             self._schedule(page, last, max(last + wait, least))
 
     def record(self, visit: Visit) -> None:
-        """Record the outcome of a visit; a page that is gone is removed."""
-        page, site = visit.page, self._queue.site_of(visit.page)
-        if self._queue.due_at(page) is not None:
-            self._queue.remove(page)
+        """Record the outcome of a visit."""
+        page, site = visit.page, self._store.site_of(visit.page)
+        self._store.remove(page)
         self.policy.record(visit)
-        if visit.gone:
-            self._forget(page)
-        else:
-            self._put(page, visit.at, self._min_interval_s)
-            self._schedule(page, visit.at, visit.at + self._min_interval_s)
+        self._put(page, visit.at, self._min_interval_s)
+        self._schedule(page, visit.at, visit.at + self._min_interval_s)
         if visit.changed and self.policy.follows_siblings:
             self._move_siblings(site, visit.at)
         for moved in self.policy.take_moved():
@@ -233,33 +209,28 @@ class RevisitSchedule:
     def advance(self, page: int) -> None:
         """Make a page due as soon as the least interval allows, unless it is taken."""
         last, wait = self._state(page)
-        due_at = self._queue.due_at(page)
+        due_at = self._store.due_at(page)
         if due_at is not None and last + wait < due_at:
-            self._queue.remove(page)
+            self._store.remove(page)
             self._enqueue(page, last + wait)
 
     def advance_site(self, site: int, most: int) -> None:
         """:meth:`advance` the first pages of a site, at most ``most``."""
-        for page in list(self._queue.pages_of_site(site, -1, most)):
+        for page in list(self._store.pages_of_site(site, -1, most)):
             self.advance(page)
 
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
         last, wait = self._state(page)
-        if self._queue.due_at(page) is not None:
-            self._queue.remove(page)
+        if self._store.remove(page):
             self._schedule(page, last, last + wait)
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        if self._queue.due_at(page) is not None:
-            self._queue.remove(page)
-        self._forget(page)
-
-    def _forget(self, page: int) -> None:
-        self._records.delete("schedule", page)
+        self._store.remove(page)
+        self._store.delete("schedule", page)
         self.policy.remove(page)
-        self._queue.unregister(page)
+        self._store.unregister(page)
         self._pages -= 1
         self._save_price()
 
@@ -275,11 +246,11 @@ class RevisitSchedule:
 
     def _enqueue(self, page: int, due_at: float) -> None:
         whole = float(max(math.ceil(due_at), 1)) if due_at < _LATEST_S else math.inf
-        self._queue.add(page, whole)
+        self._store.add(page, whole)
 
     def _put(self, page: int, last: float, wait: float) -> None:
         last_s = int(last)
-        self._records.put("schedule", page, self._record.pack(last_s, wait + (last - last_s)))
+        self._store.put("schedule", page, self._record.pack(last_s, wait + (last - last_s)))
 
     def _move_siblings(self, site: int, now: float) -> None:
         """Move the pages of a site whose visits are worth more since a page has changed."""
@@ -287,28 +258,24 @@ class RevisitSchedule:
         if now < self._siblings_after.get(site, -math.inf):
             return
         self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
-        is_batch = isinstance(policy, BatchPolicy)
-        pages = self._take_siblings(site, MAX_SIBLINGS if is_batch else _MAX_SIBLINGS_ONE_BY_ONE)
+        pages = self._take_siblings(site, MAX_SIBLINGS)
         price = self.price
         prices = [price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
-        if isinstance(policy, BatchPolicy):
-            dues = policy.due_at_many(pages, prices, horizon) if pages else ()
-        else:
-            dues = [policy.due_at(page, price) for page, price in zip(pages, prices, strict=True)]
+        dues = due_times(policy, pages, prices, horizon)
         for page, due in zip(pages, dues, strict=True):
             if due >= horizon:
                 continue
-            due_at = self._queue.due_at(page)
+            due_at = self._store.due_at(page)
             if due_at is not None and now < due_at and due < due_at:
                 last, wait = self._state(page)
                 if (due := max(due, last + wait)) < due_at:
-                    self._queue.remove(page)
+                    self._store.remove(page)
                     self._enqueue(page, due)
 
     def _take_siblings(self, site: int, limit: int) -> Sequence[int]:
         """Return pages of a site; the next call goes on where this one stops."""
-        pages = list(self._queue.pages_of_site(site, self._siblings_at.get(site, -1), limit))
+        pages = list(self._store.pages_of_site(site, self._siblings_at.get(site, -1), limit))
         self._siblings_at[site] = pages[-1] if len(pages) == limit else -1
         return pages
 
@@ -323,7 +290,7 @@ class RevisitSchedule:
             target = max(target, self._log_price - 1.0)
             most = self._log_price + _MAX_RISE
             if target > most:
-                first = self._queue.first()
+                first = self._store.first()
                 if first is None or first[0] > now:
                     # The budget pays for every visit at this price.
                     target = most
@@ -332,10 +299,10 @@ class RevisitSchedule:
 
     def _save_price(self) -> None:
         record = self._price_record.pack(self._pages, self._log_price, self._priced)
-        self._records.put("price", 0, record)
+        self._store.put("price", 0, record)
 
     def _state(self, page: int) -> tuple[float, float]:
-        record = self._records.get("schedule", page)
+        record = self._store.get("schedule", page)
         if record is None:
             raise KeyError(page)
         last, wait = self._record.unpack(record)

@@ -23,8 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from focused.durations import DAY_S
-from focused.revisit.policy import RecordStore, RevisitPolicy, Visit
-from focused.revisit.schedule import BatchPolicy
+from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times
 from focused.revisit.source_trust import COMMON_MEMORY, MEMORY, SourceTrust
 
 _WAIT = 0.05
@@ -324,10 +323,7 @@ class SignalledPolicy:
         self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
     ) -> Sequence[float]:
         """Return due times of pages of one site, accurate for those that are due about now."""
-        if isinstance(self.policy, BatchPolicy):
-            dues = self.policy.due_at_many(pages, prices, latest)
-        else:
-            dues = [self.policy.due_at(page, p) for page, p in zip(pages, prices, strict=True)]
+        dues = due_times(self.policy, pages, prices, latest)
         if not self._has_lists:
             return dues
         signals = [self._telling(page) for page in pages]

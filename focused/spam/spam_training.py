@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from focused.spam.spam_classifier import (
     MIN_WORDS,
-    SIGNALS,
     PopularWords,
     SpamClassifier,
     body_text,
@@ -204,14 +203,10 @@ def _signal_knots(rows: FloatArray) -> FloatArray:
 
 def _basis(rows: FloatArray, knots: FloatArray) -> FloatArray:
     """Return the linear B-spline basis of each signal, shape (n, 19 * k)."""
-    hats = np.eye(knots.shape[1])
-    return np.column_stack(
-        [
-            np.interp(rows[:, place], knots[place], hat)
-            for place in range(len(SIGNALS))
-            for hat in hats
-        ]
-    )
+    from sklearn.preprocessing import SplineTransformer  # slow to import
+
+    made = SplineTransformer(degree=1, knots=knots.T, extrapolation="constant")
+    return np.asarray(made.fit_transform(rows))
 
 
 def _fit(

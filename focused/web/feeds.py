@@ -8,16 +8,11 @@ its summary as context.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from html import unescape
 from itertools import islice
 from typing import NamedTuple
-
-from lxml import etree
 
 from focused.web.decoding import (
     CONTINUATION_PATH,
@@ -26,10 +21,11 @@ from focused.web.decoding import (
     feed_kind,
     gunzip,
 )
+from focused.web.http_response import parse_date_time, timestamp_of
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
 from focused.web.urls import normalize_url
-from focused.web.xml_stream import escape_unclosed_tags, make_stream_parser
+from focused.web.xml_stream import MAX_ELEMENTS, feed_target
 
 MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
 MAX_FEED_BYTES = 50_000_000  # uncompressed; likewise
@@ -74,25 +70,10 @@ def _entries(fetched: Fetched, kind: str, channel: FeedEntry) -> Iterator[FeedEn
     # Entity declarations before the root are skipped.
     xml = text[root.start("root") :] if root else text
     if kind == "OAI-PMH":
-        return _oai_entries(xml, fetched.url)
+        from focused.web.oai_pmh import read_oai_entries  # few feeds are
+
+        return read_oai_entries(xml, fetched.url)
     return read_entries(xml, channel, fetched.url)
-
-
-def _oai_entries(xml: str, url: str) -> Iterator[FeedEntry]:
-    from focused.web.oai_pmh import iterate_targets, read_oai_response  # few feeds are
-
-    response = read_oai_response(xml, url)
-    for target, record in iterate_targets(response):
-        yield FeedEntry(
-            target,
-            title=record.title[:MAX_TITLE_CHARS],
-            summary=record.description[:SUMMARY_CHARS],
-            changed_at=parse_feed_date(record.datestamp),
-        )
-    for request in response.requests:
-        yield FeedEntry(request)
-    if response.onward:
-        yield FeedEntry(response.onward, continues_list=True)
 
 
 def _feed_page(
@@ -144,14 +125,10 @@ def _truncate_texts(summary: str) -> str:
     return " ".join(summary.split()[:CONTEXT_WORDS])
 
 
-MAX_ELEMENTS = 1_000_000
-"""Elements of one feed at most; the rest is ignored. A full sitemap (50,000 URLs) has 250,000."""
-
 MAX_TITLE_CHARS = 300
 SUMMARY_CHARS = 2_000
 
 _KEPT_CHARS = 8_000  # of one element's text
-_CHUNK_CHARS = 65_536
 _MAX_OPEN = 100  # containers and entries; broken feeds nest entries
 
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
@@ -167,7 +144,7 @@ _PARENTS_OF_ENTRIES = {
 }
 _SUMMARIES = frozenset({"description", "summary", "content", "encoded", "body"})
 _DATES = frozenset({"lastmod", "pubDate", "updated", "published", "modified", "date"})
-_ENTRY_TAGS = _SUMMARIES | _DATES | {"loc", "link", "guid", "title", "changefreq"}
+_ENTRY_TAGS = _SUMMARIES | _DATES | {"loc", "link", "guid", "title"}
 _CHANNEL_TAGS = frozenset({"title", "description", "subtitle", "tagline"})
 _TEXT_TAGS = _SUMMARIES | _CHANNEL_TAGS
 _ATOM = frozenset({"feed", "entry"})
@@ -202,8 +179,8 @@ class FeedEntry:
 
     ``fallback_url`` is used without a ``url``: a permanent guid, a link to a format other than
     HTML, or the URL of external content. ``changed_at`` is the latest readable time of the entry in
-    seconds since the epoch; ``change_frequency`` is a sitemap's ``changefreq`` in lower case.
-    ``continues_list``: the URL is not a page's, but of the rest of the list.
+    seconds since the epoch. ``continues_list``: the URL is not a page's, but of the rest of the
+    list.
     """
 
     url: str = ""
@@ -211,7 +188,6 @@ class FeedEntry:
     title: str = ""
     summary: str = ""
     changed_at: float | None = None
-    change_frequency: str = ""
     continues_list: bool = False
 
     @property
@@ -237,17 +213,8 @@ def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
     last one if its URL is complete.
     """
     reader = _EntryReader(channel, url)
-    parser = make_stream_parser(reader)
-    xml = escape_unclosed_tags(_SURROGATE.sub("&#xFFFD;", xml))
-    try:
-        for start in range(0, len(xml), _CHUNK_CHARS):
-            parser.feed(xml[start : start + _CHUNK_CHARS].encode("utf-8", "replace"))
-            yield from reader.take()
-            if reader.left <= 0:
-                return
-        parser.close()
-    except (etree.XMLSyntaxError, UnicodeDecodeError):
-        pass
+    for _ in feed_target(_SURROGATE.sub("&#xFFFD;", xml), reader):
+        yield from reader.take()
     reader.break_off()
     yield from reader.take()
 
@@ -384,8 +351,6 @@ class _EntryReader:
             found = parse_feed_date(text)
             if found is not None:
                 entry.changed_at = max(found, entry.changed_at or 0.0)
-        elif name == "changefreq":
-            entry.change_frequency = text.strip().lower()[:_MAX_DATE_CHARS]
         elif name == "title":
             entry.title = entry.title or self._text(text, parent)[:MAX_TITLE_CHARS]
         elif name == "content" and "src" in attributes:
@@ -414,20 +379,9 @@ class _EntryReader:
             if kind not in ("text", "html") and not kind.startswith("text/") and not is_xml:
                 return ""
             # Atom 0.3 has a mode attribute: content that is not escaped is XML.
-            if self._attributes.get("mode") == "base64":
-                text = _decode_base64(text)
             if kind not in ("html", "text/html") or self._attributes.get("mode") == "xml":
                 return " ".join(text[: 2 * SUMMARY_CHARS].split())[:SUMMARY_CHARS]
         return _strip_markup(text)
-
-
-def _decode_base64(text: str) -> str:
-    """Return the text in Base64, which may break off; ``""`` if it is none."""
-    letters = "".join(text.split())
-    try:
-        return b64decode(letters[: len(letters) // 4 * 4], validate=True).decode("utf-8", "replace")
-    except ValueError:
-        return ""
 
 
 def _strip_markup(html: str) -> str:
@@ -450,14 +404,7 @@ def parse_feed_date(text: str) -> float | None:
     A date without time is its first moment, a time without zone is UTC. Never raises.
     """
     text = text.strip()[:_MAX_DATE_CHARS]
-    try:
-        if month := _YEAR_OR_MONTH.fullmatch(text):
-            when = datetime(int(month[1]), int(month[2] or 1), 1)
-        elif text[:4].isdecimal():
-            when = datetime.fromisoformat(text)
-        else:
-            when = parsedate_to_datetime(text)
-        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return seconds if seconds >= 0 else None
+    if month := _YEAR_OR_MONTH.fullmatch(text):
+        text = f"{month[1]}-{month[2] or '01'}-01"
+    seconds = timestamp_of(parse_date_time(text))
+    return None if seconds is None or seconds < 0 else seconds

@@ -1,4 +1,4 @@
-"""The meaning of HTTP responses: their outcome, dates, conditional requests, Link and Refresh.
+"""The meaning of HTTP responses: outcome, dates, caching, conditional requests, Link and Refresh.
 
 The crawler and the simulator both use :func:`outcome_from_response`, so that a response has the
 same effect in both.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from datetime import UTC
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
@@ -81,12 +81,71 @@ def parse_http_date(text: str) -> int | None:
 
     See RFC 9110, section 5.6.7. Never raises.
     """
+    seconds = timestamp_of(_parse_mail_date(text))
+    return None if seconds is None or not 0 <= seconds <= _MAX_DATE else int(seconds)
+
+
+def parse_date_time(text: str) -> datetime | None:
+    """Return a time in ISO 8601 or as in mail headers (RFC 5322), or None. Never raises."""
     try:
-        when = parsedate_to_datetime(text[:100])
-        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        return datetime.fromisoformat(text[:100].strip())
+    except ValueError:
+        return _parse_mail_date(text)
+
+
+def timestamp_of(when: datetime | None) -> float | None:
+    """Return seconds since the epoch; a time without zone is UTC, one out of range None."""
+    if when is None:
+        return None
+    try:
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _parse_mail_date(text: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(text[:100])
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return int(seconds) if 0 <= seconds <= _MAX_DATE else None
+
+
+_DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]*)))?")
+_UNCACHEABLE = frozenset({"no-cache", "no-store"})
+
+
+def cache_lifetime_s(headers: Mapping[str, str]) -> float | None:
+    """Return for how many seconds more a response may be cached as it says (RFC 9111), or None.
+
+    ``headers`` has lower-case names. no-store and no-cache come first, then max-age, then Expires,
+    each less Age. s-maxage is for shared caches and is ignored. Never raises.
+    """
+    directives: dict[str, str] = {}
+    for name, quoted, plain in _DIRECTIVE.findall(headers.get("cache-control", "").lower()):
+        directives.setdefault(name, quoted or plain)
+    if not _UNCACHEABLE.isdisjoint(directives):
+        return 0.0
+    lifetime_s = _parse_seconds(directives.get("max-age", ""))
+    if lifetime_s is None:
+        lifetime_s = _until_expiry_s(headers)
+    if lifetime_s is None:
+        return None
+    return lifetime_s - (_parse_seconds(headers.get("age", "")) or 0.0)
+
+
+def _until_expiry_s(headers: Mapping[str, str]) -> float | None:
+    """Return Expires less Date; an invalid date has expired (RFC 9111, section 5.3)."""
+    expires = headers.get("expires", "").strip()
+    if not expires:
+        return None
+    ends_at, sent_at = parse_http_date(expires), parse_http_date(headers.get("date", ""))
+    if ends_at is None:
+        return 0.0
+    return None if sent_at is None else float(ends_at - sent_at)
+
+
+def _parse_seconds(value: str) -> float | None:
+    return float(value) if re.fullmatch(r"\d{1,10}", value.strip(), re.ASCII) else None
 
 
 def _redirect_outcome(
@@ -139,21 +198,25 @@ _LINK = re.compile(rf"<([^<>]*)>((?:\s*+;\s*+[\w!#$&+.^`|~*-]*+(?:\s*+=\s*+{_VAL
 _PARAMETER = re.compile(rf";\s*+([\w!#$&+.^`|~*-]++)\s*+=\s*+({_VALUE})")
 
 
-def parse_canonical(header: str) -> str | None:
-    """Return the target of the first ``rel="canonical"`` link of a Link header, unresolved.
+def linked_targets(header: str, relation: str) -> Iterator[str]:
+    """Yield the targets of a Link header's links of a lower-case ``relation``, unresolved.
 
     Links with an ``anchor`` parameter are about another page and are ignored. The first ``rel``
     parameter counts. Never raises.
     """
-    if "canonical" not in header.lower():
-        return None
+    if relation not in header.lower():
+        return
     for target, parameters in _LINK.findall(header[:_MAX_CHARS]):
         values: dict[str, str] = {}
         for name, value in _PARAMETER.findall(parameters):
             values.setdefault(name.lower(), value.strip('"'))
-        if "canonical" in values.get("rel", "").lower().split() and "anchor" not in values:
-            return str(target).strip() or None
-    return None
+        if relation in values.get("rel", "").lower().split() and "anchor" not in values:
+            yield str(target).strip()
+
+
+def parse_canonical(header: str) -> str | None:
+    """Return the target of the first ``rel="canonical"`` link of a Link header, or None."""
+    return next(linked_targets(header, "canonical"), "") or None
 
 
 _SPACE = "\t\n\f\r "

@@ -12,20 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from lxml import etree
-
+from focused.web.feeds import MAX_TITLE_CHARS, SUMMARY_CHARS, FeedEntry, parse_feed_date
 from focused.web.urls import normalize_url
-from focused.web.xml_stream import escape_unclosed_tags, make_stream_parser
-
-MAX_ELEMENTS = 1_000_000
-"""Elements of one response at most; the rest is ignored."""
+from focused.web.xml_stream import MAX_ELEMENTS, feed_target
 
 MAX_TARGETS = 3
 """URLs taken of one record: its landing page, and files."""
 
 _MAX_TEXT_CHARS = 4_000
 _MAX_TOKEN_CHARS = 1_500
-_CHUNK_CHARS = 65_536
 _OAI = "{http://www.openarchives.org/OAI/2.0/}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _PREFIX = {"metadataPrefix": "oai_dc"}
@@ -39,11 +34,8 @@ _NEEDS_VERB = frozenset({"badVerb", "badArgument"})
 
 
 @dataclass(slots=True)
-class OaiRecord:
-    """One record, or the header of one.
-
-    ``targets`` are absolute, normalised URLs; ``datestamp`` as the repository gives it.
-    """
+class _Record:
+    """One record, or the header of one; ``targets`` are absolute, normalised URLs."""
 
     identifier: str = ""
     datestamp: str = ""
@@ -53,64 +45,66 @@ class OaiRecord:
     targets: list[str] = field(default_factory=list)
     doi: str = ""
 
+    def read(self, tag: str, text: str) -> None:
+        """Take the text of an element; the first one of a kind counts."""
+        if tag == f"{_OAI}identifier":
+            self.identifier = self.identifier or text
+        elif tag == f"{_OAI}datestamp":
+            self.datestamp = self.datestamp or text
+        elif tag == f"{_DC}title":
+            self.title = self.title or text
+        elif tag == f"{_DC}description":
+            self.description = self.description or text
+        elif found := _DOI.fullmatch(text):
+            self.doi = self.doi or found[1]
+        elif _HTTP.match(text) and len(self.targets) < MAX_TARGETS:
+            url = normalize_url(text)
+            if url and url not in self.targets:
+                self.targets.append(url)
 
-@dataclass(slots=True)
-class OaiResponse:
-    """Records of one response, and ``onward``: the request for the rest of the list, or ``""``.
+    def entries(self) -> Iterator[FeedEntry]:
+        """Yield an entry for each URL, or for the DOI of a record without any."""
+        targets = self.targets
+        if not targets and self.doi:
+            targets = [normalize_url(f"https://doi.org/{quote(self.doi, safe='/()')}") or ""]
+        for target in filter(None, targets):
+            yield FeedEntry(
+                target,
+                title=self.title[:MAX_TITLE_CHARS],
+                summary=self.description[:SUMMARY_CHARS],
+                changed_at=parse_feed_date(self.datestamp),
+            )
 
-    Requests for single records and a request that begins a list are ``requests``.
-    """
 
-    records: list[OaiRecord] = field(default_factory=list)
-    onward: str = ""
-    requests: list[str] = field(default_factory=list)
-
-
-def read_oai_response(xml: str, url: str) -> OaiResponse:
-    """Return the records with a URL, and the requests that follow; ``url`` is the response's own.
+def read_oai_entries(xml: str, url: str) -> Iterator[FeedEntry]:
+    """Yield the records with a URL, then the requests that follow; ``url`` is the response's own.
 
     ``ListRecords`` and ``GetRecord`` give records, ``ListIdentifiers`` a request for each record,
-    ``Identify`` and a request without verb the one that begins the list. Deleted records are left
-    out. Never raises: a truncated response gives the records before the break.
+    ``Identify`` and a request without verb the one that begins the list; the request for the rest
+    of a list comes last. Deleted records are left out. Never raises: a truncated response gives the
+    records before the break.
     """
     reader = _Reader()
-    parser = make_stream_parser(reader)
-    xml = escape_unclosed_tags(xml)
-    try:
-        for start in range(0, len(xml), _CHUNK_CHARS):
-            parser.feed(xml[start : start + _CHUNK_CHARS].encode("utf-8", "replace"))
-            if reader.left <= 0:
-                break
-        else:
-            parser.close()
-    except (etree.XMLSyntaxError, UnicodeDecodeError):
+    for _ in feed_target(xml, reader):
         pass
-    return _response(reader, url.partition("?")[0])
-
-
-def _response(reader: _Reader, base: str) -> OaiResponse:
-    response = OaiResponse()
+    base = url.partition("?")[0]
+    records = [record for record in reader.records if not record.is_deleted]
+    for record in records:
+        yield from record.entries()
+    lists_identifiers = reader.verb == "ListIdentifiers"
     if reader.verb == "Identify" or (not reader.verb and reader.error in _NEEDS_VERB):
-        response.requests.append(_request(base, verb="ListRecords", **_PREFIX))
-    for record in reader.records:
-        if record.is_deleted:
-            continue
-        if reader.verb == "ListIdentifiers" and record.identifier:
-            response.requests.append(
-                _request(base, verb="GetRecord", identifier=record.identifier, **_PREFIX)
-            )
-        if not record.targets and record.doi:
-            found = normalize_url(f"https://doi.org/{quote(record.doi, safe='/()')}")
-            record.targets = [found] if found else []
-        if record.targets:
-            response.records.append(record)
-    if reader.token and (reader.records or reader.verb == "ListIdentifiers"):
-        response.onward = _request(base, verb=reader.verb, resumptionToken=reader.token)
-    return response
+        yield _request(base, verb="ListRecords", **_PREFIX)
+    for record in records if lists_identifiers else ():
+        if record.identifier:
+            yield _request(base, verb="GetRecord", identifier=record.identifier, **_PREFIX)
+    if reader.token and (reader.records or lists_identifiers):
+        onward = _request(base, verb=reader.verb, resumptionToken=reader.token)
+        onward.continues_list = True
+        yield onward
 
 
-def _request(base: str, **arguments: str) -> str:
-    return normalize_url(f"{base}?{urlencode(arguments)}") or ""
+def _request(base: str, **arguments: str) -> FeedEntry:
+    return FeedEntry(normalize_url(f"{base}?{urlencode(arguments)}") or "")
 
 
 class _Reader:
@@ -121,8 +115,8 @@ class _Reader:
         self.verb = ""
         self.error = ""
         self.token = ""
-        self.records: list[OaiRecord] = []
-        self._record: OaiRecord | None = None
+        self.records: list[_Record] = []
+        self._record: _Record | None = None
         self._depth = 0
         self._text_tag = ""
         self._pieces: list[str] = []
@@ -140,7 +134,7 @@ class _Reader:
                 self.verb = name
         elif tag in (f"{_OAI}record", f"{_OAI}header"):
             if tag.endswith("}record") or self._depth == 3:
-                self._record = OaiRecord()
+                self._record = _Record()
                 self.records.append(self._record)
             if attributes.get("status") == "deleted" and self._record is not None:
                 self._record.is_deleted = True
@@ -164,34 +158,7 @@ class _Reader:
         if tag == f"{_OAI}resumptionToken":
             self.token = text if len(text) <= _MAX_TOKEN_CHARS else ""
         elif text and self._record is not None:
-            _read_into(self._record, tag, text)
+            self._record.read(tag, text)
 
     def close(self) -> None:
         """Handle the end of the document."""
-
-
-def _read_into(record: OaiRecord, tag: str, text: str) -> None:
-    name = tag.rpartition("}")[2]
-    if tag.startswith(_OAI):
-        if name == "identifier":
-            record.identifier = record.identifier or text
-        else:
-            record.datestamp = record.datestamp or text
-    elif name == "title":
-        record.title = record.title or text
-    elif name == "description":
-        record.description = record.description or text
-    elif name == "identifier":
-        if found := _DOI.fullmatch(text):
-            record.doi = record.doi or found[1]
-        elif _HTTP.match(text) and len(record.targets) < MAX_TARGETS:
-            url = normalize_url(text)
-            if url and url not in record.targets:
-                record.targets.append(url)
-
-
-def iterate_targets(response: OaiResponse) -> Iterator[tuple[str, OaiRecord]]:
-    """Yield each URL of the records, in order."""
-    for record in response.records:
-        for target in record.targets:
-            yield target, record

@@ -13,7 +13,7 @@ from focused.durations import DAY_S
 from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Uniform, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.topic import Revisit, Scope
-from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 from tests.support.simulated import Simulation, page, topic
 
 PAGES = 20
@@ -90,12 +90,11 @@ def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
 def test_a_page_that_is_worth_less_waits_longer() -> None:
     """The crawl gives its pages weights; half the weight waits twice as long."""
 
-    records = MemoryRecords()
+    records = MemorySchedule()
     weights = {0: 1.0, 1: 0.5, 2: 0.0, 3: 7.0}
     policy = WorthlessFirstPage(RevisitInputs(DAY_S, records), [])
     schedule = RevisitSchedule(
         policy,
-        MemoryDueQueue(),
         records,
         mean_interval_s=DAY_S,
         max_interval_s=100 * DAY_S,

@@ -8,11 +8,11 @@ from focused.rendering.decision import (
     Evidence,
     HostRendering,
     JavascriptNeed,
+    adds_content,
     count_seen,
     is_worth_rendering,
     learn_cost,
     learn_gain,
-    measure_gain,
     url_template,
 )
 from focused.web.page import Link, Page
@@ -147,21 +147,19 @@ def test_gain_counts_words_and_links_that_are_new():
         text="Menu Search Menu" + " word" * 30,
         links=(Link("https://a.example/1"), Link("https://a.example/2")),
     )
-    gain = measure_gain(raw, shown)
-    assert (gain.words, gain.links, gain.raw_words) == (31, 1, 2)
-    assert gain.is_gain
+    assert adds_content(raw, shown)
 
 
 def test_a_page_that_scripts_only_decorate_gains_nothing():
     text = "word " * 400
     raw = Page("https://a.example/", text=text)
-    assert not measure_gain(raw, Page(raw.url, text=text + " a few more words" * 5)).is_gain
+    assert not adds_content(raw, Page(raw.url, text=text + " a few more words" * 5))
 
 
 def test_a_page_without_any_text_gains_by_little_text():
     shown = Page("https://a.example/", text="word " * 25)
-    assert measure_gain(None, shown).is_gain
+    assert adds_content(None, shown)
 
 
 def test_a_page_that_stays_empty_gains_nothing():
-    assert not measure_gain(None, Page("https://a.example/", text="Loading")).is_gain
+    assert not adds_content(None, Page("https://a.example/", text="Loading"))

@@ -15,7 +15,7 @@ from focused.revisit.policy import (
     revisit_policy_names,
 )
 from focused.revisit.schedule import RevisitSchedule
-from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 
 DAY = 86_400.0
 PAGES, SITES = 60, 4
@@ -31,17 +31,19 @@ def directory_of(page: int) -> int:
     return page % (3 * SITES)
 
 
-def made(name: str, records: MemoryRecords | None = None, interval_s: float = DAY) -> RevisitPolicy:
-    return find_revisit_policy(name)(RevisitInputs(interval_s, records or MemoryRecords()))
+def made(
+    name: str, records: MemorySchedule | None = None, interval_s: float = DAY
+) -> RevisitPolicy:
+    return find_revisit_policy(name)(RevisitInputs(interval_s, records or MemorySchedule()))
 
 
 def drive(
-    name: str, days: int, records: MemoryRecords | None = None, seed: int = 1
+    name: str, days: int, records: MemorySchedule | None = None, seed: int = 1
 ) -> tuple[RevisitSchedule, dict[int, list[float]]]:
     """Visit Poisson pages for some days, one visit per page and day; a tenth changes daily."""
-    records = records or MemoryRecords()
+    records = records or MemorySchedule()
     policy = made(name, records)
-    schedule = RevisitSchedule(policy, MemoryDueQueue(), records, mean_interval_s=DAY)
+    schedule = RevisitSchedule(policy, records, mean_interval_s=DAY)
     for page in range(PAGES):
         schedule.add(page, site_of(page), directory_of(page), 1.0, 0.0)
     rng = np.random.default_rng(seed)
@@ -133,7 +135,7 @@ def test_the_same_visits_give_the_same_schedule(name: str) -> None:
 
 @each_policy
 def test_records_are_all_that_a_policy_needs_after_a_restart(name: str) -> None:
-    records = MemoryRecords()
+    records = MemorySchedule()
     schedule, times = drive(name, 10, records)
     again = made(name, records)
     for page in range(PAGES):
@@ -149,7 +151,7 @@ def test_records_of_a_page_are_small_and_end_with_it(name: str) -> None:
     sizes: dict[int, int] = {}
     groups = ("collection", "site", "directory", "bucket", "class", "model", "price", "all")
 
-    class Counting(MemoryRecords):
+    class Counting(MemorySchedule):
         def put(self, kind: str, number: int, record: bytes) -> None:
             super().put(kind, number, record)
             if not kind.startswith(groups) and not kind.endswith("-head"):
@@ -222,7 +224,7 @@ def test_a_date_outside_of_the_interval_counts_as_none(name: str, years: int) ->
     """The account of a wrong clock; 100 years are after 2106."""
     at, states = 1_700_000_000.0, []
     for changed_at in (at + years * 365 * DAY, None):
-        records = MemoryRecords()
+        records = MemorySchedule()
         policy = made(name, records)
         policy.add(1, 0, 0, 1.0, at - 5 * DAY)
         policy.record(Visit(1, 0, 0, at, at - 5 * DAY, changed=True, changed_at=changed_at))

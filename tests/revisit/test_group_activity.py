@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from focused.durations import DAY_S
 from focused.kernels.change_hazard import Group, activity_since, group_after
-from focused.revisit.group_activity import (
+from focused.revisit.hazard import (
     BINS,
     bin_days_for,
     empty_group,

@@ -9,7 +9,7 @@ import pytest
 from focused.durations import DAY_S
 from focused.revisit.hazard import Hazard
 from focused.revisit.policy import RevisitInputs, Visit
-from focused_lab.freshness.memory_schedule import MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 
 MEAN_S = 30 * DAY_S
 
@@ -17,7 +17,7 @@ MEAN_S = 30 * DAY_S
 @pytest.fixture
 def trained() -> Hazard:
     """A model after visits to 40 pages, of which every fourth changes each 20 days."""
-    policy = Hazard(RevisitInputs(MEAN_S, MemoryRecords()))
+    policy = Hazard(RevisitInputs(MEAN_S, MemorySchedule()))
     rng = random.Random(0)
     for page in range(40):
         policy.add(page, page % 2, page % 4, 1.0, 0.0)
@@ -42,7 +42,7 @@ def test_due_times_in_a_batch_are_those_of_single_pages_about_now(trained: Hazar
 
 
 def test_the_value_is_proportional_to_the_weight() -> None:
-    policy = Hazard(RevisitInputs(MEAN_S, MemoryRecords()))
+    policy = Hazard(RevisitInputs(MEAN_S, MemorySchedule()))
     policy.add(0, 0, 0, 1.0, 0.0)
     policy.add(1, 0, 0, 2.0, 0.0)
     assert policy.value(1, MEAN_S) == pytest.approx(2 * policy.value(0, MEAN_S))
@@ -50,7 +50,7 @@ def test_the_value_is_proportional_to_the_weight() -> None:
 
 def test_features_do_not_know_the_outcome_of_their_visit() -> None:
     """The weights after one batch of coin flips stay near the prior."""
-    policy = Hazard(RevisitInputs(MEAN_S, MemoryRecords()))
+    policy = Hazard(RevisitInputs(MEAN_S, MemorySchedule()))
     rng = random.Random(1)
     for page in range(50):
         policy.add(page, page, page, 1.0, 0.0)
@@ -62,7 +62,7 @@ def test_features_do_not_know_the_outcome_of_their_visit() -> None:
 def test_pages_that_stop_changing_are_still_expected_to_change_some_day() -> None:
     """A step of the model must not overshoot where its predictions were certain and wrong."""
     mean_s = 3 * DAY_S
-    policy = Hazard(RevisitInputs(mean_s, MemoryRecords()))
+    policy = Hazard(RevisitInputs(mean_s, MemorySchedule()))
     last = dict.fromkeys(range(60), 0.0)
     for page in last:
         policy.add(page, 1, 1, 1.0, 0.0)

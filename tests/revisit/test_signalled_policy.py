@@ -14,7 +14,7 @@ from focused.revisit.policy import RecordStore, RevisitInputs, Visit
 from focused.revisit.signalled_policy import EXPLORED, SignalledPolicy
 from focused.revisit.source_trust import SourceTrust
 from focused.storage.state_store import StateStore
-from focused_lab.freshness.memory_schedule import MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 
 START = 1_700_000_000.0
 MEAN_S = 90 * DAY_S
@@ -28,7 +28,7 @@ def policy(
     trust: SourceTrust = TRUSTED, pages: int = 10, records: RecordStore | None = None
 ) -> SignalledPolicy:
     """Pages that were visited at the start, and listed a day later."""
-    records = records or MemoryRecords()
+    records = records or MemorySchedule()
     made = SignalledPolicy(Hazard(RevisitInputs(MEAN_S, records)), records, MEAN_S)
     records.put("trust", SOURCE, trust.pack())
     made.add_list(SITEMAP, SOURCE, pages, START, is_page=False)

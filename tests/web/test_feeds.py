@@ -597,9 +597,6 @@ def test_elements_of_a_sitemap_without_namespace_are_read(entry: str) -> None:
     ("content", "text"),
     [
         ('<content type="">A &lt;b</content>', "A <b"),
-        ('<content type="text/html" mode="base64">PGI+QTwv\nYj4gYg==</content>', "A b"),
-        ('<content type="text/plain" mode="base64">QSA8IGI=</content>', "A < b"),
-        ('<content type="text/plain" mode="base64">not Base64, but a text!</content>', ""),
         ('<content type="image/png">QSA8IGI=</content>', ""),
     ],
 )

@@ -9,21 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.web.decoding import CONTINUATION_PATH, is_feed
-from focused.web.feeds import parse_feed, parse_feed_entries
-from focused.web.oai_pmh import MAX_TARGETS, OaiResponse, read_oai_response
+from focused.web.feeds import FeedEntry, parse_feed, parse_feed_entries
+from focused.web.oai_pmh import MAX_TARGETS, read_oai_entries
 from focused.web.page import Fetched
 from tests.support.oai_repository import BASE, Repository, header, oai, record
 
 LIST = f"{BASE}?verb=ListRecords&metadataPrefix=oai_dc"
 
 
-def read(inside: str, url: str = LIST) -> OaiResponse:
-    return read_oai_response(oai(inside), url)
+def read(inside: str, url: str = LIST) -> list[FeedEntry]:
+    return list(read_oai_entries(oai(inside), url))
+
+
+def urls(inside: str, url: str = LIST) -> list[str]:
+    return [entry.url for entry in read(inside, url)]
 
 
 def targets(*identifiers: str) -> list[str]:
-    response = read(f"<ListRecords>{record(1, *identifiers)}</ListRecords>")
-    return [target for each in response.records for target in each.targets]
+    return urls(f"<ListRecords>{record(1, *identifiers)}</ListRecords>")
 
 
 @pytest.mark.parametrize(
@@ -49,22 +52,21 @@ def test_the_pages_of_a_record_are_its_urls_or_its_doi(
 
 def test_a_record_has_title_and_description() -> None:
     inside = record(1, "http://papers.test/1", title="Whales & seas", description="On  whales")
-    (found,) = read(f"<ListRecords>{inside}</ListRecords>").records
-    assert (found.title, found.description) == ("Whales & seas", "On whales")
-    assert (found.identifier, found.datestamp) == ("oai:papers.test:1", "2026-01-02")
+    (found,) = read(f"<ListRecords>{inside}</ListRecords>")
+    assert (found.title, found.summary) == ("Whales & seas", "On whales")
+    assert found.changed_at == datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 
 
 def test_deleted_records_are_left_out() -> None:
     inside = record(1, "http://papers.test/1", deleted=True) + record(2, "http://papers.test/2")
-    assert [each.targets for each in read(f"<ListRecords>{inside}</ListRecords>").records] == [
-        ["http://papers.test/2"]
-    ]
+    assert urls(f"<ListRecords>{inside}</ListRecords>") == ["http://papers.test/2"]
 
 
 def test_the_rest_of_a_list_is_requested_from_the_same_url() -> None:
     inside = f"{record(1)}<resumptionToken>a&amp;b c</resumptionToken>"
-    onward = read(f"<ListRecords>{inside}</ListRecords>").onward
-    assert onward == f"{BASE}?verb=ListRecords&resumptionToken=a%26b+c"
+    onward = read(f"<ListRecords>{inside}</ListRecords>")[-1]
+    assert onward.url == f"{BASE}?verb=ListRecords&resumptionToken=a%26b+c"
+    assert onward.continues_list
 
 
 @pytest.mark.parametrize(
@@ -77,12 +79,12 @@ def test_the_rest_of_a_list_is_requested_from_the_same_url() -> None:
     ],
 )
 def test_a_list_ends(inside: str) -> None:
-    assert read(inside).onward == ""
+    assert not any(entry.continues_list for entry in read(inside))
 
 
 def test_identifiers_become_requests_for_their_records() -> None:
-    response = read(f"<ListIdentifiers>{header(7)}{header(8, deleted=True)}</ListIdentifiers>")
-    assert response.requests == [
+    inside = f"<ListIdentifiers>{header(7)}{header(8, deleted=True)}</ListIdentifiers>"
+    assert urls(inside) == [
         f"{BASE}?verb=GetRecord&identifier=oai%3Apapers.test%3A7&metadataPrefix=oai_dc"
     ]
 
@@ -91,7 +93,7 @@ def test_identifiers_become_requests_for_their_records() -> None:
     "inside", ["<Identify/>", '<error code="badVerb"/>', '<error code="badArgument"/>']
 )
 def test_a_repository_without_a_list_leads_to_its_records(inside: str) -> None:
-    assert read(inside, BASE).requests == [LIST]
+    assert urls(inside, BASE) == [LIST]
 
 
 def test_a_list_is_a_page_of_links() -> None:
@@ -112,19 +114,19 @@ def test_a_list_is_a_page_of_links() -> None:
 
 def test_a_truncated_list_gives_the_records_before_the_break() -> None:
     xml = oai("<ListRecords>" + record(1, "http://a.test/1") + record(2, "http://a.test/2"))
-    cut = read_oai_response(xml[: xml.index("<dc:identifier>http://a.test/2")], LIST)
-    assert [each.targets for each in cut.records] == [["http://a.test/1"]]
+    cut = read_oai_entries(xml[: xml.index("<dc:identifier>http://a.test/2")], LIST)
+    assert [entry.url for entry in cut] == ["http://a.test/1"]
 
 
 @given(st.text(max_size=300), st.integers(0, 400))
 def test_nothing_makes_the_reader_fail(text: str, cut: int) -> None:
     xml = Repository({1: record(1, text, title=text)}).answer(LIST)
-    response = read_oai_response(xml[:cut] + text + xml[cut:], LIST)
-    assert all(url.startswith("http") for each in response.records for url in each.targets)
+    entries = read_oai_entries(xml[:cut] + text + xml[cut:], LIST)
+    assert all(entry.url.startswith("http") for entry in entries)
 
 
 def test_entities_are_not_expanded() -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">]>'
     xml = bomb + oai(f"<ListRecords>{record(1, 'http://a.test/1', title='T')}</ListRecords>")
-    (found,) = read_oai_response(xml.replace(">T<", ">T&b;<"), LIST).records
+    (found,) = read_oai_entries(xml.replace(">T<", ">T&b;<"), LIST)
     assert "aaaa" not in found.title

@@ -18,7 +18,7 @@ from focused.crawl.policy import link_order_of
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue
 from focused.crawl.revisits.page_records import PageRecords
-from focused.crawl.revisits.revisits import CollectionUpdater, RevisitProcessor
+from focused.crawl.revisits.revisits import RevisitProcessor
 from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
 from focused.crawl.stop_conditions import CrawlPacer
 from focused.durations import DAY_S, HOUR_S
@@ -176,7 +176,6 @@ def connect(core: CrawlCore) -> FeatureParts:
         return RevisitSchedule(
             SignalledPolicy(policy, policy_records, mean_interval_s, records.weight),
             policy_records,
-            policy_records,
             mean_interval_s=mean_interval_s,
             min_interval_s=settings.min_interval_hours * HOUR_S,
             max_interval_s=max_interval_s,
@@ -202,5 +201,4 @@ def connect(core: CrawlCore) -> FeatureParts:
     )
     pacer = RevisitPacer(settings, tables, collection)
     state.before_commit.extend([pacer.save, policy_records.save])
-    updater = CollectionUpdater(collection, versions, announcements, archive, state.counters)
-    return FeatureParts(handlers={REVISIT: processor}, first_listeners=[updater], pacer=pacer)
+    return FeatureParts(handlers={REVISIT: processor}, first_listeners=[processor], pacer=pacer)

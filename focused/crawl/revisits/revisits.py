@@ -2,7 +2,7 @@
 
 :class:`RevisitProcessor` makes the conditional request, compares the response with the stored
 version, stores the visit and the new version, schedules the next visit and queues new links. When a
-page is fetched for the first time, :class:`CollectionUpdater` adds it to the collection.
+page is fetched for the first time, it adds it to the collection.
 
 The order matters as for new pages: the probability that the page changed is computed before the
 response is compared; the visit is stored before the page's new links enter the frontier.
@@ -58,20 +58,47 @@ _MAX_RETRY_S = 30 * DAY_S
 """The waiting time doubles with each of these results in a row, up to this time."""
 
 
-class CollectionUpdater:
-    """Adds pages to the collection after their first fetch; a settled-page listener."""
+@dataclass(frozen=True, slots=True)
+class DetectedChange:
+    """What a revisit found; ``size`` is the share of content that changed.
+
+    ``classified`` is the fetched page, ``changed_at`` when it changed by its host's account.
+    ``redirect`` is to be followed. ``brings_links``: an unchanged page has new links, which count
+    as a change.
+    """
+
+    result: VisitResult
+    size: float | None = None
+    classified: ClassifiedPage | None = None
+    changed_at: float | None = None
+    redirect: Redirected | None = None
+    brings_links: bool = False
+
+
+class RevisitProcessor:
+    """Fetches pages of the collection again; see :class:`focused.crawl.purposes.RequestHandler`.
+
+    Stores visits and new versions, schedules, queues links; the caller commits. As a settled-page
+    listener it adds pages to the collection.
+    """
 
     def __init__(
         self,
+        hosts: HostAccess,
+        frontier: DiskFrontier,
         collection: Collection,
         versions: VersionChecker,
         announcements: Announcements,
+        responses: ResponseProcessor,
         archive: Archive,
         counters: Counters,
     ) -> None:
+        self._hosts = hosts
+        self._frontier = frontier
         self._collection = collection
         self._versions = versions
         self._announcements = announcements
+        self._responses = responses
         self._archive = archive
         self._counters = counters
 
@@ -100,50 +127,6 @@ class CollectionUpdater:
         if not is_feed and row.on_topic:
             self._announcements.find_feed(settled.page, event.now)
         self._collection.add(known)
-
-
-@dataclass(frozen=True, slots=True)
-class DetectedChange:
-    """What a revisit found; ``size`` is the share of content that changed.
-
-    ``classified`` is the fetched page, ``changed_at`` when it changed by its host's account.
-    ``redirect`` is to be followed. ``brings_links``: an unchanged page has new links, which count
-    as a change.
-    """
-
-    result: VisitResult
-    size: float | None = None
-    classified: ClassifiedPage | None = None
-    changed_at: float | None = None
-    redirect: Redirected | None = None
-    brings_links: bool = False
-
-
-class RevisitProcessor:
-    """Fetches pages of the collection again; see :class:`focused.crawl.purposes.RequestHandler`.
-
-    Stores visits and new versions, schedules, queues links; the caller commits.
-    """
-
-    def __init__(
-        self,
-        hosts: HostAccess,
-        frontier: DiskFrontier,
-        collection: Collection,
-        versions: VersionChecker,
-        announcements: Announcements,
-        responses: ResponseProcessor,
-        archive: Archive,
-        counters: Counters,
-    ) -> None:
-        self._hosts = hosts
-        self._frontier = frontier
-        self._collection = collection
-        self._versions = versions
-        self._announcements = announcements
-        self._responses = responses
-        self._archive = archive
-        self._counters = counters
 
     def prepare(self, offer: Offer, now: float) -> Lease | None:
         """Lease the page, or a page that cannot exist; None if robots.txt forbids it by now.

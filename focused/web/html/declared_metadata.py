@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
-from email.utils import parsedate_to_datetime
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from lxml.html import HtmlElement
 
 from focused.web.html.json_ld import is_json_ld, is_part, page_nodes
 from focused.web.html.text_structure import clean_line
+from focused.web.http_response import linked_targets, parse_date_time
 from focused.web.robots.robots_tags import robots_words
 from focused.web.urls import make_resolver
 
@@ -58,8 +58,6 @@ _DATE = re.compile(r"\s*(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _ITEMS_OF_PAGE = frozenset({"mainentity", "mainentityofpage", "blogpost", "blogposts"})
 _URL_DAY = re.compile(r"/(\d{4})[/-](\d{1,2})[/-](\d{1,2})(?=[/-]|$)")
 _YEARS = range(1900, 2101)
-_LINK_VALUE = re.compile(r"<([^<>]{1,2000})>([^<>]{0,500})")
-_REL_LICENCE = re.compile(r"rel\s*+=\s*+\"?[^\";]*\blicense\b", re.I)
 
 
 class DeclaredMetadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -207,9 +205,8 @@ def _licence_links(
 
 def _header_licences(headers: Mapping[str, str], url: str) -> Iterator[str]:
     resolve = make_resolver(url)
-    for target, parameters in _LINK_VALUE.findall(headers.get("link", "")[:10_000]):
-        if _REL_LICENCE.search(parameters) and (resolved := resolve(target)):
-            yield resolved
+    targets = map(resolve, linked_targets(headers.get("link", ""), "license"))
+    return filter(None, targets)
 
 
 def _unique(values: Iterable[str]) -> tuple[str, ...]:
@@ -224,11 +221,7 @@ def _first_date(texts: Iterable[str]) -> str:
 def parse_date(text: str) -> str:
     """Return the day that a text begins with or is, as it is written, in ISO 8601; or ``""``."""
     text = text[:100].strip()
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            when = read(text)
-        except (ValueError, TypeError, IndexError, OverflowError):
-            continue
+    if (when := parse_date_time(text)) is not None:
         return when.date().isoformat() if when.year in _YEARS else ""
     found = _DATE.match(text)
     if found is None or int(found[1]) not in _YEARS:

@@ -121,7 +121,7 @@ def _extract(tree: HtmlElement, tables: Mapping[str, str], *, fast: bool) -> tup
         element.tag = _HTML_NAMES[element.tag]
     blocks: list[TextBlock] = []
     chars = 0
-    for block in _blocks_of(found.body, 0, _MAX_DEPTH):
+    for block in blocks_of(found.body):
         if block.kind == CODE and (table := tables.get(block.text.strip())):
             block = TextBlock(TABLE, table, block.level)
         chars += len(block.text)
@@ -266,6 +266,11 @@ class _Inline:
         self._pieces.clear()
         lead = len(text) - len(text.lstrip())
         return text.strip(), tuple((start - lead, end - lead) for start, end in spans)
+
+
+def blocks_of(root: Any) -> Iterator[TextBlock]:
+    """Yield the blocks of a tree of trafilatura's elements."""
+    yield from _blocks_of(root, 0, _MAX_DEPTH)
 
 
 def _blocks_of(

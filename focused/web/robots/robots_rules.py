@@ -12,13 +12,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 import msgspec
 
 from focused.durations import DAY_S, HOUR_S
 from focused.errors import StateError
+from focused.web.http_response import cache_lifetime_s
 from focused.web.page import FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_file import (
     MAX_QUICK_ROBOTS_BYTES,
@@ -234,47 +234,11 @@ def _from_response(fetched: Fetched, now: float, parsed: RobotsFile | None) -> R
 MAX_AGE_S = DAY_S  # RFC 9309, section 2.4
 MIN_AGE_S = 600.0  # many servers forbid caching by default
 
-_DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]*)))?")
-_UNCACHEABLE = frozenset({"no-cache", "no-store"})
-
 
 def max_age_s(headers: Mapping[str, str]) -> float:
-    """Return how many seconds a response may be cached, 600 to 86,400 (RFC 9111).
+    """Return how many seconds a response may be cached, 600 to 86,400; the default is a day.
 
-    ``headers`` has lower-case names. no-store and no-cache come first, then max-age, then Expires,
-    each less Age; the default is a day. s-maxage is for shared caches and is ignored. Never raises.
+    ``headers`` has lower-case names. Never raises.
     """
-    return min(MAX_AGE_S, max(MIN_AGE_S, _cache_lifetime_s(headers)))
-
-
-def _cache_lifetime_s(headers: Mapping[str, str]) -> float:
-    directives: dict[str, str] = {}
-    for name, quoted, plain in _DIRECTIVE.findall(headers.get("cache-control", "").lower()):
-        directives.setdefault(name, quoted or plain)
-    if not _UNCACHEABLE.isdisjoint(directives):
-        return 0.0
-    age_s = _parse_seconds(directives.get("max-age", ""))
-    if age_s is None:
-        age_s = _until_expiry_s(headers)
-    if age_s is None:
-        return MAX_AGE_S
-    return age_s - (_parse_seconds(headers.get("age", "")) or 0.0)
-
-
-def _until_expiry_s(headers: Mapping[str, str]) -> float | None:
-    """Return Expires less Date; an invalid date has expired (RFC 9111, section 5.3)."""
-    expires = headers.get("expires", "").strip()
-    if not expires:
-        return None
-    try:
-        ends_at = parsedate_to_datetime(expires).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return 0.0
-    try:
-        return ends_at - parsedate_to_datetime(headers.get("date", "")).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-
-
-def _parse_seconds(value: str) -> float | None:
-    return float(value) if re.fullmatch(r"\d{1,10}", value.strip(), re.ASCII) else None
+    lifetime_s = cache_lifetime_s(headers)
+    return MAX_AGE_S if lifetime_s is None else min(MAX_AGE_S, max(MIN_AGE_S, lifetime_s))

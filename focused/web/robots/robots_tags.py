@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+
+from focused.web.http_response import parse_date_time, timestamp_of
 
 X_ROBOTS_SEPARATOR = "\n"
 """Separator between the values of several X-Robots-Tag headers."""
@@ -46,12 +46,7 @@ def parse_robots_directives(header: str, metas: Iterable[str], robot: str = "") 
     directive (``googlebot: noindex, nofollow``) applies up to the next name. ``metas`` are the
     contents of the matching meta elements. Never raises.
     """
-    words: set[str] = set()
-    ends: list[float] = []
-    for value in header[:_MAX_CHARS].lower().split(X_ROBOTS_SEPARATOR):
-        _parse_value(value, robot.lower(), words, ends)
-    for content in metas:
-        _parse_value(content[:_MAX_CHARS].lower(), None, words, ends)
+    words, ends = _read_directives(header, metas, robot)
     return RobotsDirectives(
         noindex=not words.isdisjoint(("noindex", "none")),
         nofollow=not words.isdisjoint(("nofollow", "none")),
@@ -64,14 +59,20 @@ def robots_words(header: str, metas: Iterable[str]) -> frozenset[str]:
 
     ``none`` stands for noindex and nofollow, as the page has it.
     """
+    words, ends = _read_directives(header, metas, "")
+    known = {word.partition(":")[0] for word in words} & _KNOWN_WORDS
+    return frozenset(known | ({"unavailable_after"} if ends else set()))
+
+
+def _read_directives(header: str, metas: Iterable[str], robot: str) -> tuple[set[str], list[float]]:
+    """Return the words that apply to ``robot``, and the times of ``unavailable_after``."""
     words: set[str] = set()
     ends: list[float] = []
     for value in header[:_MAX_CHARS].lower().split(X_ROBOTS_SEPARATOR):
-        _parse_value(value, "", words, ends)
+        _parse_value(value, robot.lower(), words, ends)
     for content in metas:
         _parse_value(content[:_MAX_CHARS].lower(), None, words, ends)
-    known = {word.partition(":")[0] for word in words} & _KNOWN_WORDS
-    return frozenset(known | ({"unavailable_after"} if ends else set()))
+    return words, ends
 
 
 def _parse_value(value: str, robot: str | None, words: set[str], ends: list[float]) -> None:
@@ -95,11 +96,7 @@ def _parse_value(value: str, robot: str | None, words: set[str], ends: list[floa
 def _first_date(parts: list[str]) -> list[float]:
     """Return the date at the beginning of the comma-separated parts, if any."""
     for count in range(1, len(parts) + 1):
-        date = ",".join(parts[:count]).strip()
-        for read in (parsedate_to_datetime, datetime.fromisoformat):
-            try:
-                when = read(date.upper())
-                return [(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()]
-            except (ValueError, TypeError, IndexError, OverflowError):
-                continue
+        when = parse_date_time(",".join(parts[:count]).strip().upper())
+        if (seconds := timestamp_of(when)) is not None:
+            return [seconds]
     return []

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 
-class MemoryRecords:
-    """A :class:`focused.revisit.policy.RecordStore` in memory."""
+class MemorySchedule:
+    """A :class:`focused.revisit.schedule.ScheduleStore` in memory."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[int, bytes]] = {}
+        self._due: dict[int, float] = {}
+        self._heap: list[tuple[float, int]] = []
+        self._sites: dict[int, list[int]] = {}
+        self._site_of: dict[int, int] = {}
 
     def get(self, kind: str, number: int) -> bytes | None:
         """Return the record, or None."""
@@ -29,16 +33,6 @@ class MemoryRecords:
     def delete(self, kind: str, number: int) -> None:
         """Remove the record if it exists."""
         self._kinds.get(kind, {}).pop(number, None)
-
-
-class MemoryDueQueue:
-    """A :class:`focused.revisit.schedule.DueQueue` in memory."""
-
-    def __init__(self) -> None:
-        self._due: dict[int, float] = {}
-        self._heap: list[tuple[float, int]] = []
-        self._sites: dict[int, list[int]] = {}
-        self._site_of: dict[int, int] = {}
 
     def register(self, page: int, site: int) -> None:
         """Add a page to its site."""
@@ -58,9 +52,9 @@ class MemoryDueQueue:
         self._due[page] = due_at
         heappush(self._heap, (due_at, page))
 
-    def remove(self, page: int) -> None:
-        """Take a page out of the queue."""
-        del self._due[page]
+    def remove(self, page: int) -> bool:
+        """Take a page out of the queue; False if it is not in it."""
+        return self._due.pop(page, None) is not None
 
     def due_at(self, page: int) -> float | None:
         """Return the due time of a page; None if it is not in the queue."""

@@ -27,7 +27,7 @@ from focused.revisit.policy import (
 )
 from focused.revisit.schedule import RevisitSchedule
 from focused.revisit.signalled_policy import SignalledPolicy
-from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 from focused_lab.freshness.sitemaps import SiteList, Statement
 from focused_lab.freshness.windows import PageLife, Window
 from focused_lab.revisit_policies.allocation import FloatArray, UpdateMode
@@ -99,16 +99,12 @@ def simulate(
     Last-Modified header. ``lists`` are read as the policy schedules it; a reading is a visit of the
     budget.
     """
-    records = MemoryRecords()
+    store = MemorySchedule()
     policy = SignalledPolicy(
-        make_policy(RevisitInputs(mean_interval_s, records, seed)), records, mean_interval_s
+        make_policy(RevisitInputs(mean_interval_s, store, seed)), store, mean_interval_s
     )
     schedule = RevisitSchedule(
-        policy,
-        MemoryDueQueue(),
-        records,
-        mean_interval_s=mean_interval_s,
-        min_interval_s=min_interval_s,
+        policy, store, mean_interval_s=mean_interval_s, min_interval_s=min_interval_s
     )
     pages = window.pages
     arrivals = sorted(range(len(pages)), key=lambda page: pages[page].created_at)
@@ -159,8 +155,6 @@ def simulate(
         gone = life.deleted_at <= now
         past = bisect_right(life.changes, now)
         changed = past > bisect_right(life.changes, previous_at)
-        if gone:
-            absent.add(taken)
         schedule.record(
             Visit(
                 taken,
@@ -170,9 +164,11 @@ def simulate(
                 previous_at,
                 changed=gone or changed,
                 changed_at=life.changes[past - 1] if dated and changed and not gone else None,
-                gone=gone,
             )
         )
+        if gone:
+            absent.add(taken)
+            schedule.remove(taken)
     results = (
         measure_page(life, times, window.warm_up_s, window.duration_s)
         for life, times in zip(pages, visits, strict=True)

@@ -9,7 +9,7 @@ import pytest
 
 from focused.revisit.policy import RevisitInputs, Visit, find_revisit_policy
 from focused.revisit.schedule import RevisitSchedule
-from focused_lab.freshness.memory_schedule import MemoryDueQueue, MemoryRecords
+from focused_lab.freshness.memory_schedule import MemorySchedule
 from focused_lab.revisit_policies.allocated import azar, optimal_last_modified, page_value, wire
 from focused_lab.revisit_policies.rate_models import PageLists
 from focused_lab.revisit_policies.systems import NutchAdaptive, Tianwang, plan_periods
@@ -23,9 +23,9 @@ def visit(page: int, at: float, previous_at: float, changed: bool, since: float 
 
 def changed_visits(name: str, rates_per_day: list[float], pages_per_site: int, days: int) -> float:
     """The share of visits that find a change on Poisson sites, a visit per page and 10 days."""
-    records = MemoryRecords()
+    records = MemorySchedule()
     policy = find_revisit_policy(name)(RevisitInputs(10 * DAY, records))
-    schedule = RevisitSchedule(policy, MemoryDueQueue(), records, mean_interval_s=10 * DAY)
+    schedule = RevisitSchedule(policy, records, mean_interval_s=10 * DAY)
     pages = pages_per_site * len(rates_per_day)
     for page in range(pages):
         schedule.add(page, page % len(rates_per_day), page % len(rates_per_day), 1.0, 0.0)
@@ -57,7 +57,7 @@ def test_sampling_finds_more_changes_than_uniform_visits(mode: str) -> None:
 
 
 def test_nutch_shortens_and_lengthens_by_a_fifth() -> None:
-    policy = NutchAdaptive(RevisitInputs(10 * DAY, MemoryRecords()))
+    policy = NutchAdaptive(RevisitInputs(10 * DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     price = 10 * DAY  # stretches by one
     assert policy.due_at(1, price) == pytest.approx(10 * DAY)
@@ -68,7 +68,7 @@ def test_nutch_shortens_and_lengthens_by_a_fifth() -> None:
 
 
 def test_nutch_synchronises_to_the_last_change() -> None:
-    policy = NutchAdaptive(RevisitInputs(10 * DAY, MemoryRecords()))
+    policy = NutchAdaptive(RevisitInputs(10 * DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     policy.record(visit(1, 20 * DAY, 0.0, changed=True, since=12 * DAY))
     # The interval is at least the 12 days, counted from 0.3 of them before the visit.
@@ -76,7 +76,7 @@ def test_nutch_synchronises_to_the_last_change() -> None:
 
 
 def test_tianwang_comes_back_soon_after_a_change() -> None:
-    policy = Tianwang(RevisitInputs(10 * DAY, MemoryRecords()))
+    policy = Tianwang(RevisitInputs(10 * DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     for day in (10, 20, 30):
         policy.record(visit(1, day * DAY, (day - 10) * DAY, changed=False))
@@ -86,7 +86,7 @@ def test_tianwang_comes_back_soon_after_a_change() -> None:
 
 
 def test_tianwang_rounds_to_the_start_of_a_cycle() -> None:
-    policy = Tianwang(RevisitInputs(10 * DAY, MemoryRecords()), cycles_per_interval=10)
+    policy = Tianwang(RevisitInputs(10 * DAY, MemorySchedule()), cycles_per_interval=10)
     policy.add(1, 0, 0, 1.0, 0.4 * DAY)
     assert policy.due_at(1, 10 * DAY) == pytest.approx(10 * DAY)
 
@@ -108,7 +108,7 @@ def test_webfountain_fetches_all_with_enough_bandwidth() -> None:
 
 
 def test_dates_of_changes_refine_the_last_modified_policy() -> None:
-    dated, undated = (optimal_last_modified(RevisitInputs(DAY, MemoryRecords())) for _ in range(2))
+    dated, undated = (optimal_last_modified(RevisitInputs(DAY, MemorySchedule())) for _ in range(2))
     for policy, since in ((dated, 0.01 * DAY), (undated, None)):
         policy.add(1, 0, 0, 1.0, 0.0)
         for day in range(1, 5):
@@ -118,7 +118,7 @@ def test_dates_of_changes_refine_the_last_modified_policy() -> None:
 
 
 def test_page_value_ranks_a_growing_page_above_its_popularity() -> None:
-    policy = page_value(RevisitInputs(DAY, MemoryRecords()))
+    policy = page_value(RevisitInputs(DAY, MemorySchedule()))
     for page in (1, 2):
         policy.add(page, 0, 0, 0.1, 0.0)
         policy.record(visit(page, DAY, 0.0, changed=True))
@@ -129,7 +129,7 @@ def test_page_value_ranks_a_growing_page_above_its_popularity() -> None:
 
 
 def test_wire_values_a_visit_by_the_chance_of_a_stale_copy() -> None:
-    policy = wire(RevisitInputs(DAY, MemoryRecords()))
+    policy = wire(RevisitInputs(DAY, MemorySchedule()))
     policy.add(1, 0, 0, 0.5, 0.0)
     policy.record(visit(1, DAY, 0.0, changed=True))
     for days in (1.5, 4.0):
@@ -138,7 +138,7 @@ def test_wire_values_a_visit_by_the_chance_of_a_stale_copy() -> None:
 
 
 def test_azar_gives_up_pages_that_change_too_fast_for_the_price() -> None:
-    policy = azar(RevisitInputs(DAY, MemoryRecords()))
+    policy = azar(RevisitInputs(DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     for number in range(1, 20):
         policy.record(visit(1, number * 60.0, (number - 1) * 60.0, changed=True))
@@ -147,7 +147,7 @@ def test_azar_gives_up_pages_that_change_too_fast_for_the_price() -> None:
 
 
 def test_page_lists_keep_the_pages_of_each_group() -> None:
-    lists = PageLists(MemoryRecords(), "test")
+    lists = PageLists(MemorySchedule(), "test")
     for page in range(6):
         lists.add(page % 2, page)
     assert list(lists.pages(0)) == [4, 2, 0]
