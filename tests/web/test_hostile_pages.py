@@ -11,7 +11,7 @@ from focused.web.html.parse import MAX_QUICK_BYTES, MAX_QUICK_TAGS, needs_parser
 from focused.web.page import Failed, Fetched, Page
 
 URL = "https://example.org/docs/page.html"
-LINEAR_TIMES = 2.5  # eight times the bytes take so many times eight at most; quadratic is eight
+LINEAR_TIMES = 4.0  # eight times the bytes take so many times eight at most; quadratic is eight
 ROUNDS = 12  # a busy machine spoils some
 
 
