@@ -41,9 +41,19 @@ def build_report(crawl: CrawlFolder, labels: CategoryLabels | None = None) -> Cr
     """Compute the report of one crawl.
 
     Rates are in [0, 1]; None means unknown. All harvest figures leave out training samples. Links
-    count each time they are met. ``labels`` are ground truth.
+    count each time they are met. ``labels`` are ground truth. Raises :class:`StateError` when
+    ``settings.json`` or ``stats.json`` hold what no crawl writes.
     """
-    labels = usable_labels(crawl, labels)
+    try:
+        return _build_report(crawl, usable_labels(crawl, labels))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StateError(
+            f"{crawl.path}: settings.json or stats.json holds what no crawl writes ({error}); "
+            "delete the file to go on without it"
+        ) from error
+
+
+def _build_report(crawl: CrawlFolder, labels: CategoryLabels | None) -> CrawlReport:
     pages, stats = crawl.pages, crawl.stats
     counted = metrics.harvest_pages(pages)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
@@ -70,9 +80,9 @@ def build_report(crawl: CrawlFolder, labels: CategoryLabels | None = None) -> Cr
         "duplicates": metrics.count_duplicates(pages),
         "near_duplicates": metrics.count_duplicates(pages, kind="near"),
         # A site to the preferred site with the same pages.
-        "mirrors": stats.get("mirrors", {}),
+        "mirrors": dict(stats.get("mirrors", {})),
         # Crawl-delays above an hour of hosts with links left.
-        "long_crawl_delays_s": stats.get("long_crawl_delays", {}),
+        "long_crawl_delays_s": dict(stats.get("long_crawl_delays", {})),
         "robots_excluded": max(robots_failures, _total(stats, "robots_excluded") or 0),
         "noindex": int(outcomes.get("noindex", 0)),
         "spam": _total(stats, "spam") or 0,
@@ -201,7 +211,9 @@ def _most_first(counts: Mapping[str, int]) -> dict[str, int]:
 def _total(stats: Mapping[str, Any], counter: str) -> int | None:
     """A counter of ``stats.json``, summed over its reasons if it has any."""
     value = stats.get(counter)
-    return sum(value.values()) if isinstance(value, dict) else value
+    if value is None:
+        return None
+    return sum(value.values()) if isinstance(value, dict) else int(value)
 
 
 OTHER_STAGES = "Scrapy, HTTP, the rest"

@@ -58,8 +58,8 @@ def print_report(
     damaged.
     """
     crawl = read_crawl(folder)
-    labels = usable_labels(crawl, labels)
     report = build_report(crawl, labels)
+    labels = usable_labels(crawl, labels)
     console.print(_summary_table(report))
     for warning in _warnings(report):
         print_line(console, single_line(f"Warning: {warning}"), style="bold yellow")

@@ -287,3 +287,21 @@ def test_damaged_counters_are_an_error(crawl: Path, content: str) -> None:
     (crawl / "stats.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(StateError, match=r"stats\.json: is damaged"):
         report_as_dict(crawl)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("stats.json", {"failures": 5}),
+        ("stats.json", {"frontier": "many"}),
+        ("stats.json", {"mirrors": 3}),
+        ("stats.json", {"traps": [{}]}),
+        ("settings.json", {"topic": 5}),
+    ],
+)
+def test_what_no_crawl_writes_is_an_error_with_advice(
+    crawl: Path, name: str, content: dict[str, object]
+) -> None:
+    (crawl / name).write_text(json.dumps(content))
+    with pytest.raises(StateError, match="holds what no crawl writes"):
+        report_as_dict(crawl)
