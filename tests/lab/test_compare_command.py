@@ -207,7 +207,7 @@ def test_the_runs_of_a_document_are_shown_again(drawn_sides: Path) -> None:
 @pytest.mark.parametrize("seconds", ["nan", "inf"])
 def test_seconds_that_never_pass_are_refused(sides: Path, option: str, seconds: str) -> None:
     done = compare(sides, "--live", option, seconds, status=2)
-    assert f"'{option}': {seconds} is not a number of seconds" in done.stderr
+    assert f"'{option}': {seconds} is not a finite number" in done.stderr
 
 
 def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> None:
