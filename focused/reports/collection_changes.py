@@ -262,17 +262,15 @@ def read_changes(
         prober = FormProber(DeepWeb(()), (), store.tables, lambda url, now: False)
         found = [
             change
-            for change in (*_new_pages(store), *_changed_pages(store, folder))
-            if change.at >= since
-            and (change.on_topic or not relevant_only)
-            and not prober.is_results_page(change.url)
+            for change in (*_new_pages(store, since), *_changed_pages(store, folder, since))
+            if (change.on_topic or not relevant_only) and not prober.is_results_page(change.url)
         ]
     return sorted(found, key=lambda change: change.at)
 
 
-def _new_pages(store: StateStore) -> Iterator[PageChange]:
+def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
     for row in starmap(PageRow, page_values(store.tables)):
-        if _is_listed(row):
+        if row.fetched_at >= since and _is_listed(row):
             yield PageChange(
                 "new",
                 row.url,
@@ -284,10 +282,11 @@ def _new_pages(store: StateStore) -> Iterator[PageChange]:
             )
 
 
-def _changed_pages(store: StateStore, folder: Path) -> Iterator[PageChange]:
+def _changed_pages(store: StateStore, folder: Path, since: float) -> Iterator[PageChange]:
     archive = Archive(store)
     for visit in visits_with_news(visit_rows(store.tables)):
-        row = archive.row(visit.page)
+        # Earlier ones cost a row, and where a page moved, a record of the WARC.
+        row = archive.row(visit.page) if visit.at >= since else None
         if row is not None and _is_listed(row):
             version = row if visit.on_topic is None else visit
             is_moved = visit.result == VisitResult.MOVED
