@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -85,8 +86,23 @@ def _count_rows(path: Path) -> int | None:
 
 
 def read_settings(folder: Path) -> Mapping[str, Any]:
-    """Read the settings of the last run; empty without the file. Raises :class:`StateError`."""
-    return read_json(folder / "settings.json")
+    """Read the settings of the last run; empty without the file. Raises :class:`StateError`.
+
+    ``topic`` and the sections of it that others read are dictionaries, if they are there.
+    """
+    path = folder / "settings.json"
+    settings = read_json(path)
+    topic = settings.get("topic", {})
+    sections = map(topic.get, _SECTIONS, repeat({})) if isinstance(topic, dict) else (None,)
+    if not all(isinstance(each, dict) for each in sections):
+        raise StateError(
+            f"{path}: holds what no crawl writes (a topic without sections); delete it to go on "
+            "without it"
+        )
+    return settings
+
+
+_SECTIONS = ("seeds", "training", "scope", "politeness")
 
 
 def table_files(tables: Path, name: str) -> list[Path]:

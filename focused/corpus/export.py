@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from focused.archive.crawl_tables import read_json
+from focused.archive.crawl_tables import read_json, read_settings
 from focused.corpus.data_card import ExportResult, data_card
 from focused.corpus.page_records import page_records
 from focused.corpus.page_selection import ExportOptions, Selection, open_selection, select_pages
@@ -88,7 +88,7 @@ def export_corpus(
             selection.drop_documents()  # the next export tries all pages again
             reasons = ", ".join(f"{reason}: {pages:,}" for reason, pages in sorted(failed.items()))
             raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
-        settings = read_json(crawl / "settings.json")
+        settings = read_settings(crawl)
         card = data_card(settings, options, selection.totals, result)
     _move(work / "files", folder)
     write_atomically(folder / CARD_FILE, card.encode())

@@ -42,14 +42,14 @@ def build_report(crawl: CrawlFolder, labels: CategoryLabels | None = None) -> Cr
 
     Rates are in [0, 1]; None means unknown. All harvest figures leave out training samples. Links
     count each time they are met. ``labels`` are ground truth. Raises :class:`StateError` when
-    ``settings.json`` or ``stats.json`` hold what no crawl writes.
+    ``stats.json`` holds what no crawl writes.
     """
     try:
         return _build_report(crawl, usable_labels(crawl, labels))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StateError(
-            f"{crawl.path}: settings.json or stats.json holds what no crawl writes ({error}); "
-            "delete the file to go on without it"
+            f"{crawl.path / 'stats.json'}: holds what no crawl writes ({error}); delete it to go "
+            "on without it"
         ) from error
 
 
