@@ -27,21 +27,3 @@ def hashes_without(hashes: bytes, others: bytes) -> bytes:
         if at_other == end_of_others or read_i64_le(others, at_other) != number:
             write_i64_le(kept, number)
     return kept.getvalue()
-
-
-def count_common(hashes: bytes, others: bytes) -> int:
-    """Return how many of ``hashes`` are among ``others``."""
-    sign: i64 = SIGN
-    end: i64 = len(hashes)
-    end_of_others: i64 = len(others)
-    at_other: i64 = 0
-    common: i64 = 0
-    at: i64 = 0
-    while at < end:
-        number: i64 = read_i64_le(hashes, at)
-        at += 8
-        while at_other < end_of_others and (read_i64_le(others, at_other) ^ sign < number ^ sign):
-            at_other += 8
-        if at_other < end_of_others and read_i64_le(others, at_other) == number:
-            common += 1
-    return common

@@ -33,9 +33,3 @@ def numbers(values: set[int]) -> bytes:
 @given(one=hashes, other=hashes)
 def test_a_difference_has_those_that_are_in_the_first_alone(kernel, one, other) -> None:
     assert kernel.hashes_without(numbers(one), numbers(other)) == numbers(one - other)
-
-
-@settings(deadline=None)
-@given(one=hashes, other=hashes)
-def test_common_hashes_are_counted(kernel, one, other) -> None:
-    assert kernel.count_common(numbers(one), numbers(other)) == len(one & other)

@@ -11,6 +11,7 @@ from focused.text.content_signatures import (
     MAX_TEXT_CHARS,
     SHINGLE_WORDS,
     SKETCH_SHINGLES,
+    count_common_hashes,
     estimate_containment,
     estimate_resemblance,
     hashes_not_in,
@@ -163,6 +164,13 @@ def test_what_does_not_count_is_left_out_of_a_sketch() -> None:
     known = shingles(" ".join(template))
     assert estimate_resemblance(bare, framed)[0] < 0.75
     assert estimate_resemblance(bare, framed.without(known))[0] > 0.95
+
+
+@given(st.lists(st.integers(0, 50)), st.lists(st.integers(0, 50)))
+def test_common_hashes_are_counted(ours: list[int], others: list[int]) -> None:
+    one = np.array(sorted(set(ours)), np.uint64)
+    other = np.array(sorted(set(others)), np.uint64)
+    assert count_common_hashes(one, other) == len(set(ours) & set(others))
 
 
 @given(st.lists(st.integers(0, 50)), st.lists(st.integers(0, 50)))
