@@ -106,7 +106,7 @@ VISITS_SCHEMA = pa.schema(
 )
 
 
-_ROWS_PER_GROUP = 10_000
+_ROWS_PER_BATCH, _BATCHES_PER_GROUP = 1_000, 10
 _Value = TypeVar("_Value")
 
 
@@ -154,6 +154,14 @@ def _write_parquet(
         atomic_write_path(path) as part,
         pq.ParquetWriter(part, schema, write_page_checksum=True) as writer,
     ):
-        while group := list(islice(rows, _ROWS_PER_GROUP)):
-            columns = dict(zip(names, zip(*group, strict=True), strict=True))
-            writer.write_table(arrow_table(columns, schema))
+        while group := list(islice(_batches(schema, names, rows), _BATCHES_PER_GROUP)):
+            writer.write_table(pa.concat_tables(group))
+
+
+def _batches(
+    schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
+) -> Iterator[pa.Table]:
+    """Yield rows as tables. Larger batches take more time and memory: rows are many objects."""
+    while batch := list(islice(rows, _ROWS_PER_BATCH)):
+        columns = dict(zip(names, zip(*batch, strict=True), strict=True))
+        yield arrow_table(columns, schema)
