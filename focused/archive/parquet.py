@@ -127,7 +127,8 @@ def write_parquet_files(tables: Tables, folder: Path) -> None:
 def _page_values(tables: Tables, added: Sequence[str]) -> Iterator[list[Any]]:
     """Yield the rows of pages with the columns that features added, and those of histories."""
     for (*row, own), history in _with_values(page_values(tables), page_histories(tables)):
-        yield [*row, *map(own.get, added), *history_values(history, row[_FETCHED_AT])]
+        visited = history_values(history, row[_FETCHED_AT]) if history else _NEVER_VISITED
+        yield [*row, *map(own.get, added), *visited]
 
 
 def _with_values(
@@ -143,6 +144,7 @@ def _with_values(
 
 
 _COLUMN_TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+_NEVER_VISITED = [None] * len(HISTORY_COLUMNS)
 _SEQ, _FETCHED_AT = PAGE_COLUMNS.index("seq"), PAGE_COLUMNS.index("fetched_at")
 
 

@@ -95,13 +95,16 @@ def build_crawl(
     features = connect_features(core)
     state.archive.add_columns({each.name: each.kind for each in core.columns})
     listeners = connect_listeners(core, training, features)
+    pages = PageRequests(
+        state, hosts, link_filter, responses, listeners, topic.politeness.max_tries
+    )
     return Crawl(
         core,
         training,
         ModelHistory(classifier, training, tables),
         StopConditions(topic, state, robots, traps.stats, features.pacer),
         listeners,
-        {PAGE: PageRequests(core, listeners), ROBOTS: RobotsRequests(robots), **features.handlers},
+        {PAGE: pages, ROBOTS: RobotsRequests(robots), **features.handlers},
         features,
     )
 
