@@ -16,11 +16,11 @@ from focused.crawl.crawl_state import CrawlState
 from focused.crawl.crawl_stats import Stage
 from focused.crawl.enqueue import LinkFilter
 from focused.crawl.hosts.host_policy import HostPolicy
-from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests, Lease
 from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.crawl.responses import ResponseProcessor
+from focused.crawl.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import ROBOTS, RefusedRequest, SettledFetch
 from focused.frontier.disk_frontier import Offer
 from focused.frontier.host import HostPace
