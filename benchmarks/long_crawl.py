@@ -165,7 +165,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--window", type=int, default=10_000, help="pages a line")
     parser.add_argument("--warm-up", type=int, default=10_000, help="pages not compared")
     parser.add_argument("--topic", type=Path, default=Path("topics/parallel-computing.toml"))
-    parser.add_argument("--web", type=Path, help="recorded web to train from, where there is no model")
+    parser.add_argument(
+        "--web", type=Path, help="recorded web to train from, where there is no model"
+    )
     parser.add_argument("--folder", type=Path, default=Path("crawls/long"), help="is made anew")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/long-crawl"))
     return parser.parse_args(arguments)
