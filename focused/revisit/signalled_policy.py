@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from focused.durations import DAY_S
-from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times
+from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times, weight_of
 from focused.revisit.source_trust import COMMON_MEMORY, MEMORY, SourceTrust
 
 _WAIT = 0.05
@@ -126,21 +126,13 @@ class ListReading(NamedTuple):
 class SignalledPolicy:
     """A :class:`focused.revisit.policy.RevisitPolicy` over another one, with change signals."""
 
-    def __init__(
-        self,
-        policy: RevisitPolicy,
-        records: RecordStore,
-        mean_interval_s: float,
-        weight_of: Callable[[int], float] | None = None,
-    ) -> None:
-        """``weight_of`` returns what a change of a page is worth; None: all count the same."""
+    def __init__(self, policy: RevisitPolicy, records: RecordStore, mean_interval_s: float) -> None:
         self.policy = policy
         self.name = policy.name
         self.follows_siblings = policy.follows_siblings
         self.forced_after = policy.forced_after
         self._records = records
         self._mean_s = mean_interval_s
-        self._weight_of = weight_of or _equal_weight
         self._has_lists = records.get("lists", 0) is not None
 
     # Signals
@@ -277,7 +269,7 @@ class SignalledPolicy:
                     each.after_silence(silence, told, untold, changed=changed)
                     for each in (trust, common)
                 )
-        found = self._weight_of(page) if changed else 0.0
+        found = weight_of(self._records, page) if changed else 0.0
         counted = self._reading(signal.list_page).counted(visit.at, found)
         self._records.put("list", signal.list_page, counted.pack())
         self._records.put("trust", signal.source, trust.pack())
@@ -300,7 +292,7 @@ class SignalledPolicy:
         reading = self._list(page)
         if reading is not None:
             own = self._page_due_at(page, price) if reading.is_page else math.inf
-            news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
+            news = self._news_rate(reading) / max(weight_of(self._records, page), _LEAST_WEIGHT)
             days = math.sqrt(2 * price / news) if news > 0 else math.inf
             return min(own, reading.read_at + max(days * DAY_S, self._least_s(reading)))
         return self._page_due_at(page, price)
@@ -344,7 +336,7 @@ class SignalledPolicy:
             if at - reading.read_at < self._least_s(reading):
                 return own
             days = (at - reading.read_at) / DAY_S
-            news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
+            news = self._news_rate(reading) / max(weight_of(self._records, page), _LEAST_WEIGHT)
             return max(own, news * days**2 / 2)
         return self._page_value(page, at)
 
@@ -433,10 +425,6 @@ class SignalledPolicy:
 
 def _hazard(probability: float) -> float:
     return -math.log1p(-min(probability, 1.0 - 1e-9))
-
-
-def _equal_weight(_: int) -> float:
-    return 1.0
 
 
 def _delayed(due: float, since: float, silence: float) -> float:

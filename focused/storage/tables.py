@@ -218,11 +218,11 @@ class Tables:
             found.append(member if member.startswith(prefix) else None)
         return found
 
-    def members(self, sets: str, key: bytes) -> Iterator[bytes]:
-        """Yield the members of a set in order; don't write meanwhile."""
+    def members(self, sets: str, key: bytes, start: bytes = b"") -> Iterator[bytes]:
+        """Yield the members of a set from ``start`` in order; don't write meanwhile."""
         try:
             with self._txn.cursor(db=self._dbs.get(sets, self._empty)) as cursor:
-                if cursor.set_key(key):
+                if cursor.set_range_dup(key, start) if start else cursor.set_key(key):
                     for stored in cursor.iternext_dup():
                         yield self._verified(sets, key, stored)
         except lmdb.Error as error:

@@ -573,7 +573,7 @@ def test_a_sitemap_writes_only_the_pages_whose_lastmod_changed(
         if isinstance(simulation.step(), Done):
             break
         if simulation.asked[asked:] and simulation.asked[-1][1] == url:
-            of_sitemap.append(sum(table == "page_records" for table, _ in written))
+            of_sitemap.append(sum(table == "page_histories" for table, _ in written))
     assert len(of_sitemap) > 10
     assert sorted(of_sitemap)[-2] <= 3, "all pages are written once"
 

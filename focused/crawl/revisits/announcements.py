@@ -148,7 +148,7 @@ class Announcements:
         for number, stated_at in found.items():
             visited_at = 0.0
             if policy.signal(number) is None:
-                visited_at = self._collection.records.load(number).history.seen_at
+                visited_at = self._collection.records.load(number).record.seen_at
             if policy.state(number, list_page, visited_at, stated_at, now, clock_offset_s):
                 self._collection.reschedule(number)
 

@@ -16,7 +16,6 @@ from operator import itemgetter
 import xxhash
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import PageHistory
 from focused.crawl.enqueue import LinkEnqueuer
 from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
 from focused.durations import DAY_S
@@ -303,9 +302,9 @@ class Collection:
 
     def restart(self, page: KnownPage, now: float) -> None:
         """Store a page whose first version to compare with came ``now``, as if it were new."""
-        self._set_weight(page)
         self._end_visit(page)
         self._schedule.remove(page.row.seq)
+        self._set_weight(page)
         self._add_to_schedule(page.row, now)
 
     def postpone(self, page: KnownPage, until: float) -> None:
@@ -320,13 +319,14 @@ class Collection:
         row, record = page.row, page.record
         guiding = record.guiding_relevance
         relevance = row.relevance if guiding is None else guiding
-        record.weight = self._weights.weight(row.url, relevance, record.new_relevance)
-        if page.history.gone_at is not None:
-            record.weight *= _GONE_FACTOR
+        weight = self._weights.weight(row.url, relevance, record.new_relevance)
+        if record.gone_at is not None:
+            weight *= _GONE_FACTOR
         if row.duplicate_of is not None:
             # Many duplicates of one page, such as an error page, get few visits together.
             number = max(self._duplicates.of(row.duplicate_of), 1)
-            record.weight *= _DUPLICATE_FACTOR / number
+            weight *= _DUPLICATE_FACTOR / number
+        self._schedule.set_weight(row.seq, weight)
 
     def _end_visit(self, page: KnownPage) -> None:
         self.records.put(page)
@@ -336,8 +336,8 @@ class Collection:
         """Queue a page, or move it up if it is queued."""
         known = self.records.load(page)
         probability = self._schedule.policy.change_probability(page, now)
-        value = known.record.weight * probability
-        is_overdue = now - known.history.seen_at >= self._schedule.longest_interval_s(page)
+        value = self._schedule.weight(page) * probability
+        is_overdue = now - known.record.seen_at >= self._schedule.longest_interval_s(page)
         self._queue.push(known.row, value, now, comes_first=is_overdue)
 
 
@@ -355,12 +355,13 @@ def is_visited_again(row: PageRow) -> bool:
 def first_record(row: PageRow) -> KnownPage:
     """Return the page of a row as it enters the collection, without a version to compare with."""
     is_gone = row.failure == FailureKind.GONE
-    history = PageHistory(
+    record = PageRecord(
         seen_at=row.fetched_at,
         gone_at=row.fetched_at if is_gone else None,
         versions=0 if is_gone else 1,
+        new_relevance=row.score if is_gone else 0.0,
     )
-    return KnownPage(row, history, PageRecord(new_relevance=row.score if is_gone else 0.0))
+    return KnownPage(row, record)
 
 
 def _number(text: str) -> int:

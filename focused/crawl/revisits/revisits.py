@@ -202,7 +202,7 @@ class RevisitProcessor:
             page=known.row.seq,
             url=known.row.url,
             at=now,
-            previous_at=known.history.seen_at,
+            previous_at=known.record.seen_at,
             result=detected.result,
             predicted=self._collection.change_probability(known.row.seq, now),
             status=outcome.status,
@@ -225,7 +225,7 @@ class RevisitProcessor:
         parsed: ParsedPage | Failed | None,
     ) -> DetectedChange:
         """Compare an outcome with the stored version, and learn what it shows of the host."""
-        record, was_gone = known.record, known.history.gone_at is not None
+        record, was_gone = known.record, known.record.gone_at is not None
         classified: ClassifiedPage | None = None
         comparison: VersionComparison | None = None
         if isinstance(outcome, NotModified):
@@ -262,7 +262,7 @@ class RevisitProcessor:
         modified_at = redirect = None
         if isinstance(outcome, Fetched):
             modified_at = modification_time(
-                outcome.headers, known.history.seen_at, outcome.received_at
+                outcome.headers, known.record.seen_at, outcome.received_at
             )
         elif isinstance(outcome, Redirected) and not is_soft_404:
             redirect = outcome
@@ -280,8 +280,8 @@ class RevisitProcessor:
         assert classified is not None
         new = self._responses.new_link_scores(classified)
         gain = sum(new)
-        if known.history.first_version is None:
-            known.history.first_version = _first_version(known.row)
+        if known.record.first_version is None:
+            known.record.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, classified)
         self._collection.replace_row(known.row, row)
         if row.on_topic:
@@ -295,10 +295,10 @@ class RevisitProcessor:
             warc_offset=row.warc_offset,
         )
         self._collection.records.append_visit(visit)
-        known = KnownPage(row, known.history, known.record)
-        history, record = known.history, known.record
-        history.versions += detected.result in _CHANGES
-        record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
+        known = KnownPage(row, known.record)
+        record = known.record
+        record.versions += detected.result in _CHANGES
+        record.new_relevance += (gain - record.new_relevance) / (record.changes + 2)
         record.guiding_relevance = None if classified.feed else classified.classification.untempered
         self._update(known, detected, visit)
         self._responses.enqueue_links(link, classified, now)
@@ -338,8 +338,8 @@ class RevisitProcessor:
         return SettledFetch(link, "revisited", failure=_failure_of(outcome))
 
     def _update(self, known: KnownPage, detected: DetectedChange, visit: VisitRow) -> None:
-        """Update the page's history and schedule the next visit."""
-        history, record = known.history, known.record
+        """Update the page's record and schedule the next visit."""
+        record = known.record
         result, now = detected.result, visit.at
         if result in _RETRY_S:
             wait_s = _RETRY_S[result]
@@ -350,20 +350,20 @@ class RevisitProcessor:
             return
         if result is VisitResult.UNKNOWN:
             record.failures = 0
-            history.seen_at = now
+            record.seen_at = now
             self._collection.restart(known, now)
             return
-        previous_at = history.seen_at
-        is_gone, was_gone = result in _ENDS, history.gone_at is not None
+        previous_at = record.seen_at
+        is_gone, was_gone = result in _ENDS, record.gone_at is not None
         changed = detected.brings_links or (result in _CHANGES and not (is_gone and was_gone))
         misses, record.failures = record.failures, 0
-        history.seen_at = now
-        history.visits += 1
-        history.changes += changed
+        record.seen_at = now
+        record.visits += 1
+        record.changes += changed
         if changed:
-            history.changed_at = now
+            record.changed_at = now
         if is_gone != was_gone:
-            history.gone_at = now if is_gone else None
+            record.gone_at = now if is_gone else None
             duplicates = self._responses.duplicates
             (duplicates.vacate if is_gone else duplicates.occupy)(known.row.url)
         if is_gone and was_gone:

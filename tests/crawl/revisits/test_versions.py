@@ -87,7 +87,7 @@ def visit(
 def test_rendered_pages_alone_are_requested_without_conditions(tables: Tables) -> None:
     """The ETag of a shell stays, whatever its scripts show."""
     checker = VersionChecker(tables)
-    shell, plain = PageRecord(), PageRecord()
+    shell, plain = PageRecord(0.0), PageRecord(0.0)
     visit(checker, plain, "http://a.test/plain", TEXT, rendered=False)
     for number in range(30):
         sent = visit(
