@@ -14,13 +14,13 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import combinations
 
 import msgspec
 import numpy as np
 import xxhash
 
+from focused.archive.page_history import VisitResult
 from focused.text.content_signatures import shingles
 
 MAX_BOILERPLATE_BLOCKS = 400
@@ -46,26 +46,16 @@ _MAX_CORRECTED = 2
 _MAX_CAME, _MAX_GONE = 24, 60
 
 
-class ChangeDegree(StrEnum):
-    """How a page's content differs from the stored version.
-
-    ``COSMETIC``: only boilerplate, dates, times, counters, case or punctuation differ.
-    """
-
-    IDENTICAL = "identical"
-    COSMETIC = "cosmetic"
-    CHANGED = "changed"
-
-
 @dataclass(frozen=True, slots=True)
 class ContentChange:
     """The result of a comparison.
 
-    ``size`` estimates the share of the words of both versions that were added or removed, in
-    [0, 1]; 0 unless the kind is ``CHANGED``. ``only_numbers``: the words are the same.
+    ``kind`` is ``IDENTICAL``, ``COSMETIC`` or ``CHANGED``. ``size`` estimates the share of the
+    words of both versions that were added or removed, in [0, 1]; 0 unless the kind is ``CHANGED``.
+    ``only_numbers``: the words are the same.
     """
 
-    kind: ChangeDegree
+    kind: VisitResult
     size: float = 0.0
     only_numbers: bool = False
 
@@ -240,7 +230,7 @@ def page_blocks(url: str, version: VersionText, change: ContentChange | None = N
         xxhash.xxh32_intdigest(url.encode("utf-8", "replace")) or 1,
         long.tobytes(),
         short.tobytes(),
-        change is not None and change.kind is not ChangeDegree.IDENTICAL,
+        change is not None and change.kind is not VisitResult.IDENTICAL,
         change is not None and change.only_numbers,
     )
 
@@ -266,7 +256,7 @@ def detect_change(
 ) -> ContentChange:
     """Compare a page with the stored version of it."""
     if before.fingerprint == now.fingerprint:
-        return ContentChange(ChangeDegree.IDENTICAL)
+        return ContentChange(VisitResult.IDENTICAL)
     # Blocks that were boilerplate when the signature was made are not in it. Of those that were
     # learned since, it has those that the page had: all, or all but those first seen since.
     own = _own_blocks(now, boilerplate, before.clock)
@@ -281,8 +271,8 @@ def detect_change(
         if difference == 0:
             return _compare_numbers(before, now, blocks, boilerplate)
         if _is_boilerplate_difference(difference, before.clock, blocks, boilerplate):
-            return ContentChange(ChangeDegree.COSMETIC)
-    return ContentChange(ChangeDegree.CHANGED, _size(before, now, older))
+            return ContentChange(VisitResult.COSMETIC)
+    return ContentChange(VisitResult.CHANGED, _size(before, now, older))
 
 
 def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) -> list[TextBlock]:
@@ -303,11 +293,11 @@ def _compare_numbers(
 ) -> ContentChange:
     """Compare versions with the same words."""
     if before.numbers == _sum(block.number_digest for block in own):
-        return ContentChange(ChangeDegree.COSMETIC)
+        return ContentChange(VisitResult.COSMETIC)
     if boilerplate.numbers_are_counters:
-        return ContentChange(ChangeDegree.COSMETIC, only_numbers=True)
+        return ContentChange(VisitResult.COSMETIC, only_numbers=True)
     size = 1.0 / max(1, before.words + now.words)
-    return ContentChange(ChangeDegree.CHANGED, size, only_numbers=True)
+    return ContentChange(VisitResult.CHANGED, size, only_numbers=True)
 
 
 def _is_boilerplate_difference(

@@ -258,7 +258,7 @@ class RevisitProcessor:
         record.absence = fate.absence
         result = fate.kind
         if result is VisitResult.REAPPEARED and not was_gone:  # it was missing for a while
-            result = VisitResult.NOT_MODIFIED if change is None else VisitResult(change.kind)
+            result = VisitResult.NOT_MODIFIED if change is None else change.kind
         modified_at = redirect = None
         if isinstance(outcome, Fetched):
             modified_at = modification_time(

@@ -14,8 +14,8 @@ import msgspec
 import xxhash
 from cachetools import LRUCache
 
+from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import (
-    ChangeDegree,
     ContentChange,
     HostBoilerplate,
     PageBlocks,
@@ -25,15 +25,11 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
-from focused.crawl.revisits.page_fate import (
-    MissingPages,
-    looks_like_soft_404,
-)
+from focused.crawl.revisits.page_fate import MissingPages, looks_like_soft_404
 from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.validators import (
     NO_VALIDATORS,
     ConditionKind,
-    RevisitEvidence,
     Validators,
     ValidatorTrust,
     clock_offset_s,
@@ -135,9 +131,8 @@ class VersionChecker:
         """Return the headers that make the request for a known page conditional."""
         trust = self._trust(url)
         draw = hash_fraction(url, record.tries)
-        condition = conditional_headers(record.validators, trust, now, draw)
-        self._conditions[url] = condition.kind
-        return condition.headers
+        self._conditions[url], headers = conditional_headers(record.validators, trust, now, draw)
+        return headers
 
     def first_version(
         self, fetched: Fetched, page: Page, blocks: Sequence[str] | None, record: PageRecord
@@ -172,10 +167,10 @@ class VersionChecker:
         url, before = fetched.url, record.signature
         boilerplate = self._boilerplates.get(host_of(url))
         change = None if before is None else detect_change(before, version, boilerplate)
-        if change is not None and blocks is None and change.kind is not ChangeDegree.IDENTICAL:
-            change = ContentChange(ChangeDegree.CHANGED)
+        if change is not None and blocks is None and change.kind is not VisitResult.IDENTICAL:
+            change = ContentChange(VisitResult.CHANGED)
         kind = None if change is None else change.kind
-        if kind is not ChangeDegree.IDENTICAL:  # the same page again shows nothing new of its host
+        if kind is not VisitResult.IDENTICAL:  # the same page again shows nothing new of its host
             self._boilerplates.add(host_of(url), page_blocks(url, version, change))
         self._record_validators(fetched, record, kind)
         is_soft_404 = change is not None and looks_like_soft_404(
@@ -186,7 +181,7 @@ class VersionChecker:
             self.missing_pages.get(url),
             boilerplate,
         )
-        if change is None or (change.kind is not ChangeDegree.IDENTICAL and not is_soft_404):
+        if change is None or (change.kind is not VisitResult.IDENTICAL and not is_soft_404):
             record.signature = sign_version(version, boilerplate)
         return VersionComparison(change, is_soft_404)
 
@@ -218,7 +213,7 @@ class VersionChecker:
         self,
         outcome: Fetched | NotModified,
         record: PageRecord,
-        change: ChangeDegree | None,
+        change: VisitResult | None,
     ) -> None:
         trust = self._trust(outcome.url)
         after = _validators_of(outcome)
@@ -227,8 +222,8 @@ class VersionChecker:
         )
         if not is_unknown:
             condition = self._conditions.get(outcome.url, ConditionKind.NONE)
-            evidence = RevisitEvidence(condition, record.validators, after, change)
-            for kind in sorted(trust.record(evidence, outcome.received_at)):
+            at = outcome.received_at
+            for kind in sorted(trust.record(condition, record.validators, after, change, at)):
                 message = "%s sends a wrong %s header; it is not sent back for some months"
                 logger.info(message, host_of(outcome.url), kind)
         trust.record_clock(clock_offset_s(outcome.headers, outcome.received_at))
