@@ -216,18 +216,14 @@ class RevisitSchedule:
         self._put(page, last, max(due_at - last, 0.0))
         self._enqueue(page, due_at)
 
-    def advance(self, page: int) -> None:
-        """Make a page due as soon as the least interval allows, unless it is taken."""
-        last, wait = self._state(page)
-        due_at = self._store.due_at(page)
-        if due_at is not None and last + wait < due_at:
-            self._store.remove(page)
-            self._enqueue(page, last + wait)
-
     def advance_site(self, site: int, most: int) -> None:
-        """:meth:`advance` the first pages of a site, at most ``most``."""
-        for page in list(self._store.pages_of_site(site, -1, most)):
-            self.advance(page)
+        """Make the first pages of a site due as soon as the least interval allows.
+
+        At most ``most``; pages that are taken stay so.
+        """
+        for page in self._store.pages_of_site(site, -1, most):
+            last, wait = self._state(page)
+            self._move_up(page, last + wait)
 
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
@@ -271,14 +267,17 @@ class RevisitSchedule:
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         dues = due_times(policy, pages, prices, horizon)
         for page, due in zip(pages, dues, strict=True):
-            if due >= horizon:
-                continue
             due_at = self._store.due_at(page)
-            if due_at is not None and now < due_at and due < due_at:
+            if due < horizon and due_at is not None and now < due_at:
                 last, wait = self._state(page)
-                if (due := max(due, last + wait)) < due_at:
-                    self._store.remove(page)
-                    self._enqueue(page, due)
+                self._move_up(page, max(due, last + wait))
+
+    def _move_up(self, page: int, due_at: float) -> None:
+        """Make a page due at a time, unless it is due before or taken."""
+        before = self._store.due_at(page)
+        if before is not None and due_at < before:
+            self._store.remove(page)
+            self._enqueue(page, due_at)
 
     def _take_siblings(self, site: int, limit: int) -> Sequence[int]:
         """Return pages of a site; the next call goes on where this one stops."""

@@ -52,12 +52,13 @@ class ContentChange:
 
     ``kind`` is ``IDENTICAL``, ``COSMETIC`` or ``CHANGED``. ``size`` estimates the share of the
     words of both versions that were added or removed, in [0, 1]; 0 unless the kind is ``CHANGED``.
-    ``only_numbers``: the words are the same.
+    ``only_numbers``: the words are the same. ``is_soft_404``: the page says that it is missing.
     """
 
     kind: VisitResult
     size: float = 0.0
     only_numbers: bool = False
+    is_soft_404: bool = False
 
 
 class VersionSignature(msgspec.Struct, frozen=True, array_like=True):

@@ -10,14 +10,13 @@ response is compared; the visit is stored before the page's new links enter the 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from statistics import fmean
 
 from msgspec import structs
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import FirstVersion, VisitResult, VisitRow
+from focused.archive.page_history import ENDS, NEWS, FirstVersion, VisitResult, VisitRow
 from focused.crawl.classified_page import ClassifiedPage
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.leases import Lease
@@ -26,11 +25,12 @@ from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.crawl.purposes import HostAccess
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
+from focused.crawl.revisits.change_detection import ContentChange
 from focused.crawl.revisits.collection import REVISIT, Collection, first_record, is_visited_again
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate, redirects_to_missing_page
 from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.validators import modification_time
-from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison
+from focused.crawl.revisits.versions import BLOCKS, VersionChecker
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier, Offer
@@ -44,8 +44,6 @@ _SAME_VERSION = frozenset({VisitResult.IDENTICAL, VisitResult.COSMETIC})
 _MAY_ANNOUNCE = _NEW_VERSION | {VisitResult.COSMETIC}
 """The dates of a listing are a small part of its text."""
 _MIN_NEW_RELEVANCE = 0.1
-_ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
-_CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
 _RETRY_S = {
     VisitResult.MISSING: 3 * DAY_S,
     VisitResult.REDIRECTED: DAY_S,
@@ -63,8 +61,7 @@ class DetectedChange:
     """What a revisit found; ``size`` is the share of content that changed.
 
     ``classified`` is the fetched page, ``changed_at`` when it changed by its host's account.
-    ``redirect`` is to be followed. ``brings_links``: an unchanged page has new links, which count
-    as a change.
+    ``redirect`` is to be followed.
     """
 
     result: VisitResult
@@ -72,7 +69,6 @@ class DetectedChange:
     classified: ClassifiedPage | None = None
     changed_at: float | None = None
     redirect: Redirected | None = None
-    brings_links: bool = False
 
 
 class RevisitProcessor:
@@ -227,7 +223,7 @@ class RevisitProcessor:
         """Compare an outcome with the stored version, and learn what it shows of the host."""
         record, was_gone = known.record, known.record.gone_at is not None
         classified: ClassifiedPage | None = None
-        comparison: VersionComparison | None = None
+        change: ContentChange | None = None
         if isinstance(outcome, NotModified):
             if not self._versions.confirm(outcome, record):
                 # It answers 304 to validators of no version: the page may have changed.
@@ -240,17 +236,16 @@ class RevisitProcessor:
             else:
                 classified = read
                 blocks = None if read.feed else read.parsed.findings[BLOCKS]
-                comparison = self._versions.compare(
+                change = self._versions.compare(
                     outcome, read.page, blocks, record, title_before=known.row.title
                 )
+                if change is None:
+                    record.absence = PRESENT
+                    result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
+                    return DetectedChange(result, classified=classified)
         if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
             return DetectedChange(VisitResult.EXCLUDED)
-        if comparison is not None and comparison.change is None:
-            record.absence = PRESENT
-            result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
-            return DetectedChange(result, classified=classified)
-        change = None if comparison is None else comparison.change
-        is_soft_404 = comparison is not None and comparison.is_soft_404
+        is_soft_404 = change is not None and change.is_soft_404
         if isinstance(outcome, Redirected):
             missing = self._versions.missing_pages.get(outcome.url)
             is_soft_404 = redirects_to_missing_page(outcome, missing)
@@ -297,10 +292,10 @@ class RevisitProcessor:
         self._collection.records.append_visit(visit)
         known = KnownPage(row, known.record)
         record = known.record
-        record.versions += detected.result in _CHANGES
+        record.versions += detected.result in NEWS
         record.new_relevance += (gain - record.new_relevance) / (record.changes + 2)
         record.guiding_relevance = None if classified.feed else classified.classification.untempered
-        self._update(known, detected, visit)
+        self._update(known, detected, now)
         self._responses.enqueue_links(link, classified, now)
         return SettledFetch(
             link,
@@ -321,7 +316,7 @@ class RevisitProcessor:
         visit: VisitRow,
     ) -> SettledFetch:
         """Store a visit that brought no new version."""
-        classified, now = detected.classified, visit.at
+        classified, now, brings_links = detected.classified, visit.at, False
         capture = None if classified is None else classified.kept_record
         position = self._archive.record_unchanged(outcome, capture, known.row, now)
         if position is not None:
@@ -332,15 +327,18 @@ class RevisitProcessor:
             visit = structs.replace(visit, new_links=len(new))
             self._responses.enqueue_links(link, classified, now)
             brings_links = sum(new) >= _MIN_NEW_RELEVANCE
-            detected = dataclasses.replace(detected, brings_links=brings_links)
         self._collection.records.append_visit(visit)
-        self._update(known, detected, visit)
+        self._update(known, detected, now, brings_links=brings_links)
         return SettledFetch(link, "revisited", failure=_failure_of(outcome))
 
-    def _update(self, known: KnownPage, detected: DetectedChange, visit: VisitRow) -> None:
-        """Update the page's record and schedule the next visit."""
-        record = known.record
-        result, now = detected.result, visit.at
+    def _update(
+        self, known: KnownPage, detected: DetectedChange, now: float, *, brings_links: bool = False
+    ) -> None:
+        """Update the page's record and schedule the next visit.
+
+        ``brings_links``: an unchanged page has new links, which count as a change.
+        """
+        record, result = known.record, detected.result
         if result in _RETRY_S:
             wait_s = _RETRY_S[result]
             if result in _BACKS_OFF:
@@ -354,8 +352,8 @@ class RevisitProcessor:
             self._collection.restart(known, now)
             return
         previous_at = record.seen_at
-        is_gone, was_gone = result in _ENDS, record.gone_at is not None
-        changed = detected.brings_links or (result in _CHANGES and not (is_gone and was_gone))
+        is_gone, was_gone = result in ENDS, record.gone_at is not None
+        changed = brings_links or (result in NEWS and not (is_gone and was_gone))
         misses, record.failures = record.failures, 0
         record.seen_at = now
         record.visits += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import msgspec
 import xxhash
@@ -109,14 +109,6 @@ def _page_key(host: str, clock: int) -> bytes:
     return host.encode() + b"\0" + _PAGE.pack(clock)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionComparison:
-    """A page compared with its stored version; ``change`` is None if none is stored."""
-
-    change: ContentChange | None
-    is_soft_404: bool
-
-
 class VersionChecker:
     """Signs new versions, compares later ones, and makes requests conditional."""
 
@@ -158,10 +150,10 @@ class VersionChecker:
         record: PageRecord,
         *,
         title_before: str,
-    ) -> VersionComparison:
+    ) -> ContentChange | None:
         """Compare a page with its stored version, and store the new one in the record.
 
-        ``blocks`` is None for a feed, whose every byte counts.
+        None if no version is stored. ``blocks`` is None for a feed, whose every byte counts.
         """
         version = _read_version(fetched, page, blocks)
         url, before = fetched.url, record.signature
@@ -183,7 +175,7 @@ class VersionChecker:
         )
         if change is None or (change.kind is not VisitResult.IDENTICAL and not is_soft_404):
             record.signature = sign_version(version, boilerplate)
-        return VersionComparison(change, is_soft_404)
+        return replace(change, is_soft_404=True) if change and is_soft_404 else change
 
     def confirm(self, outcome: NotModified, record: PageRecord) -> bool:
         """Learn from a response with status 304; return whether it confirms the stored version."""
