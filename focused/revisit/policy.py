@@ -29,8 +29,6 @@ class Visit:
     """The outcome of a revisit."""
 
     page: int
-    site: int
-    directory: int
     at: float
     previous_at: float
     """Time of the visit before this one."""

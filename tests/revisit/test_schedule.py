@@ -69,7 +69,7 @@ def schedules(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Schedu
 
 
 def visit(page: int, at: float, previous_at: float = START, **outcome: bool) -> Visit:
-    return Visit(page, 0, 0, at, previous_at, **{"changed": False, **outcome})
+    return Visit(page, at, previous_at, **{"changed": False, **outcome})
 
 
 def add_pages(schedule: RevisitSchedule, pages: int) -> None:
@@ -298,7 +298,7 @@ def _run(schedules: Schedules, steps: Sequence[Step]) -> list[int | None]:
                 in_flight.add(found)
         elif step == "record" and page in in_flight:
             in_flight.discard(page)
-            schedule.record(Visit(page, page % 2, page % 3, now, pages[page], flag))
+            schedule.record(Visit(page, now, pages[page], flag))
             pages[page] = now
         elif step == "remove" and page in pages:
             schedule.remove(page)

@@ -272,33 +272,14 @@ class Collection:
         """Make the pages of a host due that are due next: earlier results are in doubt."""
         self._schedule.advance_site(_number(host), _MAX_ADVANCED)
 
-    def record_visit(
-        self,
-        page: KnownPage,
-        previous_at: float,
-        now: float,
-        *,
-        changed: bool,
-        changed_at: float | None = None,
-    ) -> None:
+    def record_visit(self, page: KnownPage, visit: Visit) -> None:
         """Store a page after a visit that told whether it changed, and schedule the next visit.
 
         A page that is gone keeps a small weight: it may come back.
         """
-        row = page.row
         self._set_weight(page)
         self._end_visit(page)
-        self._schedule.record(
-            Visit(
-                row.seq,
-                _number(row.host),
-                _number(directory_of(row.url)),
-                now,
-                previous_at,
-                changed,
-                changed_at,
-            )
-        )
+        self._schedule.record(visit)
 
     def restart(self, page: KnownPage, now: float) -> None:
         """Store a page whose first version to compare with came ``now``, as if it were new."""
@@ -329,7 +310,7 @@ class Collection:
         self._schedule.set_weight(row.seq, weight)
 
     def _end_visit(self, page: KnownPage) -> None:
-        self.records.put(page)
+        self.records.put(page.row.seq, page.record)
         self._queue.remove(page.row.seq)
 
     def _push(self, page: int, now: float) -> None:

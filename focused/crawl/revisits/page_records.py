@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import HistoryWriter, PageHistory, VisitRow
+from focused.archive.page_history import HistoryWriter, PageHistory
 from focused.crawl.revisits.change_detection import VersionSignature
 from focused.crawl.revisits.page_fate import PRESENT, Absence
 from focused.crawl.revisits.validators import NO_VALIDATORS, Validators
@@ -47,13 +47,12 @@ class KnownPage:
     record: PageRecord
 
 
-class PageRecords:
-    """The records of all pages; persistent, the caller commits."""
+class PageRecords(HistoryWriter):
+    """The records of all pages, and their visits; persistent, the caller commits."""
 
     def __init__(self, tables: Tables, archive: Archive) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._archive = archive
-        self._histories = HistoryWriter(tables)
 
     def __len__(self) -> int:
         return self._tables.count("page_histories")
@@ -85,12 +84,4 @@ class PageRecords:
     def add(self, page: KnownPage) -> None:
         """Store the record of a new page."""
         self._tables.put("page_numbers", link_key(page.row.url), _NUMBER.pack(page.row.seq))
-        self.put(page)
-
-    def put(self, page: KnownPage) -> None:
-        """Replace a page's record."""
-        self._histories.put(page.row.seq, page.record)
-
-    def append_visit(self, visit: VisitRow) -> None:
-        """Store a visit."""
-        self._histories.append_visit(visit)
+        self.put(page.row.seq, page.record)

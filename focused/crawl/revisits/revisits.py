@@ -36,6 +36,7 @@ from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
 from focused.frontier.queued_link import QueuedLink
+from focused.revisit.policy import Visit
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_rules import RobotsFile
 
@@ -370,9 +371,8 @@ class RevisitProcessor:
             wait_s = min(DAY_S * 2.0 ** min(misses, 10), _MAX_RETRY_S)
             self._collection.postpone(known, now + wait_s)
             return
-        self._collection.record_visit(
-            known, previous_at, now, changed=changed, changed_at=detected.changed_at
-        )
+        visit = Visit(known.row.seq, now, previous_at, changed, detected.changed_at)
+        self._collection.record_visit(known, visit)
 
 
 def _is_kept(detected: DetectedChange) -> bool:
