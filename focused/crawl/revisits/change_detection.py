@@ -78,7 +78,7 @@ class VersionSignature(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class TextBlock:
+class VersionBlock:
     """A block without dates, times and counters.
 
     ``words`` are in lower case. ``digest`` hashes them, ``number_digest`` the numbers too; 0
@@ -95,7 +95,7 @@ class VersionText:
     """The text of a version that :func:`sign_version` and :func:`detect_change` compare."""
 
     fingerprint: bytes
-    blocks: tuple[TextBlock, ...]
+    blocks: tuple[VersionBlock, ...]
 
     @property
     def words(self) -> int:
@@ -276,7 +276,9 @@ def detect_change(
     return ContentChange(VisitResult.CHANGED, _size(before, now, older))
 
 
-def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) -> list[TextBlock]:
+def _own_blocks(
+    version: VersionText, boilerplate: HostBoilerplate, clock: int
+) -> list[VersionBlock]:
     """Return the blocks that a signature made at ``clock`` contains."""
     known = boilerplate.known
     return [
@@ -289,7 +291,7 @@ def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) 
 def _compare_numbers(
     before: VersionSignature,
     now: VersionText,
-    own: Sequence[TextBlock],
+    own: Sequence[VersionBlock],
     boilerplate: HostBoilerplate,
 ) -> ContentChange:
     """Compare versions with the same words."""
@@ -302,7 +304,7 @@ def _compare_numbers(
 
 
 def _is_boilerplate_difference(
-    difference: int, clock: int, own: Sequence[TextBlock], boilerplate: HostBoilerplate
+    difference: int, clock: int, own: Sequence[VersionBlock], boilerplate: HostBoilerplate
 ) -> bool:
     """Whether at most two blocks of boilerplate came, and two or one template's blocks went."""
     here = {block.digest for block in own}
@@ -331,7 +333,7 @@ def _is_boilerplate_difference(
     )
 
 
-def _size(before: VersionSignature, now: VersionText, own: Sequence[TextBlock]) -> float:
+def _size(before: VersionSignature, now: VersionText, own: Sequence[VersionBlock]) -> float:
     words = max(1, before.words + now.words)
     at_least = max(1, abs(before.words - now.words)) / words
     resemblance = _resemblance(before.sketch, _sketch(own))
@@ -344,7 +346,7 @@ def _sum(digests: Iterable[int]) -> int:
     return sum(set(digests)) & _MASK
 
 
-def _sketch(blocks: Sequence[TextBlock]) -> bytes:
+def _sketch(blocks: Sequence[VersionBlock]) -> bytes:
     """Sample shingles: eight bits of the smallest hash in each of 40 ranges; 0 for none.
 
     One permutation hashing (Li, Owen and Zhang 2012) with b-bit values (Li and Koenig 2010).
@@ -404,19 +406,19 @@ _VOLATILE = re.compile(
 )
 
 
-def _read_block(text: str) -> TextBlock:
+def _read_block(text: str) -> VersionBlock:
     text = text.lower()
     if _DIGIT.search(text) is None and " ago" not in text:
         words = " ".join(_LETTERS.findall(text))
-        return TextBlock(words, _digest(words), 0)
+        return VersionBlock(words, _digest(words), 0)
     text = _VOLATILE.sub(" ", text)
     found = _WORD.findall(text)
     if len(found) >= SENTENCE_WORDS:
         words = " ".join(found)
-        return TextBlock(words, _digest(words), 0)
+        return VersionBlock(words, _digest(words), 0)
     words = " ".join(_LETTERS.findall(text))
     numbers = " ".join(_NUMBER.findall(text))
-    return TextBlock(words, _digest(words), _digest(f"{words} {numbers}") if numbers else 0)
+    return VersionBlock(words, _digest(words), _digest(f"{words} {numbers}") if numbers else 0)
 
 
 def _digest(words: str) -> int:

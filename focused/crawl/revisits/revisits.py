@@ -118,7 +118,7 @@ class RevisitProcessor:
         if settled.classification is not None and not is_feed:
             record.guiding_relevance = settled.classification.untempered
         blocks = None if is_feed else settled.findings[BLOCKS]
-        self._versions.first_version(outcome, settled.page, blocks, record)
+        self._versions.compare(outcome, settled.page, blocks, record)
         # A list is known before it enters the schedule.
         self._announcements.read(outcome, row.seq, event.now)
         if not is_feed and row.on_topic:

@@ -126,22 +126,6 @@ class VersionChecker:
         self._conditions[url], headers = conditional_headers(record.validators, trust, now, draw)
         return headers
 
-    def first_version(
-        self, fetched: Fetched, page: Page, blocks: Sequence[str] | None, record: PageRecord
-    ) -> None:
-        """Store signature and validators of a page's first version in its record.
-
-        ``blocks`` is None for a feed, whose every byte counts.
-        """
-        version = _read_version(fetched, page, blocks)
-        url = fetched.url
-        boilerplate = self._boilerplates.add(host_of(url), page_blocks(url, version))
-        record.signature = sign_version(version, boilerplate)
-        record.validators = _validators_of(fetched)
-        trust = self._trust(url)
-        trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
-        self._put_trust(url, trust)
-
     def compare(
         self,
         fetched: Fetched,
@@ -149,11 +133,11 @@ class VersionChecker:
         blocks: Sequence[str] | None,
         record: PageRecord,
         *,
-        title_before: str,
+        title_before: str = "",
     ) -> ContentChange | None:
         """Compare a page with its stored version, and store the new one in the record.
 
-        None if no version is stored. ``blocks`` is None for a feed, whose every byte counts.
+        None for the first version. ``blocks`` is None for a feed, whose every byte counts.
         """
         version = _read_version(fetched, page, blocks)
         url, before = fetched.url, record.signature

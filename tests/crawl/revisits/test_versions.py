@@ -77,10 +77,7 @@ def visit(
     fetched = Fetched(url, 200, ETAG, body, rendered=body if rendered else None)
     page = parse_page(fetched)
     assert isinstance(page, Page)
-    if record.signature is None:
-        checker.first_version(fetched, page, [text], record)
-    else:
-        checker.compare(fetched, page, [text], record, title_before="a")
+    checker.compare(fetched, page, [text], record, title_before="a")
     return dict(headers)
 
 
