@@ -91,7 +91,6 @@ class Hazard:
     Stores 34 bytes per page, 220 per directory and site, and one model of 1.7 kB.
     """
 
-    name = "hazard"
     follows_siblings = True
     forced_after = 3.0
 

@@ -84,7 +84,6 @@ def weight_of(records: RecordStore, page: int) -> float:
 class RevisitPolicy(Protocol):
     """Values visits. Methods raise KeyError for a page that was not added."""
 
-    name: str
     follows_siblings: bool
     """Whether a change moves the due times of other pages of the directory and the site.
 
@@ -162,7 +161,6 @@ RevisitPolicyFactory = Callable[[RevisitInputs], RevisitPolicy]
 class Uniform:
     """Visit all pages at intervals of one length, divided by their weights."""
 
-    name = "uniform"
     follows_siblings = False
     forced_after = math.inf
     _record = struct.Struct("<df")  # last visit, weight

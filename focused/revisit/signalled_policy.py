@@ -128,7 +128,6 @@ class SignalledPolicy:
 
     def __init__(self, policy: RevisitPolicy, records: RecordStore, mean_interval_s: float) -> None:
         self.policy = policy
-        self.name = policy.name
         self.follows_siblings = policy.follows_siblings
         self.forced_after = policy.forced_after
         self._records = records
@@ -362,8 +361,7 @@ class SignalledPolicy:
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        if self.signal(page) is not None:
-            self._records.delete("signal", page)
+        self._records.delete("signal", page)
         self.policy.remove(page)
 
     def _telling(self, page: int) -> PageSignal | None:

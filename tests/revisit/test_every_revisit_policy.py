@@ -67,11 +67,6 @@ def driven(request: pytest.FixtureRequest) -> tuple[str, RevisitSchedule, dict]:
     return request.param, schedule, times
 
 
-def test_the_policy_has_its_name(driven: tuple[str, RevisitSchedule, dict]) -> None:
-    name, schedule, _ = driven
-    assert schedule.policy.name == name
-
-
 def test_values_are_numbers_that_never_fall(driven: tuple[str, RevisitSchedule, dict]) -> None:
     _, schedule, times = driven
     for page in range(PAGES):

@@ -189,9 +189,6 @@ class Collection:
         self._caught_up = int(tables.get_meta(_CAUGHT_UP_META) or 0)
         self._pages_at_start = len(archive)
 
-    def __len__(self) -> int:
-        return len(self.records)
-
     @property
     def originals(self) -> int:
         """The number of pages that duplicate no other; they share the budget."""
