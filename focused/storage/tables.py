@@ -146,21 +146,6 @@ class Tables:
         self._verified(table, key, cursor.value())
         return key
 
-    def floor(self, table: str, key: bytes) -> tuple[bytes, bytes] | None:
-        """Return the row with the largest key that is not above ``key``, or None."""
-        cursor = self._cursor(table)
-        try:
-            if not cursor.set_range(key):
-                found = cursor.last()
-            else:
-                found = cursor.key() == key or cursor.prev()
-            if not found:
-                return None
-            key, stored = cursor.item()
-        except lmdb.Error as error:
-            raise self._write_guard.unreadable(table, error) from error
-        return key, self._verified(table, key, stored)
-
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Add a member to a set; all members of a table have one length."""
         try:

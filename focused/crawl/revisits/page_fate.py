@@ -118,9 +118,9 @@ CHECK_INTERVAL_S = 90 * DAY_S
 """How often a host is asked for a page that cannot exist."""
 
 _RETRY_S = DAY_S
+"""The same after an answer that tells nothing, such as 503."""
 _REFUSALS = frozenset({FailureKind.GONE, FailureKind.CLIENT_ERROR})
 """What hosts answer for a page that does not exist; others may answer better another day."""
-"""The same after an answer that tells nothing, such as 503."""
 
 
 class MissingPage(msgspec.Struct, frozen=True, array_like=True):
