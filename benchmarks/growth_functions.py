@@ -61,7 +61,7 @@ from focused.web import (
     url_patterns,
     urls,
     warc_reader,
-    warc_writer,
+    warc_records,
     xml_stream,
 )
 from focused.web.html import (
@@ -494,7 +494,7 @@ def _read_warc(text: str) -> None:
     raw = text.encode("utf-8", "replace")
     head = b"HTTP/1.1 200 OK\r\n" + raw
     exchange = page.HttpExchange(b"GET / HTTP/1.1\r\n" + raw, head)
-    builder = warc_writer.WarcRecordBuilder()
+    builder = warc_records.WarcRecordBuilder()
     builder.capture_exchange(URL, exchange, raw, NOW, "")
     builder.capture(Fetched(URL, 200, {"a": text}, raw))
     exchange.response_values("a")
@@ -505,7 +505,7 @@ def _read_warc(text: str) -> None:
             list(warc_reader.read_responses(path))
             warc_reader.read_response(path, 0)
             warc_reader.read_original_record(path, 0)
-        path.write_bytes(warc_writer.response_record(Fetched(URL, 200, {"a": text}, raw)))
+        path.write_bytes(warc_records.response_record(Fetched(URL, 200, {"a": text}, raw)))
         list(warc_reader.read_responses(path))
 
 
@@ -914,10 +914,10 @@ READERS: tuple[Reader, ...] = (
             warc_reader.read_response,
             warc_reader.read_original_record,
             warc_reader.parse_response_record,
-            warc_writer.response_record,
-            warc_writer.WarcRecordBuilder.capture_exchange,
-            warc_writer.WarcRecordBuilder.capture,
-            warc_writer.format_http_head,
+            warc_records.response_record,
+            warc_records.WarcRecordBuilder.capture_exchange,
+            warc_records.WarcRecordBuilder.capture,
+            warc_records.format_http_head,
             page.HttpExchange.response_values,
         ),
         (
@@ -1017,10 +1017,10 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.web.robots.robots_rules:RobotsRules.from_state": _OWN_TEXT,
     "focused.web.robots.robots_rules:RobotsRules.memory_bytes": _OWN_TEXT,
     "focused.web.scope_filter:compile_parameter_names": "patterns of a topic file",
-    "focused.web.warc_writer:WarcRecordBuilder.revisit": _OWN_TEXT,
-    "focused.web.warc_writer:format_digest": _OWN_TEXT,
-    "focused.web.warc_writer:record_id_from_name": _OWN_TEXT,
-    "focused.web.warc_writer:warcinfo_record": _OWN_TEXT,
+    "focused.web.warc_records:WarcRecordBuilder.revisit": _OWN_TEXT,
+    "focused.web.warc_records:format_digest": _OWN_TEXT,
+    "focused.web.warc_records:record_id_from_name": _OWN_TEXT,
+    "focused.web.warc_records:warcinfo_record": _OWN_TEXT,
 }
 """Public functions that need no reader, and why."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from focused.topic import Revisit
 from focused.web.page import Failed, FailureKind, HttpExchange, Outcome, Redirected
-from focused.web.warc_writer import format_http_head
+from focused.web.warc_records import format_http_head
 from tests.support.simulated import START, Answer, Simulation, page, topic
 
 DAY_S = 86_400.0
