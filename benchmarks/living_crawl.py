@@ -54,7 +54,7 @@ from scrapy.cmdline import execute
 from focused.crawl.folder_check import check_folder
 from focused.durations import DAY_S, YEAR_S
 from focused.reports.metrics import select_relevant_urls
-from focused.revisit.policy import find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
 from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic.topic_file import load_topic

@@ -20,11 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from focused.revisit.policy import (
-    RevisitInputs,
-    RevisitPolicyFactory,
-    Visit,
-)
+from focused.revisit.policies import RevisitPolicyFactory
+from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.revisit.signalled_policy import SignalledPolicy
 from focused_lab.freshness.memory_schedule import MemorySchedule
