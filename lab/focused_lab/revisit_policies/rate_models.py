@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from focused.durations import DAY_S
@@ -35,7 +35,6 @@ Estimators that give an unchanged page the rate 0 would never visit it again: at
 """
 LEAST_CHECKS = 3
 """Visits from which on a page has a rate of its own: one unchanged visit says little."""
-StaticFeatures = Callable[[int], Sequence[float]]
 """Features of a page that a crawler knows from its first fetch, such as its number of links."""
 
 
@@ -363,24 +362,17 @@ class FeatureRates:
     """The rate by a linear model of features (Barbosa and others 2005).
 
     Features: the page's own smoothed rate, its share of changed visits, the rates of its directory
-    and site, its weight, and whatever ``static`` returns. Rates are per mean interval. The model
+    and site, and its weight. Rates are per mean interval. The model
     lives in memory and is stored with each fit.
     """
 
     shares_groups = True
 
-    def __init__(
-        self,
-        records: RecordStore,
-        mean_interval_s: float,
-        static: StaticFeatures | None = None,
-        static_count: int = 0,
-    ) -> None:
+    def __init__(self, records: RecordStore, mean_interval_s: float) -> None:
         self._unit_s = mean_interval_s
-        self._static = static
         self._directories = GroupRates(records, "directory", directory_of, shares_groups=True)
         self._sites = GroupRates(records, "site", site_of, shares_groups=True)
-        self._model = LinearRateModel(5 + static_count, ridge=1.0)
+        self._model = LinearRateModel(5, ridge=1.0)
 
     def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to model and groups; the features are those before the visit."""
@@ -402,14 +394,13 @@ class FeatureRates:
         history = page.history
         site = self._sites.rate(number, page)
         own = smoothed_rate(history) if history.checks else site
-        found = [
+        return [
             own * self._unit_s,
             history.changes / (history.checks + 1),
             self._directories.rate(number, page) * self._unit_s,
             site * self._unit_s,
             page.weight,
         ]
-        return found if self._static is None else [*found, *self._static(number)]
 
 
 class CommittedRates:
@@ -433,14 +424,7 @@ class CommittedRates:
         self._collection.add(visit)
         if page.history.checks + 1 != self._explored:
             return
-        history = CheckHistory(
-            page.history.checks,
-            page.history.changes,
-            page.history.watched_s,
-            page.history.changed_s,
-            page.history.quiet_s,
-            page.history.dated,
-        )
+        history = replace(page.history)
         add_visit(history, visit)
         # Explored at even intervals, where moment matching and the likelihood agree.
         rate = max(grouped_likelihood_rate(history), 1 / self._horizon_s)
