@@ -8,7 +8,7 @@ same pages are comparable.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -17,14 +17,9 @@ from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
 from focused.storage.state_store import StateStore
-from focused_lab.freshness.change_history import (
-    Change,
-    ChangeKind,
-    SiteChanges,
-    read_change_history,
-)
+from focused_lab.freshness.change_history import SiteChanges, read_change_history
 from focused_lab.freshness.simulator import FreshnessResult, measure_page
-from focused_lab.freshness.windows import PageLife, Window
+from focused_lab.freshness.windows import PageLife, Window, page_lives
 from focused_lab.recorded_web.web_index import find_key
 
 _DOWNLOADS = frozenset(
@@ -124,38 +119,14 @@ def true_window(
     ``only`` restricts the pages. The simulator accepts the same window.
     """
     directories: dict[tuple[int, str], int] = {}
-    lives: list[PageLife] = []
-    for site, history in enumerate(truth):
-        for page in history.pages:
-            if only is not None and page.page not in only:
-                continue
-            folder = page.page.rpartition("/")[0]
-            directory = directories.setdefault((site, folder), len(directories))
-            lives += (
-                PageLife(site, directory, created_at, deleted_at, changes, page.page)
-                for created_at, deleted_at, changes in _lives(page.changes, start, end)
-            )
+    lives = [
+        life
+        for site, history in enumerate(truth)
+        for page in history.pages
+        if only is None or page.page in only
+        for life in page_lives(page, site, start, end - start, directories)
+    ]
     return Window(tuple(each.site for each in truth), tuple(lives), end - start, warm_up_s)
-
-
-def _lives(
-    changes: Sequence[Change], start: float, end: float
-) -> Iterator[tuple[float, float, tuple[float, ...]]]:
-    """Yield creation, deletion and changes, in seconds since ``start``, of a page's lives."""
-    creations = [change.at for change in changes if change.kind is ChangeKind.CREATED]
-    deletions = [change.at for change in changes if change.kind is ChangeKind.DELETED]
-    for created_at in creations:
-        deleted_at = min((at for at in deletions if at > created_at), default=math.inf)
-        if created_at >= end or deleted_at <= start:
-            continue
-        times = (
-            change.at - start
-            for change in changes
-            if change.kind is ChangeKind.CHANGED
-            and max(created_at, start) < change.at < min(deleted_at, end)
-        )
-        deleted_s = deleted_at - start if deleted_at < end else math.inf
-        yield max(created_at - start, 0.0), deleted_s, tuple(times)
 
 
 def read_crawl_visits(folder: Path) -> dict[str, CrawlVisits]:
