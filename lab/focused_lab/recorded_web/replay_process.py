@@ -10,10 +10,9 @@ from typing import Self
 
 from focused.child_processes import drop_secrets, spawn_context
 from focused.errors import FocusedError, RecordedWebError
-from focused_lab.living_web.living_options import LivingReplay
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_faults import FaultPlan
-from focused_lab.recorded_web.replay_server import serve_forever
+from focused_lab.recorded_web.replay_server import SourceOnClock, serve_forever
 
 _STOP_WITHIN_S = 5.0
 
@@ -33,7 +32,7 @@ class ReplayProcess:
         port: int = 0,
         faults: FaultPlan | None = None,
         access_log: Path | None = None,
-        living: LivingReplay | None = None,
+        living: SourceOnClock | None = None,
     ) -> None:
         context = spawn_context()
         self._pipe, self._child_end = context.Pipe()
@@ -80,7 +79,7 @@ def _serve(
     port: int,
     faults: FaultPlan | None,
     access_log: Path | None,
-    living: LivingReplay | None,
+    living: SourceOnClock | None,
 ) -> None:
     """Serve until the parent closes its end of the pipe, which it also does when it dies.
 

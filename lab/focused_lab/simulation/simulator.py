@@ -32,10 +32,7 @@ from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.urls import host_of
-from focused_lab.living_web.living_web import LivingSource, LivingWeb
-from focused_lab.recorded_web.conditional_requests import headers_of_not_modified
 from focused_lab.recorded_web.recorded_web import WebSource
-from focused_lab.recorded_web.replay_faults import answers_not_modified
 
 Latency = Callable[[str], float]
 """Seconds from request to last byte, by URL."""
@@ -70,41 +67,6 @@ class RecordedNetwork:
         if host_of(url) not in self._web.hosts:
             return Failed(url, FailureKind.NO_HOST, detail="not in the recorded web")
         return outcome_from_response(404, {}, url, b"", elapsed_s, now)
-
-    def parse(self, fetched: Fetched) -> Page | Failed:
-        """Parse the answer."""
-        return parse_page(fetched)
-
-
-class LivingNetwork:
-    """Answers from a living web; second 0 of the simulation is ``start``, seconds since the epoch.
-
-    The answers equal those of a replay server at the same time.
-    """
-
-    def __init__(self, web: LivingWeb, start: float) -> None:
-        self._web = web
-        self._start = start
-        self._time = start
-        self._network = RecordedNetwork(LivingSource(web, lambda: self._time))
-
-    def answer(
-        self,
-        url: str,
-        now: float,
-        elapsed_s: float,
-        conditional_headers: Mapping[str, str] | None = None,
-    ) -> Outcome:
-        """Answer a request for ``url``, with the lower-case headers of a conditional request."""
-        self._time = self._start + now
-        if conditional_headers:
-            response = self._web.response_at(url, self._time)
-            if response is not None and answers_not_modified(conditional_headers, response, None):
-                headers = headers_of_not_modified(response.headers)
-                return outcome_from_response(
-                    304, headers, url, b"", elapsed_s, now, conditional=True
-                )
-        return self._network.answer(url, now, elapsed_s)
 
     def parse(self, fetched: Fetched) -> Page | Failed:
         """Parse the answer."""
