@@ -13,7 +13,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 import msgspec
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from focused.cli.common import echo
-from focused.cli.progress_bars import page_progress
+from focused.cli.progress_bars import page_progress, progress_bar
 from focused.directory.directory_reader import load_training_samples
 from focused.directory.samples_digest import samples_digest
 from focused.errors import ConfigurationError
@@ -40,7 +40,6 @@ from focused_lab.analysis.comparison_runs import (
 from focused_lab.analysis.report_files import write_comparison_report
 from focused_lab.analysis.summary_text import summary_sentence
 from focused_lab.analysis.tables import TABLES_WIDTH, all_tables
-from focused_lab.commands.runs_progress import RunsProgress
 from focused_lab.comparison_files import (
     RunLog,
     build_comparison,
@@ -84,6 +83,7 @@ INTERRUPTED = 130
 _NOTHING_NAMED = "name at least one recorded web with --web, and one topic file with --topic"
 _TABLES_WIDTH = 130
 _LEAST_PAUSE_S = 10.0
+_MAX_NAMED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +194,14 @@ class _PlannedRuns:
         remaining = [trial for trial in self._plan.trials if trial not in done]
         if done:
             _print_status(f"{len(done)} of {self.total} runs were done before")
-        progress = RunsProgress(self.total, len(done))
+        progress = _RunsProgress(self.total, len(done))
         with progress, closing(self._runs(remaining, progress)) as runs:
             for trial, row in runs:
                 self._journal.add(self._keys[trial], row)
                 progress.advance()
 
     def _runs(
-        self, remaining: Sequence[Trial], progress: RunsProgress
+        self, remaining: Sequence[Trial], progress: _RunsProgress
     ) -> Generator[tuple[Trial, RunRecord], None, None]:
         webs, candidates, settings = self._webs, self._candidates, self._plan.settings
         jobs, under_way = self._jobs, progress.under_way
@@ -211,6 +211,37 @@ class _PlannedRuns:
         return run_live_trials(
             webs, candidates, remaining, settings, folder, jobs=jobs, under_way=under_way
         )
+
+
+class _RunsProgress:
+    """Shows how many runs are done, which are running, and the remaining time."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = progress_bar()
+        self._total = total
+        self._done = done
+        self._task = self._bar.add_task("", total=total, completed=done)
+
+    def under_way(self, trials: Sequence[Trial]) -> None:
+        """Show the current runs."""
+        named = [f"{trial.policy} on {single_line(trial.topic)}" for trial in trials]
+        more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
+        self._bar.update(self._task, description=", ".join(named[:_MAX_NAMED]) + more)
+
+    def advance(self) -> None:
+        """Count a finished run."""
+        self._bar.advance(self._task)
+        self._done += 1
+        tenths = self._done * 10 // self._total
+        if tenths > (self._done - 1) * 10 // self._total and not self._bar.console.is_terminal:
+            echo(f"focused: {self._done} of {self._total} runs are done", err=True)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
 
 
 def _warn_of_seen_labels(
