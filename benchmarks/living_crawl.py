@@ -6,15 +6,12 @@ For each revisit policy a replay server serves the web with the change histories
 the whole web while the server's clock runs in real time. Then the server starts again at the same
 time of its clock, ``--speed`` times as fast, and the crawl goes on as a continuous crawl for
 ``--days``. It is killed with SIGKILL ``--kills`` times at random moments and started again at once.
-With ``--minutes`` the benchmark pauses after the harvest or at the first kill after so much time;
-the same command goes on from there.
 
 ``--sitemaps`` and ``--feeds`` are the shares of hosts with such a list, which the crawl reads. Half
-of these hosts announce all changes, the others ``--announced`` of them.
+of these hosts announce all changes, the others half of them.
 
 The clock runs on while a killed crawl starts again; the table says how many days that took. On a
-busy machine lower ``--speed``, until the revisits a day come near ``--pages-per-day`` times
-``--share``.
+busy machine lower ``--speed``, until the revisits a day come near 95% of ``--pages-per-day``.
 
 Measured after ``--warm-up-days``, from the crawl's archive and the true histories: freshness and
 age of the collection, and the time from the creation of a page to its download. The simulator runs
@@ -23,7 +20,7 @@ that the crawl reached, readings of lists included. All stored records must be
 readable, each page must be scheduled or queued exactly once, and no answered request may be
 unknown to the crawl except those in flight at a kill.
 
-A crawl whose folder is complete is not repeated, only measured again. Prints a table and writes it
+A crawl that ended is not repeated, only measured again. Prints a table and writes it
 with ``living.json`` to ``--out``.
 """
 
@@ -41,7 +38,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -89,6 +86,8 @@ ROOT = HERE.parent
 TOPIC_FILE = "living.toml"
 LIST_PATHS = {"sitemap": SITEMAP_PATH, "feed": FEED_PATH}
 CONCURRENCY = 16
+SHARE = 0.95
+"""The share of the revisits in a day's pages."""
 MIN_INTERVAL_HOURS = 1.0
 PRELOADED = (
     "scrapy.cmdline",
@@ -140,8 +139,7 @@ class Run:
     """When a crawl ran, in seconds since the epoch by the server's clock."""
 
     harvested_at: float
-    end: float | None
-    """None for a crawl that has not ended."""
+    end: float
     kills: tuple[float, ...]
     speed: float
 
@@ -155,9 +153,6 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         crawled = pool.map(partial(_run, options=options), options.policies)
         runs = dict(zip(options.policies, crawled, strict=True))
-    if any(run.end is None for run in runs.values()):
-        print("paused; the same command goes on")
-        return
     results = _results(runs, options)
     options.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"options": _settings(options), "policies": results}, indent=1)
@@ -170,36 +165,30 @@ def main() -> None:
 
 
 def _run(policy: str, options: argparse.Namespace) -> Run:
-    """Crawl until the end or a pause, from where the crawl in the folder is."""
-    began = time.monotonic()
+    """Crawl until the end, unless the crawl in the folder ended before."""
     folder: Path = options.folder / policy
     record = folder / "run.json"
     if record.exists():
-        run = Run(**json.loads(record.read_text()))
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        topic = _write_topic(folder, policy, options)
-        run = Run(_harvest(folder, topic, options), None, (), options.speed)
-        record.write_text(json.dumps(asdict(run)))
-    if run.end is not None:
-        return run
-    end = run.harvested_at + options.days * DAY_S
-    rng = random.Random(options.seed)
-    kills = sorted(
-        run.harvested_at + rng.uniform(0.02, 0.95) * options.days * DAY_S
-        for _ in range(options.kills)
-    )
-    with _served(folder, options, max((run.harvested_at, *run.kills)), run.speed) as served:
-        for at in kills[len(run.kills) :]:
-            if time.monotonic() - began > options.minutes * 60:
-                return run
-            killed = _crawl_until_killed(at, *served, folder, folder / TOPIC_FILE)
-            run = replace(run, kills=(*run.kills, killed))
-            record.write_text(json.dumps(asdict(run)))
-        if time.monotonic() - began > options.minutes * 60:
-            return run
-        run = replace(run, end=_crawl_until_stopped(end, *served, folder, folder / TOPIC_FILE))
+        return Run(**json.loads(record.read_text()))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    topic = _write_topic(folder, policy, options)
+    harvested_at = _harvest(folder, topic, options)
+    rng = random.Random(0)
+    moments = sorted(rng.uniform(0.02, 0.95) for _ in range(options.kills))
+    with _served(folder, options, harvested_at, options.speed) as (clock, address):
+        kills = []
+        for part in (*moments, 1.0):
+            crawl = _start(clock, address, folder, topic)
+            _wait_until(harvested_at + part * options.days * DAY_S, clock, crawl, folder)
+            ended = clock()
+            if part < 1.0:
+                crawl.kill()
+                crawl.join()
+                kills.append(ended)
+                print(f"{folder.name}: killed on {_day(ended):.1f} days", flush=True)
+        _stop(crawl, folder)
+    run = Run(harvested_at, ended, tuple(kills), options.speed)
     record.write_text(json.dumps(asdict(run)))
     return run
 
@@ -231,28 +220,6 @@ def _last_request_at(folder: Path) -> float | None:
 def _check_running(crawl: BaseProcess, folder: Path) -> None:
     if crawl.exitcode is not None:
         raise SystemExit(f"the crawl ended by itself: see {folder / 'crawl.log'}")
-
-
-def _crawl_until_killed(
-    at: float, clock: ReplayClock, address: str, folder: Path, topic: Path
-) -> float:
-    crawl = _start(clock, address, folder, topic)
-    _wait_until(at, clock, crawl, folder)
-    crawl.kill()
-    crawl.join()
-    killed_at = clock()
-    print(f"{folder.name}: killed on {_day(killed_at):.1f} days", flush=True)
-    return killed_at
-
-
-def _crawl_until_stopped(
-    end: float, clock: ReplayClock, address: str, folder: Path, topic: Path
-) -> float:
-    crawl = _start(clock, address, folder, topic)
-    _wait_until(end, clock, crawl, folder)
-    ended = clock()
-    _stop(crawl, folder)
-    return ended
 
 
 def _wait_until(at: float, clock: ReplayClock, crawl: BaseProcess, folder: Path) -> None:
@@ -320,12 +287,10 @@ def _living_options(options: argparse.Namespace) -> LivingOptions:
     # A week more, because the first harvest takes some time of the clock, too.
     years = (options.days + 7) * DAY_S / YEAR_S
     return LivingOptions(
-        seed=options.seed,
         years=years,
         sitemaps=options.sitemaps,
         feeds=options.feeds,
-        announced=options.announced,
-        noise=options.noise,
+        noise=0.0,
     )
 
 
@@ -350,7 +315,7 @@ def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path
         "pages": _count_pages(options.web, hosts) + _count_lists(hosts, options),
         "concurrency": CONCURRENCY,
         "pages_per_day": options.pages_per_day,
-        "share": options.share,
+        "share": SHARE,
         "min_interval_hours": MIN_INTERVAL_HOURS,
     }
     path = folder / TOPIC_FILE
@@ -397,7 +362,6 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
     truths, windows, visits = {}, {}, {}
     for policy, run in runs.items():
         folder = options.folder / policy
-        assert run.end is not None
         truths[policy] = read_truth(folder / "truth")
         window = true_window(truths[policy], start, run.end, warm_up_s=options.warm_up_days * DAY_S)
         pages = {life.name for life in window.pages if host_of(life.name) in hosts}
@@ -573,7 +537,7 @@ def _requests_cell(each: Mapping[str, Any]) -> str:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options without the paths of this machine."""
-    left_out = ("folder", "out", "histories", "web", "topic", "minutes")
+    left_out = ("folder", "out", "histories", "web", "topic")
     settings = {name: value for name, value in vars(options).items() if name not in left_out}
     histories: Sequence[Path] = options.histories
     return settings | {"web": options.web.name, "histories": [path.name for path in histories]}
@@ -591,14 +555,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--warm-up-days", type=float, default=30.0)
     parser.add_argument("--speed", type=float, default=25_000.0)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pages-per-day", type=int, default=180)
-    parser.add_argument("--share", type=float, default=0.95, help="share of the revisits")
-    parser.add_argument("--noise", type=float, default=0.0, help="share of hosts with dates etc.")
     parser.add_argument("--sitemaps", type=float, default=0.0, help="share of hosts with one")
     parser.add_argument("--feeds", type=float, default=0.0, help="share of hosts with one")
-    parser.add_argument("--announced", type=float, default=0.5, help="share of changes")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="time until a pause")
     parser.add_argument("--without-hosts", type=_names, default=[], help="hosts to leave out")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at the same time")
     parser.add_argument("--folder", type=Path, default=ROOT / "crawls" / "living")
