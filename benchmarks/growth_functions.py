@@ -81,7 +81,7 @@ from focused.web.html import (
 )
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots import robots_file, robots_rules, robots_tags
-from focused_lab.living_web import living_content
+from focused_lab.changing_web import changed_content
 from focused_lab.recorded_web import conditional_requests
 from tests.support import made_documents
 
@@ -546,14 +546,14 @@ def _read_warc(text: str) -> None:
 
 def _edit_recorded(text: str) -> None:
     raw = text.encode("utf-8", "replace")
-    living_content.paragraph_words(raw)
-    links = living_content.link_targets(raw)
-    living_content.remove_links(raw, links[:1], links[1:2])
-    edits = [living_content.Edit(str(n), 0.1, 0.1) for n in range(2)]
-    living_content.apply_edits(raw, edits, [(b"word",) * 9])
-    living_content.insert_at_top(raw, b"a")
-    living_content.insert_at_end(raw, b"a")
-    living_content.insert_in_head(raw, b"a")
+    changed_content.paragraph_words(raw)
+    links = changed_content.link_targets(raw)
+    changed_content.remove_links(raw, links[:1], links[1:2])
+    edits = [changed_content.Edit(str(n), 0.1, 0.1) for n in range(2)]
+    changed_content.apply_edits(raw, edits, [(b"word",) * 9])
+    changed_content.insert_at_top(raw, b"a")
+    changed_content.insert_at_end(raw, b"a")
+    changed_content.insert_in_head(raw, b"a")
 
 
 def _small_functions(text: str) -> None:

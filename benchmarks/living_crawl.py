@@ -56,12 +56,16 @@ from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
+from focused_lab.changing_web.assigned_changes import home_page
+from focused_lab.changing_web.change_options import ChangeOptions, ChangingReplay, host_behaviour
+from focused_lab.changing_web.changing_web import FEED_PATH, SITEMAP_PATH
+from focused_lab.freshness.announced_lists import announced_lists
 from focused_lab.freshness.crash_check import (
     check_collection,
     check_requests,
     read_requests,
 )
-from focused_lab.freshness.living_evaluation import (
+from focused_lab.freshness.crawl_evaluation import (
     Discovery,
     downloaded_pages,
     evaluate_crawl,
@@ -70,13 +74,9 @@ from focused_lab.freshness.living_evaluation import (
     restrict_window,
     true_window,
 )
-from focused_lab.freshness.living_lists import living_lists
 from focused_lab.freshness.simulator import simulate
 from focused_lab.freshness.sitemaps import SiteList
 from focused_lab.freshness.windows import Window
-from focused_lab.living_web.living_changes import home_page
-from focused_lab.living_web.living_options import LivingOptions, LivingReplay, host_behaviour
-from focused_lab.living_web.living_web import FEED_PATH, SITEMAP_PATH
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_process import ReplayProcess
@@ -195,7 +195,7 @@ def _run(policy: str, options: argparse.Namespace) -> Run:
 
 def _harvest(folder: Path, topic: Path, options: argparse.Namespace) -> float:
     """Fetch the web in real time; return when that ended, by the server's clock."""
-    with _served(folder, options, LivingOptions().start, 1.0) as (clock, address):
+    with _served(folder, options, ChangeOptions().start, 1.0) as (clock, address):
         began = clock()
         crawl = _start(clock, address, folder, topic)
         while (last := _last_request_at(folder)) is None or clock() - last < IDLE_S:
@@ -270,23 +270,23 @@ def _stop(crawl: BaseProcess, folder: Path) -> None:
 def _served(
     folder: Path, options: argparse.Namespace, at: float, speed: float
 ) -> Iterator[tuple[ReplayClock, str]]:
-    """Serve the living web from a time of its clock on."""
-    living = LivingReplay(
+    """Serve the changing web from a time of its clock on."""
+    changing = ChangingReplay(
         tuple(options.histories),
-        _living_options(options),
+        _change_options(options),
         speed=speed,
         day=_day(at),
         truth=folder / "truth",
     )
     log = folder / "access.log"
-    with ReplayProcess(options.web, living=living, access_log=log) as served:
+    with ReplayProcess(options.web, changing=changing, access_log=log) as served:
         yield ReplayClock.parse(served.clock), served.address
 
 
-def _living_options(options: argparse.Namespace) -> LivingOptions:
+def _change_options(options: argparse.Namespace) -> ChangeOptions:
     # A week more, because the first harvest takes some time of the clock, too.
     years = (options.days + 7) * DAY_S / YEAR_S
-    return LivingOptions(
+    return ChangeOptions(
         years=years,
         sitemaps=options.sitemaps,
         feeds=options.feeds,
@@ -295,7 +295,7 @@ def _living_options(options: argparse.Namespace) -> LivingOptions:
 
 
 def _day(at: float) -> float:
-    return (at - LivingOptions().start) / DAY_S
+    return (at - ChangeOptions().start) / DAY_S
 
 
 def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path:
@@ -335,11 +335,11 @@ def _seeds(options: argparse.Namespace, hosts: Collection[str]) -> list[str]:
             if host_of(url) in urls:
                 urls[host_of(url)].append(url)
     home_pages = [home_page(each) for each in urls.values() if each]
-    living = _living_options(options)
+    changing = _change_options(options)
     return home_pages + [
         url.partition("://")[0] + "://" + host_of(url) + FEED_PATH
         for url in home_pages
-        if host_behaviour(host_of(url), living).has_feed
+        if host_behaviour(host_of(url), changing).has_feed
     ]
 
 
@@ -349,7 +349,7 @@ def _count_pages(folder: Path, hosts: Collection[str]) -> int:
 
 
 def _count_lists(hosts: Collection[str], options: argparse.Namespace) -> int:
-    behaviours = [host_behaviour(host, _living_options(options)) for host in hosts]
+    behaviours = [host_behaviour(host, _change_options(options)) for host in hosts]
     return sum(each.has_sitemap + each.has_feed for each in behaviours)
 
 
@@ -357,7 +357,7 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
     """Measure all crawls; the discovery of the same created pages, those that any crawl found."""
     hosts, relevant = _hosts(options), _relevant(options)
     # The copies of the harvest are of its time, so the window begins before it.
-    start = LivingOptions().start
+    start = ChangeOptions().start
     measured = {}
     truths, windows, visits = {}, {}, {}
     for policy, run in runs.items():
@@ -379,8 +379,8 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
         read_at = {url.partition("://")[2]: each.revisits for url, each in visits[policy].items()}
         lists = {
             host + LIST_PATHS[kind]: each
-            for (host, kind), each in living_lists(
-                collection, truths[policy], _living_options(options)
+            for (host, kind), each in announced_lists(
+                collection, truths[policy], _change_options(options)
             ).items()
         }
         lists = {url: each for url, each in lists.items() if url in read_at}

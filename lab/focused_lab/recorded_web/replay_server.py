@@ -238,14 +238,14 @@ def serve_forever(
     port: int = 0,
     faults: FaultPlan | None = None,
     access_log: Path | None = None,
-    living: SourceOnClock | None = None,
+    changing: SourceOnClock | None = None,
     on_clock: Callable[[ReplayClock], None] = lambda clock: None,
     on_ready: Callable[[int], None] = lambda port: None,
     stop: Callable[[], None] | None = None,
 ) -> None:
     """Serve a recorded web until SIGINT or SIGTERM, or until ``stop`` returns.
 
-    ``living`` makes its pages change; ``on_clock`` then receives the clock, which starts when the
+    ``changing`` makes its pages change; ``on_clock`` then receives the clock, which starts when the
     server does. ``on_ready`` receives the port; ``stop`` runs in its own thread. The access log is
     appended to. Raises RecordedWebError if there is no readable web or the port cannot be bound,
     ConfigurationError if the access log cannot be written or a change history cannot be read.
@@ -260,8 +260,8 @@ def serve_forever(
         recorded = stack.enter_context(RecordedWeb.open(folder))
         source: WebSource = recorded
         clock: Callable[[], float] = time.time
-        if living is not None:
-            source, replay_clock = living.open(recorded, time.time)
+        if changing is not None:
+            source, replay_clock = changing.open(recorded, time.time)
             clock = replay_clock
             on_clock(replay_clock)
         asyncio.run(_serve(source, clock, host, port, faults, log, on_ready, stop))

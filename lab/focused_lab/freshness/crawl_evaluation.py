@@ -1,4 +1,4 @@
-"""Evaluate a crawl of a living web by the true histories of its pages.
+"""Evaluate a crawl of a changing web by the true histories of its pages.
 
 Freshness, age and caught changes are those of the simulator
 (:mod:`focused_lab.freshness.simulator`), so that a crawl and simulated policies over the
@@ -75,7 +75,7 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
-class LivingEvaluation:
+class CrawlEvaluation:
     """The measures of a crawl: ``result`` over the pages that it downloaded.
 
     ``requests`` counts all visits to the pages of the window, ``revisits`` those in the measured
@@ -174,7 +174,7 @@ def evaluate_crawl(
     start: float,
     visits: Mapping[str, CrawlVisits],
     relevant: Collection[str] | None = None,
-) -> LivingEvaluation:
+) -> CrawlEvaluation:
     """Measure a crawl over the pages of a window that begins at ``start``.
 
     ``relevant`` are the URLs whose discovery is measured; by default all.
@@ -196,7 +196,7 @@ def evaluate_crawl(
     requests = sum(each.requests for each in by_page.values())
     revisits = sum(since <= at - start < until for each in by_page.values() for at in each.revisits)
     discovery = Discovery(len(delays), found, tuple(delays))
-    return LivingEvaluation(FreshnessResult(tuple(measured)), discovery, requests, revisits)
+    return CrawlEvaluation(FreshnessResult(tuple(measured)), discovery, requests, revisits)
 
 
 def downloaded_pages(window: Window, visits: Mapping[str, CrawlVisits]) -> frozenset[str]:
