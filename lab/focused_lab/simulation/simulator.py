@@ -88,7 +88,8 @@ def hashed_latency(mean_s: float, seed: int) -> Latency:
 
 
 _MAX_IDLE_STEPS = 10_000
-_SETTLES_PER_COMMIT = 1_000
+SETTLES_PER_COMMIT = 1_000
+"""Nothing needs to survive a simulation's process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,11 @@ def simulate(
     """
     began_s = time.process_time()
     with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
-        topic = _without_output(topic, Path(folder))
+        topic = without_output(adapt_to_recorded_web(topic), Path(folder))
         store = StateStore.open(
             Path(folder) / "state",
             {"simulation": policy.name},
-            commit_every=_SETTLES_PER_COMMIT,  # nothing needs to survive this process
+            commit_every=SETTLES_PER_COMMIT,
         )
         try:
             crawl = build_crawl(
@@ -162,9 +163,9 @@ def simulate(
     return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors, traps)
 
 
-def _without_output(topic: Topic, folder: Path) -> Topic:
-    output = replace(topic.output, folder=folder, warc="off", parquet=False)
-    return replace(adapt_to_recorded_web(topic), output=output)
+def without_output(topic: Topic, folder: Path) -> Topic:
+    """Return the topic of a crawl that writes nothing but its state, below ``folder``."""
+    return replace(topic, output=replace(topic.output, folder=folder, warc="off", parquet=False))
 
 
 def pages_frame(tables: Tables) -> pd.DataFrame:
