@@ -131,14 +131,6 @@ class ChangingWeb:
         """The URLs of all pages that exist at some time."""
         return self._web.page_urls
 
-    def find(self, url: str) -> str | None:
-        """Return the recorded URL that answers for ``url``, or None."""
-        return self._web.find(url)
-
-    def close(self) -> None:
-        """Close the recorded web."""
-        self._web.close()
-
     def behaviour(self, host: str) -> HostBehaviour:
         """Return how a host answers."""
         return self._behaviours[host]
