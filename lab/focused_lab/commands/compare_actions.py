@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +28,6 @@ from focused.errors import ConfigurationError
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
 from focused.reports.formatting import single_line
-from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.analysis.comparison_analysis import analyse_runs
@@ -75,6 +74,7 @@ from focused_lab.recorded_web.recorded_web import read_details
 from focused_lab.run_measures import RunRecord
 from focused_lab.simulation.link_graph import LinkGraph, open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.trials import prepare_topic
 from focused_lab.web_sources import ExperimentWeb, find_webs
 
 DOCUMENT_FILE = "comparison.json"
@@ -308,15 +308,13 @@ def _samples_in(topic: Topic, examined: ExperimentWeb) -> int:
 
 
 def _candidate(topic: Topic, web: ExperimentWeb) -> PreparedTopic:
-    guide = load_crawl_models(topic, web=str(web.folder), replay=None, say=_print_status)
+    prepared = prepare_topic(topic, web.folder, _print_status)
     digest = hashlib.sha256(samples_digest(topic.training).encode())
     prior = Path(topic.training.link_prior)  # a bundled prior's name is in the topic file
     for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
-    digest.update("\n".join(sorted(guide.training_urls)).encode())
-    return PreparedTopic(
-        topic, guide.classifier, guide.scorer, guide.training_urls, digest.hexdigest()
-    )
+    digest.update("\n".join(sorted(prepared.sample_urls)).encode())
+    return replace(prepared, digest=digest.hexdigest())
 
 
 def _load_link_graph(web: ParsedWeb) -> LinkGraph:
