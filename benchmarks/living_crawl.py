@@ -57,7 +57,8 @@ from focused.storage.state_store import StateStore
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
 from focused_lab.changing_web.assigned_changes import home_page
-from focused_lab.changing_web.change_options import ChangeOptions, ChangingReplay, host_behaviour
+from focused_lab.changing_web.change_options import ChangeOptions, host_behaviour
+from focused_lab.changing_web.changing_replay import ChangingReplay
 from focused_lab.changing_web.changing_web import FEED_PATH, SITEMAP_PATH
 from focused_lab.freshness.announced_lists import announced_lists
 from focused_lab.freshness.crash_check import (

@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from focused.durations import DAY_S
-from focused_lab.changing_web.changing_web import ChangingSource, ChangingWeb
-from focused_lab.freshness.change_history import Change, ChangeKind
+from focused_lab.change_history import Change, ChangeKind
+from focused_lab.changing_web.changing_replay import ChangingSource
+from focused_lab.changing_web.changing_web import ChangingWeb
 from focused_lab.freshness.crawl_evaluation import (
     evaluate_crawl,
     read_crawl_visits,

@@ -16,9 +16,10 @@ from focused.archive.warc_files import warc_files
 from focused.durations import DAY_S
 from focused.storage.state_store import StateStore
 from focused.web.warc_reader import WarcResponse, read_responses
+from focused_lab.change_history import Change, ChangeKind
 from focused_lab.changing_web.change_options import ChangeOptions
-from focused_lab.changing_web.changing_web import ChangingSource, ChangingWeb
-from focused_lab.freshness.change_history import Change, ChangeKind
+from focused_lab.changing_web.changing_replay import ChangingSource
+from focused_lab.changing_web.changing_web import ChangingWeb
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from tests.lab.changing_web.test_changing_web import HOME, START, histories, record
 from tests.live.webs import answered

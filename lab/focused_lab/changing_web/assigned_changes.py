@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from focused.durations import WEEK_S
 from focused.text.hash_sampling import hash_fraction
 from focused.web.urls import host_of
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     ChangeKind,
     PageChanges,
     SiteChanges,

@@ -1,20 +1,15 @@
-"""Options of a changing web: its period, how its hosts answer, and what a replay needs of it."""
+"""Options of a changing web: its period, and how its hosts answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from focused.durations import DAY_S, YEAR_S
+from focused.durations import YEAR_S
 from focused.errors import ConfigurationError
 from focused.text.hash_sampling import hash_fraction
 from focused_lab.changing_web.assigned_changes import ReplayPeriod
-from focused_lab.recorded_web.replay_clock import ReplayClock
-
-if TYPE_CHECKING:
-    from focused_lab.recorded_web.recorded_web import RecordedWeb, WebSource
 
 DEFAULT_START = 1_704_067_200.0
 """2024-01-01T00:00:00Z."""
@@ -99,36 +94,3 @@ def is_announced(url: str, number: int, share: float, seed: int) -> bool:
     ``share`` is that of the host's announced changes.
     """
     return hash_fraction(f"{url} announced {number}", seed) < share
-
-
-@dataclass(frozen=True, slots=True)
-class ChangingReplay:
-    """How a replay server serves a recorded web as a changing one.
-
-    ``changes`` are files of change histories. The clock begins ``day`` days after the start of the
-    histories and runs ``speed`` times as fast as real time. ``truth`` is a folder for the true
-    histories (:func:`write_truth`).
-    """
-
-    changes: tuple[Path, ...]
-    options: ChangeOptions = ChangeOptions()
-    speed: float = 1.0
-    day: float = 0.0
-    truth: Path | None = None
-
-    def open(
-        self, web: RecordedWeb, real_time: Callable[[], float]
-    ) -> tuple[WebSource, ReplayClock]:
-        """Open the changing web and write its truth; the clock begins when this is done.
-
-        Raises ConfigurationError if a change history cannot be read or the truth not be written.
-        """
-        from focused_lab.changing_web.changing_web import ChangingSource, open_changing_web
-
-        changing = open_changing_web(web, self)
-        clock = self.clock(real_time())
-        return ChangingSource(changing, clock), clock
-
-    def clock(self, real_start: float) -> ReplayClock:
-        """Return the clock that begins at ``real_start``, in seconds since the epoch."""
-        return ReplayClock(self.options.start + self.day * DAY_S, real_start, self.speed)

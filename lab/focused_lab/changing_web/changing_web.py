@@ -11,16 +11,22 @@ A response depends only on the web, the histories, the options, the URL and the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 
 from focused.durations import DAY_S, YEAR_S
-from focused.errors import ConfigurationError
 from focused.text.hash_sampling import hash_fraction
 from focused.web.decoding import media_type_of
 from focused.web.urls import host_of, normalize_url
+from focused_lab.change_history import (
+    Change,
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    exists_at,
+    last_change_at,
+)
 from focused_lab.changing_web.assigned_changes import (
     always_exists,
     assign_histories,
@@ -29,7 +35,6 @@ from focused_lab.changing_web.assigned_changes import (
 )
 from focused_lab.changing_web.change_options import (
     ChangeOptions,
-    ChangingReplay,
     HostBehaviour,
     host_behaviour,
     is_announced,
@@ -48,16 +53,6 @@ from focused_lab.changing_web.changed_content import (
     remove_links,
     robots_with_sitemap,
     sitemap,
-)
-from focused_lab.freshness.change_history import (
-    Change,
-    ChangeKind,
-    PageChanges,
-    SiteChanges,
-    exists_at,
-    last_change_at,
-    read_change_history,
-    write_change_history,
 )
 from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb
@@ -366,50 +361,6 @@ class ChangingWeb:
             url not in self._directories,
             hash_fraction(f"{url} {target}", self.options.seed),
         )
-
-
-def open_changing_web(web: RecordedWeb, replay: ChangingReplay) -> ChangingWeb:
-    """Open the changing web of a replay, and write its truth.
-
-    Raises ConfigurationError if a change history cannot be read or the truth cannot be written.
-    """
-    histories = [read_change_history(path) for path in replay.changes]
-    changing = ChangingWeb(web, histories, replay.options)
-    if replay.truth is not None:
-        write_truth(replay.truth, changing)
-    return changing
-
-
-def write_truth(folder: Path, changing: ChangingWeb) -> None:
-    """Write the true history of each host, whose pages are URLs, as ``HOST.tsv.gz``.
-
-    For evaluation only. Raises ConfigurationError if the folder cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for history in changing.true_changes():
-            write_change_history(folder / f"{history.site}.tsv.gz", history)
-    except OSError as error:
-        raise ConfigurationError(
-            f"{folder}: the true histories cannot be written: {error.strerror}"
-        ) from error
-
-
-class ChangingSource:
-    """The responses of a changing web at the time of a clock."""
-
-    def __init__(self, web: ChangingWeb, clock: Callable[[], float]) -> None:
-        self._web = web
-        self._clock = clock
-
-    @property
-    def hosts(self) -> Collection[str]:
-        """The recorded hosts."""
-        return self._web.hosts
-
-    def get(self, url: str) -> RecordedResponse | None:
-        """Return the response to an unconditional request now, or None."""
-        return self._web.response_at(url, self._clock())
 
 
 def _edits_of(page: _ChangingPage, options: ChangeOptions) -> tuple[list[Edit], list[float]]:

@@ -202,7 +202,8 @@ def web_serve(
     **options: float,
 ) -> None:
     """Serve all hosts of a recorded web on one port until Ctrl-C."""
-    from focused_lab.changing_web.change_options import ChangeOptions, ChangingReplay
+    from focused_lab.changing_web.change_options import ChangeOptions
+    from focused_lab.changing_web.changing_replay import ChangingReplay
     from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
     from focused_lab.recorded_web.replay_server import serve_forever
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
+from focused_lab.change_history import ChangeKind, PageChanges, SiteChanges
 from focused_lab.changing_web.change_options import ChangeOptions, host_behaviour, is_announced
 from focused_lab.changing_web.changed_content import MAX_ENTRIES
-from focused_lab.freshness.change_history import ChangeKind, PageChanges, SiteChanges
 from focused_lab.freshness.sitemaps import SiteList, Statement
 from focused_lab.freshness.windows import Window
 

@@ -17,7 +17,7 @@ from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
 from focused.storage.state_store import StateStore
-from focused_lab.freshness.change_history import SiteChanges, read_change_history
+from focused_lab.change_history import SiteChanges, read_change_history
 from focused_lab.freshness.simulator import FreshnessResult, measure_page
 from focused_lab.freshness.windows import PageLife, Window, page_lives
 from focused_lab.recorded_web.web_index import find_key

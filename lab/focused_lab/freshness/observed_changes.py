@@ -12,7 +12,7 @@ from focused.archive.page_history import (
     visits_with_news,
 )
 from focused.reports.collection_changes import open_state
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     Change,
     ChangeKind,
     PageChanges,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from focused.durations import DAY_S, WEEK_S, YEAR_S
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     Change,
     ChangeKind,
     PageChanges,

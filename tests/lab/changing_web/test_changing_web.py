@@ -12,10 +12,7 @@ from focused.errors import ConfigurationError
 from focused.web.feeds import parse_feed
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-from focused_lab.changing_web.assigned_changes import assign_histories, directory_pages
-from focused_lab.changing_web.change_options import ChangeOptions
-from focused_lab.changing_web.changing_web import ChangingWeb, write_truth
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     Change,
     ChangeKind,
     PageChanges,
@@ -23,6 +20,10 @@ from focused_lab.freshness.change_history import (
     exists_at,
     read_change_history,
 )
+from focused_lab.changing_web.assigned_changes import assign_histories, directory_pages
+from focused_lab.changing_web.change_options import ChangeOptions
+from focused_lab.changing_web.changing_replay import write_truth
+from focused_lab.changing_web.changing_web import ChangingWeb
 from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from tests.support.recorded_web import html
 

@@ -10,11 +10,11 @@ import pytest
 from focused.crawl.revisits.announcements import read_change_signals
 from focused.durations import DAY_S
 from focused.web.page import Fetched
+from focused_lab.change_history import Change, ChangeKind, PageChanges, SiteChanges
 from focused_lab.changing_web.change_options import ChangeOptions
 from focused_lab.changing_web.changed_content import MAX_ENTRIES
 from focused_lab.changing_web.changing_web import FEED_PATH, SITEMAP_PATH, ChangingWeb
 from focused_lab.freshness.announced_lists import announced_lists
-from focused_lab.freshness.change_history import Change, ChangeKind, PageChanges, SiteChanges
 from focused_lab.freshness.crawl_evaluation import restrict_window, true_window
 from focused_lab.freshness.sitemaps import SiteList
 from focused_lab.freshness.windows import Window

@@ -8,7 +8,7 @@ import pytest
 
 from focused.archive.page_history import VisitResult, VisitRow
 from focused.errors import ConfigurationError
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     Change,
     ChangeKind,
     PageChanges,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from focused.reports.collection_changes import read_changes
-from focused_lab.freshness.change_history import ChangeKind, read_change_history
+from focused_lab.change_history import ChangeKind, read_change_history
 from focused_lab.freshness.observed_changes import export_changes
 from tests.support.command import focused
 from tests.support.continuous_crawl import BACK, DAY_S, HOME, LEFT, MOVED, NEWS, SHIPS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from focused.durations import DAY_S
-from focused_lab.freshness.change_history import ChangeKind, SiteChanges
+from focused_lab.change_history import ChangeKind, SiteChanges
 from focused_lab.freshness.windows import bursty_sites, poisson_sites
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from focused.durations import DAY_S, YEAR_S
 from focused.revisit.policies import find_revisit_policy
+from focused_lab.change_history import Change, ChangeKind, SiteChanges, page_changes
 from focused_lab.freshness.bounds import optimal, upper_bound
-from focused_lab.freshness.change_history import Change, ChangeKind, SiteChanges, page_changes
 from focused_lab.freshness.simulator import simulate
 from focused_lab.freshness.sitemaps import draw_lists
 from focused_lab.freshness.windows import PageLife, Window, bursty_sites, draw_window

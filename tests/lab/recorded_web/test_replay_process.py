@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused_lab.changing_web.change_options import ChangingReplay
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     Change,
     ChangeKind,
     PageChanges,
     SiteChanges,
     write_change_history,
 )
+from focused_lab.changing_web.changing_replay import ChangingReplay
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault

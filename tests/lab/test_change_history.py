@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError
-from focused_lab.freshness.change_history import (
+from focused_lab.change_history import (
     Change,
     ChangeKind,
     PageChanges,
