@@ -55,7 +55,10 @@ def open_writer(
         return _FileWriter(folder, *_RENDERERS[form])
     paths = {split: folder / f"{split}.{form}{suffix}" for split in splits}
     opened = {split: _open_bytes(path, compression) for split, path in paths.items()}
-    return _JsonWriter(opened) if form == "jsonl" else _CsvWriter(opened)
+    if form == "jsonl":
+        return _JsonWriter(opened)
+    assert form == "csv", f"no writer of {form}"
+    return _CsvWriter(opened)
 
 
 def has_compression(form: str) -> bool:

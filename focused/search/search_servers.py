@@ -218,8 +218,10 @@ def connect(address: ServerAddress, pause_s: float = 1.0) -> SearchServer:
                 elasticsearch_helpers,
                 pause_s,
             )
-        case _:
+        case "solr":
             return _SolrServer(address, pause_s)
+        case _:
+            raise AssertionError(f"no client of {address.kind}")
 
 
 def _transport_options() -> dict[str, Any]:
