@@ -6,13 +6,14 @@ The tables of a crawl of many partitions are folders with a file for each partit
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +23,7 @@ from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
 from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
+from focused.topic import Scope, scope_from_json
 from focused.web.urls import normalize_url
 
 
@@ -85,24 +87,111 @@ def _count_rows(path: Path) -> int | None:
     return rows
 
 
+class _Seeds(TypedDict, total=False):
+    urls: list[str]
+
+
+class _Training(TypedDict, total=False):
+    good: list[str]
+    labels: str | None
+    link_prior: str
+
+
+class _Politeness(TypedDict, total=False):
+    robots: bool
+
+
+class _Topic(TypedDict, total=False):
+    name: str
+    path: str
+    seeds: _Seeds
+    training: _Training
+    politeness: _Politeness
+    scope: dict[str, Any]
+
+
+class _Settings(TypedDict, total=False):
+    topic: _Topic
+    policy: str
+    web: str | None
+
+
 def read_settings(folder: Path) -> Mapping[str, Any]:
     """Read the settings of the last run; empty without the file. Raises :class:`StateError`.
 
-    ``topic`` and the sections of it that others read are dictionaries, if they are there.
+    What others read of them has its type, if it is there.
     """
-    path = folder / "settings.json"
-    settings = read_json(path)
-    topic = settings.get("topic", {})
-    sections = map(topic.get, _SECTIONS, repeat({})) if isinstance(topic, dict) else (None,)
-    if not all(isinstance(each, dict) for each in sections):
-        raise StateError(
-            f"{path}: holds what no crawl writes (a topic without sections); delete it to go on "
-            "without it"
-        )
-    return settings
+    return read_json(folder / "settings.json", _Settings)
 
 
-_SECTIONS = ("seeds", "training", "scope", "politeness")
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 60)]
+_Number = Annotated[float, msgspec.Meta(ge=0.0, le=1e15)]
+_Counts = dict[str, _Count]
+
+
+class _Trap(TypedDict):
+    site: str
+    kind: str
+    pages: _Count
+    links: _Count
+
+
+class _Blocked(TypedDict, total=False):
+    longest_s: _Number
+    times: _Count
+    threshold_s: _Number
+
+
+class _Profile(TypedDict, total=False):
+    pages: _Count
+    elapsed_s: _Number
+    cpu_s: _Number
+    stages: dict[str, _Number]
+    parser_processes: _Count
+    pages_parsed_in_processes: _Count
+    parser_process_s: _Number
+    reactor_blocked: _Blocked
+
+
+class _Stats(TypedDict, total=False):
+    fetched: _Count
+    on_topic: _Count
+    classified: _Count
+    spam: _Count | _Counts
+    nofollow: _Count | _Counts
+    links_over_limit: _Count | _Counts
+    robots_excluded: _Count | _Counts
+    unrecorded_hosts: _Count | _Counts
+    frontier: _Count | _Counts
+    failures: _Counts
+    out_of_scope: _Counts
+    javascript: _Counts
+    javascript_hosts: _Counts
+    mirrors: dict[str, str]
+    long_crawl_delays: dict[str, _Number]
+    traps: list[_Trap]
+    active_s: _Number
+    started_at: _Number
+    ended_at: _Number
+    end_reason: str
+    profile: _Profile | None
+
+
+def read_stats(folder: Path) -> Mapping[str, Any]:
+    """Read the statistics of the last stop, as :func:`read_settings`; empty after a kill."""
+    return read_json(folder / "stats.json", _Stats)
+
+
+def read_scope(folder: Path) -> Scope | None:
+    """Read the scope of the last run; None if it is unknown. Raises :class:`StateError`."""
+    topic = read_settings(folder).get("topic")
+    try:
+        scope = None if topic is None else scope_from_json(topic)
+        for pattern in () if scope is None else (*scope.allow_paths, *scope.deny_paths):
+            re.compile(pattern)
+    except (ValueError, re.error) as error:
+        raise _damaged(folder / "settings.json", error) from None
+    return scope
 
 
 def table_files(tables: Path, name: str) -> list[Path]:
@@ -139,19 +228,23 @@ def readable_table(path: Path) -> Iterator[None]:
         ) from None
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a crawl's folder; empty without the file. Raises StateError."""
+def read_json(path: Path, shape: Any = dict[str, Any]) -> dict[str, Any]:
+    """Read a JSON object of a crawl's folder; empty without the file. Raises StateError.
+
+    ``shape`` is a type by which msgspec checks the object.
+    """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        msgspec.convert(value, shape)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StateError(
-            f"{path}: is damaged ({first_line(error)}); delete it to go on without it"
-        ) from None
-    if not isinstance(value, dict):
-        raise StateError(f"{path}: is damaged (no JSON object); delete it to go on without it")
+        raise _damaged(path, error) from None
     return value
+
+
+def _damaged(path: Path, error: Exception) -> StateError:
+    return StateError(f"{path}: is damaged ({first_line(error)}); delete it to go on without it")
 
 
 def first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from focused.archive.crawl_tables import read_settings
+from focused.archive.crawl_tables import read_scope
 from focused.cli.common import (
     FILE,
     FOLDER,
@@ -51,7 +51,7 @@ from focused.frontier.inspection import (
 from focused.frontier.queued_link import InvalidRow, QueuedLink
 from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
-from focused.topic import Scope, scope_from_json
+from focused.topic import Scope
 
 
 def _finite(text: str) -> float:
@@ -336,8 +336,7 @@ def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
 
 
 def _load_frontier(store: StateStore, folder: Path) -> OpenFrontier:
-    topic = read_settings(folder).get("topic")
-    scope = None if topic is None else scope_from_json(topic)
+    scope = read_scope(folder)
     frontier, order = load_frontier(store.tables, scope)
     return OpenFrontier(frontier, store, order, scope, DeadHosts(store.tables))
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from focused.archive.archive import HISTORY_COLUMNS
 from focused.archive.crawl_tables import (
     open_tables,
-    read_json,
     read_settings,
+    read_stats,
     readable_table,
     table_files,
 )
@@ -80,7 +80,7 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
         path=folder,
         pages=pages.sort_values("seq", kind="stable", ignore_index=True),
         settings=read_settings(folder),
-        stats=read_json(folder / "stats.json"),
+        stats=read_stats(folder),
         visits=visits,
     )
 
