@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.archive.warc_files import WarcFiles
 from focused.errors import StorageError
-from focused.rounds.archive_parts import list_pieces, partition_name
+from focused.rounds.archive_parts import download_warc_files, list_pieces, partition_name
 from focused.rounds.manifest import StoredState
 from focused.rounds.replication import Replica, restore
 from focused.rounds.storage import SharedStorage
@@ -285,6 +285,57 @@ def test_an_end_that_no_manifest_names_adds_no_record(owns: Owns, shared: Path) 
     found = [url for path in (shared / "warc").iterdir() for url in records(path)]
     assert sorted(found) == ["http://a.test/1", "http://a.test/2"]
     assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
+
+
+def test_pieces_count_rather_than_a_file_of_an_end_that_no_manifest_names(
+    owns: Owns, shared: Path
+) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.end_round()
+    unnamed = owns(7, 2, max_bytes=3_000)
+    unnamed.fetch(*[f"http://a.test/unnamed/{n}" for n in range(20)])
+    unnamed.finish(is_named=False)
+    third = owns(7, 3, max_bytes=3_000, background=Later())
+    third.fetch(*[f"http://a.test/{n}" for n in range(2, 8)])
+    third.end_round()
+    third.die()
+    assert (third.folder / "partition-0007-00003.warc.gz").exists()
+    owns(7, 4).finish()
+    assert len(assert_rows_point_to_records(shared)) == 7
+
+
+def test_a_file_of_an_end_that_no_manifest_names_is_not_downloaded(
+    owns: Owns, storage: SharedStorage, tmp_path: Path
+) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.end_round()
+    unnamed = owns(7, 2)
+    unnamed.fetch("http://a.test/unnamed")
+    unnamed.finish(is_named=False)
+    third = owns(7, 3)
+    third.end_round()
+    restore(storage, 7, tmp_path / "copy", third.named[7])
+    with StateStore.open_for_reading(tmp_path / "copy/state") as (store, _):
+        download_warc_files(storage, 7, store.tables, tmp_path / "copy")
+    found = [path.name for path in (tmp_path / "copy").glob("*.warc.gz")]
+    assert found == ["partition-0007-00001.warc.gz"]
+
+
+def test_a_file_is_whole_once_its_first_piece_is_gone(
+    owns: Owns, shared: Path, storage: SharedStorage
+) -> None:
+    first = owns(7, 1)
+    for n in range(3):
+        first.fetch(f"http://a.test/{n}")
+        first.end_round()
+    local = first.folder / "partition-0007-00001.warc.gz"
+    storage.upload(f"warc/{local.name}", local)
+    begin, *_ = list_pieces(storage, 7)
+    storage.delete([f"warc-pieces/partition-0007/00001-0000000001-{begin.offset:015}"])
+    owns(7, 2).finish()
+    assert len(assert_rows_point_to_records(shared)) == 3
 
 
 def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
