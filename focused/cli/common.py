@@ -35,9 +35,12 @@ SECONDS = Finite(min=0)
 
 
 class Converted(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments
-    """What a function makes of a text; a ValueError means that the text has a problem."""
+    """What a function makes of a text; a ValueError means that the text has a problem.
 
-    def __init__(self, name: str, function: Callable[[str], Any], problem: str) -> None:
+    Without ``problem`` the error describes it.
+    """
+
+    def __init__(self, name: str, function: Callable[[str], Any], problem: str = "") -> None:
         self.name = name
         self._function = function
         self._problem = problem
@@ -46,8 +49,8 @@ class Converted(click.ParamType):  # type: ignore[type-arg]  # older clicks have
         """Return the value; fails for a text with the problem."""
         try:
             return self._function(value.strip())
-        except ValueError:
-            self.fail(f"{value} {self._problem}", param, ctx)
+        except ValueError as error:
+            self.fail(f"{value} {self._problem or error}", param, ctx)
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -64,13 +64,13 @@ def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError from error
+        raise ValueError(f"is no regular expression: {error}") from error
 
 
 _COUNT = click.IntRange(min=1)
 _PROBABILITY = Finite(0.0, 1.0)
 _DELTA = Converted("FLOAT", _finite, "is not a finite number")
-_REGEX = Converted("REGEX", _compile, "is no regular expression")
+_REGEX = Converted("REGEX", _compile)
 
 
 class _ShowByDefault(click.Group):

@@ -219,12 +219,14 @@ class _Clusters:
 
     def __init__(self, tables: Path) -> None:
         self._original: dict[int, int] = {}
-        self._on_topic: set[int] = set()
+        on_topic = array("Q")
         for row in _rows(tables, ["url", "outcome", "duplicate_of", "on_topic"]):
             if row["outcome"] == "fetched" and row["duplicate_of"]:
                 self._original[url_hash(row["url"])] = url_hash(row["duplicate_of"])
             elif row["on_topic"]:
-                self._on_topic.add(url_hash(row["url"]))
+                on_topic.append(url_hash(row["url"]))
+        originals = set(self._original.values())
+        self._on_topic = {key for key in on_topic if key in originals}
         self._sizes = Counter(map(self.root, self._original))
 
     def root(self, key: int) -> int:
