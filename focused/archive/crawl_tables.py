@@ -194,6 +194,9 @@ def read_scope(folder: Path) -> Scope | None:
     return scope
 
 
+_ROWS_AT_ONCE = 4_096
+
+
 def table_files(tables: Path, name: str) -> list[Path]:
     """Return the Parquet files of a table: one of the crawl, or one of each partition."""
     return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
@@ -209,8 +212,9 @@ def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterato
     for path in table_files(tables, "pages"):
         with readable_table(path):
             table = times_as_seconds(pq.read_table(path, columns=columns, filters=chosen))
-        for row in table.to_pylist():
-            yield PageRow(**row | {"features": dict(row.get("features") or ())})
+        for batch in table.to_batches(_ROWS_AT_ONCE):
+            for row in batch.to_pylist():
+                yield PageRow(**row | {"features": dict(row.get("features") or ())})
 
 
 @contextmanager
