@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from focused.archive.archive import PAGE_COLUMNS, PageRow
-from focused.archive.parquet import write_parquet_files
+from focused.archive.archive import HISTORY_COLUMNS, PAGE_COLUMNS, PageRow
+from focused.archive.parquet import (
+    LINKS_SCHEMA,
+    PAGES_SCHEMA,
+    VISITS_SCHEMA,
+    write_parquet_files,
+)
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
 from focused.storage.arrow_columns import times_as_seconds
@@ -202,6 +208,60 @@ def table_files(tables: Path, name: str) -> list[Path]:
     return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
 
 
+_SCHEMAS = {"pages": PAGES_SCHEMA, "links": LINKS_SCHEMA, "visits": VISITS_SCHEMA}
+_KNOWN = frozenset(
+    {"seq", "url", "host", "outcome", "fetched_at", "source", "target", "page", "at", "result"}
+)
+"""Columns in which each row has a value."""
+_Columns = TypeVar("_Columns", pa.Table, pa.RecordBatch)
+
+
+def stored_columns(path: Path, table: str, columns: Collection[str]) -> list[str]:
+    """Return those of some ``columns`` that a file of a table has.
+
+    It may lack :data:`HISTORY_COLUMNS`. Raises StateError if it lacks others, or if a column has
+    another type.
+    """
+    with readable_table(path):
+        stored = pq.read_schema(path)
+    found = [name for name in columns if stored.names.count(name) == 1]
+    if missing := set(columns).difference(found, HISTORY_COLUMNS):
+        raise _foreign(path, f"lacks the columns {', '.join(sorted(missing))}")
+    for name in found:
+        kind, expected = stored.field(name).type, _SCHEMAS[table].field(name).type
+        if _comparable(kind) != _comparable(expected):
+            raise _foreign(path, f"its column {name} has the type {kind}, not {expected}")
+    return found
+
+
+def _comparable(kind: pa.DataType) -> pa.DataType:
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    # Files of earlier versions hold times in seconds.
+    if is_number or pa.types.is_timestamp(kind):
+        return pa.float64()
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def _foreign(path: Path, problem: str) -> StateError:
+    return StateError(f"{path}: {problem}; it was written by another program or version")
+
+
+def complete_columns(found: _Columns, path: Path, table: str, columns: Iterable[str]) -> _Columns:
+    """Return what was read of a file, with times as seconds and the columns that the file lacks.
+
+    These are null. Raises StateError for a row without what each row has.
+    """
+    for name in set(columns).difference(found.schema.names):
+        found = found.append_column(name, pa.nulls(len(found), _SCHEMAS[table].field(name).type))
+    found = times_as_seconds(found)
+    for name in _KNOWN.intersection(found.schema.names):
+        values = found.column(name)
+        is_nan = pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()
+        if values.null_count or is_nan:
+            raise _foreign(path, f"has rows without {name}")
+    return found
+
+
 def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterator[PageRow]:
     """Yield the pages of all partitions, or those of ``urls`` alone.
 
@@ -210,11 +270,19 @@ def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterato
     columns = [name for name in PAGE_COLUMNS if urls is not None or name != "features"]
     chosen = None if urls is None else [("url", "in", list(urls))]
     for path in table_files(tables, "pages"):
+        stored_columns(path, "pages", columns)
         with readable_table(path):
-            table = times_as_seconds(pq.read_table(path, columns=columns, filters=chosen))
-        for batch in table.to_batches(_ROWS_AT_ONCE):
+            table = pq.read_table(path, columns=columns, filters=chosen)
+        for batch in complete_columns(table, path, "pages", columns).to_batches(_ROWS_AT_ONCE):
             for row in batch.to_pylist():
-                yield PageRow(**row | {"features": dict(row.get("features") or ())})
+                known = {name: value for name, value in row.items() if value is not None}
+                known["features"] = dict(row.get("features") or ())
+                yield PageRow(**{**_UNKNOWN, **known})
+
+
+_UNKNOWN: Mapping[str, Any] = {
+    "score": 0.0, "depth": 0, "parent": None, "anchor": "", "found_at": 0.0, "policy": ""
+}  # fmt: skip
 
 
 @contextmanager

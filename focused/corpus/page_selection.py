@@ -24,11 +24,16 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
-from focused.archive.crawl_tables import open_tables, readable_table, table_files
+from focused.archive.crawl_tables import (
+    complete_columns,
+    open_tables,
+    readable_table,
+    stored_columns,
+    table_files,
+)
 from focused.corpus.records import TRAIN, VALIDATION, InLink
 from focused.errors import ConfigurationError, StateError
 from focused.files import atomic_write_path
-from focused.storage.arrow_columns import times_as_seconds
 
 
 class PageFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,7 +161,6 @@ _COLUMNS = [
     for name in SelectedPage.__struct_fields__
     if name not in ("gone", "cluster", "cluster_size")
 ]
-_OPTIONAL_COLUMNS = ["last_changed", "gone_at"]
 
 
 class SelectionTotals(msgspec.Struct, frozen=True):
@@ -262,7 +266,7 @@ def _write_pages(
     hashes = array("Q")
     counts: Counter[str] = Counter()
     first_at, last_at = float("inf"), 0.0
-    for row in _rows(tables, ["outcome", *_COLUMNS], _OPTIONAL_COLUMNS):
+    for row in _rows(tables, ["outcome", *_COLUMNS, "last_changed", "gone_at"]):
         counts[row["outcome"]] += 1
         if row["outcome"] != "fetched":
             continue
@@ -309,35 +313,18 @@ def _write_in_links(database: sqlite3.Connection, tables: Path, hashes: NDArray[
                 database.execute("INSERT INTO in_links VALUES (?, ?, ?)", link)
 
 
-def _rows(
-    tables: Path, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[dict[str, Any]]:
-    for batch in _batches(tables, "pages", columns, optional):
+def _rows(tables: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for batch in _batches(tables, "pages", columns):
         yield from batch.to_pylist()
 
 
-def _batches(
-    tables: Path, name: str, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[pa.RecordBatch]:
-    """Yield a table in parts, file by file; optional columns that a file lacks are null.
-
-    Times are in seconds since the epoch.
-    """
+def _batches(tables: Path, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield a table in parts, file by file, as :func:`complete_columns` returns them."""
     for path in table_files(tables, name):
+        found = stored_columns(path, name, columns)
         with readable_table(path), pq.ParquetFile(path, memory_map=True) as file:
-            known = set(file.schema_arrow.names)
-            missing = [column for column in columns if column not in known]
-            if missing:
-                raise StateError(
-                    f"{path}: lacks the columns {', '.join(missing)}; it was written by "
-                    "another program or version"
-                )
-            lacking = [column for column in optional if column not in known]
-            found = [*columns, *(column for column in optional if column in known)]
             for batch in file.iter_batches(_BATCH_ROWS, columns=found):
-                for column in lacking:
-                    batch = batch.append_column(column, pa.nulls(len(batch)))
-                yield times_as_seconds(batch)
+                yield complete_columns(batch, path, name, columns)
 
 
 class Selection:
