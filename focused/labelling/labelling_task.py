@@ -177,12 +177,6 @@ def _read_rows(folder: Path) -> Iterator[PageRow]:
     if not state.is_dir():
         yield from read_page_rows(folder)
         return
-    # Recover the last rows of a killed crawl; a running one holds the lock.
-    with suppress(StateError):
-        StateStore.reopen(state).close()
-    store = StateStore.view(state)
-    try:
+    with StateStore.open_for_reading(state) as (store, _):
         for _, raw in store.tables.scan("pages"):
             yield decode_page_row(raw)
-    finally:
-        store.close()
