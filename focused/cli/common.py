@@ -18,17 +18,22 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 ANY_PATH = click.Path(path_type=Path)
 
 
+def finite(value: Any) -> float:
+    """Return a number; the type of options without nan and infinity, which click's accept."""
+    number: float = click.FLOAT.convert(value, None, None)
+    if not math.isfinite(number):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return number
+
+
 class Finite(click.FloatRange):
-    """A range of numbers without nan and infinity, which click's accepts."""
+    """A range of finite numbers."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number; fails for a text that is none."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
+        return finite(super().convert(value, param, ctx))
 
 
 SECONDS = Finite(min=0)

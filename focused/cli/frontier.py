@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import time
@@ -25,6 +24,7 @@ from focused.cli.common import (
     Problems,
     add_options,
     echo,
+    finite,
     read_url_file,
 )
 from focused.crawl.frontier_editor import AddResult, FrontierEditor, load_frontier
@@ -54,12 +54,6 @@ from focused.storage.state_store import StateStore
 from focused.topic import Scope
 
 
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError
-    return number
-
-
 def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
@@ -69,7 +63,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 _COUNT = click.IntRange(min=1)
 _PROBABILITY = Finite(0.0, 1.0)
-_DELTA = Converted("FLOAT", _finite, "is not a finite number")
 _REGEX = Converted("REGEX", _compile)
 
 
@@ -222,7 +215,7 @@ def drop(folder: Path, **selection: Any) -> None:
 @frontier.command()
 @_selection_options
 @click.option("--to", type=_PROBABILITY, help="Move to the position of this score.")
-@click.option("--by", type=_DELTA, help="Add to the priority.")
+@click.option("--by", type=finite, metavar="FLOAT", help="Add to the priority.")
 def move(folder: Path, to: float | None, by: float | None, **selection: Any) -> None:
     """Change the priority of queued links of a stopped crawl.
 
