@@ -249,15 +249,14 @@ def _foreign(path: Path, problem: str) -> StateError:
 def complete_columns(found: _Columns, path: Path, table: str, columns: Iterable[str]) -> _Columns:
     """Return what was read of a file, with times as seconds and the columns that the file lacks.
 
-    These are null. Raises StateError for a row without what each row has.
+    These are null. Raises StateError for a row without what each row has, and for one with nan.
     """
     for name in set(columns).difference(found.schema.names):
         found = found.append_column(name, pa.nulls(len(found), _SCHEMAS[table].field(name).type))
     found = times_as_seconds(found)
-    for name in _KNOWN.intersection(found.schema.names):
-        values = found.column(name)
+    for name, values in zip(found.schema.names, found.columns, strict=True):
         is_nan = pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()
-        if values.null_count or is_nan:
+        if is_nan or (name in _KNOWN and values.null_count):
             raise _foreign(path, f"has rows without {name}")
     return found
 

@@ -62,6 +62,7 @@ def test_a_foreign_column_is_named(
     [
         ("url", pa.array([None, "http://a.test/b"])),
         ("fetched_at", pa.array([1.0, float("nan")])),
+        ("relevance", pa.array([0.9, float("nan")])),
     ],
 )
 def test_a_row_without_what_each_row_has_is_an_error(
