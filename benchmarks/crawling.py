@@ -88,10 +88,9 @@ class Race:
             ]
         if policy in ("focused", "bfs"):
             return [
-                *(*self.core, sys.executable, "-m", "scrapy", "crawl", "topic"),
-                *("-a", f"topic={self._topic()}", "-s", f"FOCUSED_POLICY={policy}"),
+                *(*self.core, sys.executable, "-m", "focused.cli", "crawl", str(self._topic())),
+                *("--policy", policy, "--folder", str(self.folder / "out")),
                 *("-s", "FOCUSED_PROGRESS_INTERVAL_S=0"),
-                *("-s", f"FOCUSED_FOLDER={self.folder / 'out'}"),
                 *("-s", f"METER_RESULT={result}", "-s", f"METER_BEGAN_AT={began_at}"),
                 *("-s", 'EXTENSIONS={"crawling_meter.Meter": 0}'),
             ]

@@ -24,7 +24,8 @@ from focused.web.decoding import (
     limit_markup,
     sniff_media_type,
 )
-from focused.web.feeds import MAX_TITLE_CHARS, FeedEntry, parse_feed, read_entries
+from focused.web.feed_entries import MAX_TITLE_CHARS, FeedEntry, read_entries
+from focused.web.feeds import parse_feed
 from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response, parse_canonical, retry_after_s
 from focused.web.page import Fetched, Link, Page

@@ -51,6 +51,7 @@ from focused.web import (
     content_hash,
     decoding,
     directory_listings,
+    feed_entries,
     feeds,
     host_names,
     http_response,
@@ -343,7 +344,7 @@ def _read_feed(text: str) -> None:
     decoding.gunzip(response.body, 1_000_000)
     feeds.parse_feed(response)
     feeds.parse_feed_entries(response)
-    list(feeds.read_entries(text, feeds.FeedEntry(), URL))
+    list(feed_entries.read_entries(text, feed_entries.FeedEntry(), URL))
     list(oai_pmh.read_oai_entries(text, URL))
 
 
@@ -354,7 +355,7 @@ def _read_directory_listing(text: str) -> None:
 
 
 def _read_dates(text: str) -> None:
-    feeds.parse_feed_date(text)
+    feed_entries.parse_feed_date(text)
     declared_metadata.parse_date(text)
 
 
@@ -717,7 +718,7 @@ READERS: tuple[Reader, ...] = (
             decoding.gunzip,
             feeds.parse_feed,
             feeds.parse_feed_entries,
-            feeds.read_entries,
+            feed_entries.read_entries,
             xml_stream.escape_unclosed_tags,
             xml_stream.feed_target,
             oai_pmh.read_oai_entries,
@@ -735,7 +736,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "date",
         _read_dates,
-        (feeds.parse_feed_date, declared_metadata.parse_date),
+        (feed_entries.parse_feed_date, declared_metadata.parse_date),
         HEADERS,
         (("", ""), ("2020-01-01", "x"), ("Mon, 01 ", "")),
     ),

@@ -38,7 +38,7 @@ from focused.classifier.model_comparison import MIN_COMPARED_PAGES
 from focused.classifier.model_file import load_model
 from focused.classifier.topic_classifier import LinearTopicClassifier, TopicClassifier
 from focused.cli.new_topic import train_first_classifier
-from focused.cli.topic import NewTopicOptions, write_topic_files
+from focused.cli.topic_files import NewTopicOptions, write_topic_files
 from focused.cli.training import retrain_from
 from focused.errors import FocusedError
 from focused.labelling.labelling_task import FetchedPages, find_labelling_task

@@ -24,7 +24,7 @@ FUNCTIONS |= {"sub", "subn"}
 
 # Found, and linear nevertheless.
 HARMLESS = {
-    "focused.web.feeds:_MARKUP": "what follows the first end tag is optional",
+    "focused.web.feed_entries:_MARKUP": "what follows the first end tag is optional",
     "focused_lab.builders.foldoc:_ADDRESS": "reads a dictionary of our own choice",
     "focused.topic.topic_file:_CONTACT_PATTERN": "searched: its last loop cannot fail",
     "focused.web.robots.robots_file:_PATH_OF": "matched: its last loop cannot fail",

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from focused.archive.archive import HISTORY_COLUMNS
 from focused.durations import DAY_S
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
@@ -158,10 +157,8 @@ def page_histories(tables: Tables) -> Iterator[tuple[int, PageHistory]]:
         yield _NUMBER.unpack(key)[0], decode_history(raw)
 
 
-def history_values(history: PageHistory | None, first_seen: float) -> list[Any]:
-    """Return the values of :data:`HISTORY_COLUMNS`; all None without a history."""
-    if history is None:
-        return [None] * len(HISTORY_COLUMNS)
+def history_values(history: PageHistory, first_seen: float) -> list[Any]:
+    """Return the values of :data:`~focused.archive.archive.HISTORY_COLUMNS`."""
     return [
         first_seen,
         history.seen_at,

@@ -106,7 +106,7 @@ VISITS_SCHEMA = pa.schema(
 )
 
 
-_ROWS_PER_GROUP = 10_000
+_ROWS_PER_BATCH, _BATCHES_PER_GROUP = 1_000, 10
 _Value = TypeVar("_Value")
 
 
@@ -127,7 +127,8 @@ def write_parquet_files(tables: Tables, folder: Path) -> None:
 def _page_values(tables: Tables, added: Sequence[str]) -> Iterator[list[Any]]:
     """Yield the rows of pages with the columns that features added, and those of histories."""
     for (*row, own), history in _with_values(page_values(tables), page_histories(tables)):
-        yield [*row, *map(own.get, added), *history_values(history, row[_FETCHED_AT])]
+        visited = history_values(history, row[_FETCHED_AT]) if history else _NEVER_VISITED
+        yield [*row, *map(own.get, added), *visited]
 
 
 def _with_values(
@@ -143,6 +144,7 @@ def _with_values(
 
 
 _COLUMN_TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+_NEVER_VISITED = [None] * len(HISTORY_COLUMNS)
 _SEQ, _FETCHED_AT = PAGE_COLUMNS.index("seq"), PAGE_COLUMNS.index("fetched_at")
 
 
@@ -154,6 +156,14 @@ def _write_parquet(
         atomic_write_path(path) as part,
         pq.ParquetWriter(part, schema, write_page_checksum=True) as writer,
     ):
-        while group := list(islice(rows, _ROWS_PER_GROUP)):
-            columns = dict(zip(names, zip(*group, strict=True), strict=True))
-            writer.write_table(arrow_table(columns, schema))
+        while group := list(islice(_batches(schema, names, rows), _BATCHES_PER_GROUP)):
+            writer.write_table(pa.concat_tables(group))
+
+
+def _batches(
+    schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
+) -> Iterator[pa.Table]:
+    """Yield rows as tables. Larger batches take more time and memory: rows are many objects."""
+    while batch := list(islice(rows, _ROWS_PER_BATCH)):
+        columns = dict(zip(names, zip(*batch, strict=True), strict=True))
+        yield arrow_table(columns, schema)

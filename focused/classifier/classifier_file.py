@@ -36,7 +36,7 @@ from focused.classifier.topic_classifier import (
 from focused.directory.samples_digest import samples_digest
 from focused.errors import ModelError
 from focused.text.documents import Vocabulary
-from focused.text.static_embedding import StaticEmbedding, load_embedding
+from focused.text.static_embedding import StaticEmbedding, has_embedding, load_embedding
 from focused.topic import Topic
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ def load_current_classifier(topic: Topic) -> tuple[LinearTopicClassifier, str]:
         )
     elif wish != str(target):
         why = f"the threshold is to give {target}, and that of {path} {wish}"
-    elif bool(embedding) != (topic.training.embedding and load_embedding() is not None):
+    elif bool(embedding) != (topic.training.embedding and has_embedding()):
         why = f"training.embedding or the embedding table has changed since {path} was made"
     if why is not None and not _is_kept(topic):
         raise ModelError(why)

@@ -13,6 +13,7 @@ say what they are about; averaged over all words, the meaning is that of the sit
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,8 +48,8 @@ class SemanticScorer:
         self.slope = slope
         self._pieces = embedding.index
         scores, squares = embedding.project(direction), embedding.squared_norms
-        self._piece_scores = scores.tolist()
-        self._piece_squares = squares.tolist()
+        self._piece_scores = array("f", scores.tobytes())
+        self._piece_squares = array("f", squares.tobytes())
         self._words, pieces = embedding.whole_words
         self._scores = scores[pieces].astype(np.float32).tobytes()
         self._squares = squares[pieces].astype(np.float32).tobytes()

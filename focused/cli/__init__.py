@@ -6,6 +6,7 @@ distributions add commands by entry points.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -42,6 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 ENTRY_POINT_GROUP = "focused.commands"
 
+_IMPORTED_OBJECTS = 50_000
 _LAB_COMMANDS = frozenset({"compare", "compare-revisits", "web"})
 
 
@@ -110,6 +112,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; end with status 2 for an error that a user can fix."""
+        # What imports create stays; searching it for garbage is a twentieth of a crawl's start.
+        gc.set_threshold(_IMPORTED_OBJECTS)
         try:
             return super().invoke(ctx)
         except FocusedError as error:

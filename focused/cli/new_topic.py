@@ -27,7 +27,7 @@ from focused.classifier.keyword_classifier import (
 from focused.classifier.model_versions import lock_model, replace_model, train_model
 from focused.classifier.training_report import TrainedModel
 from focused.cli.common import echo
-from focused.cli.topic import DIRECTORY_HEAD, NewTopicOptions, write_topic_files
+from focused.cli.topic_files import DIRECTORY_HEAD, NewTopicOptions, write_topic_files
 from focused.errors import StateError, TrainingError
 from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path

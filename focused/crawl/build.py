@@ -14,7 +14,6 @@ from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.features import CrawlCore, FeatureParts, connect_features
 from focused.crawl.hosts.host_policy import HostPolicy
-from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests
 from focused.crawl.listeners import FrontierUpdater, Listeners, QueueReprioritiser
 from focused.crawl.loop import Crawl
@@ -23,6 +22,7 @@ from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy
 from focused.crawl.purposes import HostAccess, PageRequests, RobotsRequests
 from focused.crawl.responses import ResponseProcessor
+from focused.crawl.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import ROBOTS
 from focused.crawl.stop_conditions import StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
@@ -95,13 +95,16 @@ def build_crawl(
     features = connect_features(core)
     state.archive.add_columns({each.name: each.kind for each in core.columns})
     listeners = connect_listeners(core, training, features)
+    pages = PageRequests(
+        state, hosts, link_filter, responses, listeners, topic.politeness.max_tries
+    )
     return Crawl(
         core,
         training,
         ModelHistory(classifier, training, tables),
         StopConditions(topic, state, robots, traps.stats, features.pacer),
         listeners,
-        {PAGE: PageRequests(core, listeners), ROBOTS: RobotsRequests(robots), **features.handlers},
+        {PAGE: pages, ROBOTS: RobotsRequests(robots), **features.handlers},
         features,
     )
 

@@ -24,8 +24,8 @@ from focused.classifier.topic_classifier import (
 )
 from focused.crawl.crawl_stats import Clock, Stage
 from focused.frontier.queued_link import QueuedLink
-from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
+from focused.link_scoring.static_features import StaticLinkFeatures, compute_static_features
 from focused.text.content_signatures import ShingleHashes, shingles
 from focused.text.documents import HashedPage, hash_page
 from focused.topic import Scope, Topic

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from focused.crawl.crawl_state import CrawlState
 from focused.crawl.crawl_stats import Stage
+from focused.crawl.enqueue import LinkFilter
 from focused.crawl.hosts.host_policy import HostPolicy
-from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests, Lease
 from focused.crawl.listeners import Listeners, SettledEvent
 from focused.crawl.page_parser import EarlyResult, ParsedPage
+from focused.crawl.responses import ResponseProcessor
+from focused.crawl.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import ROBOTS, RefusedRequest, SettledFetch
 from focused.frontier.disk_frontier import Offer
 from focused.frontier.host import HostPace
@@ -26,9 +29,6 @@ from focused.frontier.queued_link import PAGE
 from focused.web.page import FailureKind, Outcome
 from focused.web.robots.robots_rules import RobotsFile
 from focused.web.urls import host_of, robots_url
-
-if TYPE_CHECKING:
-    from focused.crawl.features import CrawlCore
 
 logger = logging.getLogger(__name__)
 
@@ -113,15 +113,19 @@ class PageRequests:
 
     def __init__(
         self,
-        core: CrawlCore,
+        state: CrawlState,
+        hosts: HostAccess,
+        link_filter: LinkFilter,
+        responses: ResponseProcessor,
         listeners: Listeners,
+        max_tries: int,
     ) -> None:
-        self._state = core.state
-        self._hosts = core.hosts
-        self._link_filter = core.link_filter
-        self._responses = core.responses
+        self._state = state
+        self._hosts = hosts
+        self._link_filter = link_filter
+        self._responses = responses
         self._listeners = listeners
-        self._max_tries = core.topic.politeness.max_tries
+        self._max_tries = max_tries
 
     def prepare(self, offer: Offer, now: float) -> Lease | RefusedRequest | None:
         """See :class:`RequestHandler`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from focused.crawl.crawl_state import CrawlState
-from focused.crawl.hosts.robots_fetcher import RobotsFetcher
+from focused.crawl.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import Done, Wait
 from focused.crawl.traps.trap_filter import TrapStats
 from focused.durations import HOUR_S

@@ -23,14 +23,10 @@ from focused.link_scoring.linear_model import DEPTH_PENALTY, LinearModel, LinkPr
 from focused.link_scoring.link_features import (
     FEATURE_INDEX,
     FEATURE_NAMES,
-    StaticLinkFeatures,
-    compute_static_features,
-    hash_link_words,
     links_since_relevant,
     merge_features,
     parent_log_odds,
     round_features,
-    score_words_and_meanings,
 )
 from focused.link_scoring.protocols import (
     MergedScore,
@@ -41,6 +37,12 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.link_scoring.running_means import PositionMeans, WordMeans, position_key
+from focused.link_scoring.static_features import (
+    StaticLinkFeatures,
+    compute_static_features,
+    hash_link_words,
+    score_words_and_meanings,
+)
 from focused.text.documents import HashedPage, hash_page
 from focused.text.tokens import url_words
 from focused.web.host_names import registered_domain

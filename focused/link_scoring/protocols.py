@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.link_scoring.static_features import StaticLinkFeatures
 from focused.text.documents import HashedPage
 from focused.web.page import Classification, Link, Page
-
-if TYPE_CHECKING:
-    from focused.link_scoring.link_features import StaticLinkFeatures
 
 
 class ScorableLink(Protocol):

@@ -23,7 +23,6 @@ from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
     check_settings,
-    load_models,
     set_defaults,
     topic_from_settings,
 )
@@ -99,6 +98,8 @@ class FocusedAddon(SessionHolder):
                 topic = place.share(topic)
             # Check now: Scrapy would print a traceback if the scheduler failed to open it.
             check_state(topic, settings["FOCUSED_POLICY"], replayed=replayed, spider=spider)
+            from focused.scrapy_addon.crawl_models import load_models  # slow to import
+
             models = load_models(settings, topic)
             topic = adapt_to_recorded_web(topic) if replayed else topic
             if place is not None:

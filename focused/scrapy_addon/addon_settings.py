@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from focused.errors import ConfigurationError, print_notice
+from focused.errors import ConfigurationError
 from focused.orderings import find_policy
 from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.driver_features import (
@@ -41,7 +41,6 @@ from focused.topic.topic_file import load_topic
 if TYPE_CHECKING:
     from focused.durations import Clock
     from focused.parser_process import ParsingLimits
-    from focused.scrapy_addon.crawl_models import CrawlModels
 
 MAX_PARSER_PROCESSES = 64
 """Largest value of FOCUSED_PARSER_PROCESSES."""
@@ -309,17 +308,6 @@ def replay_clock(settings: BaseSettings) -> Clock | None:
         return find_recorded_webs().parse_clock(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
-
-
-def load_models(settings: BaseSettings, topic: Topic) -> CrawlModels:
-    """Return the models of FOCUSED_MODELS, or else the topic's, trained if necessary."""
-    if settings["FOCUSED_MODELS"]:
-        models: CrawlModels = load_models_factory(settings["FOCUSED_MODELS"])(topic)
-        return models
-    from focused.scrapy_addon.crawl_models import load_crawl_models  # slow to import
-
-    web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-    return load_crawl_models(topic, web=web, replay=replay, say=print_notice)
 
 
 def load_models_factory(setting: Any) -> Callable[..., Any]:

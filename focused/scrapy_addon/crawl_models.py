@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from scrapy.settings import BaseSettings
+
 from focused.classifier.classifier_file import (
     load_classifier,
     load_current_classifier,
@@ -18,10 +20,11 @@ from focused.classifier.classifier_file import (
 )
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.samples_digest import samples_digest
-from focused.errors import ModelError
+from focused.errors import ModelError, print_notice
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import LinkScorer
+from focused.scrapy_addon.addon_settings import load_models_factory
 from focused.topic import Topic
 from focused.web.urls import normalize_url
 
@@ -41,6 +44,15 @@ class CrawlModels:
     scorer: LinkScorer
     training_urls: frozenset[str]
     watcher: ModelWatcher | None = None
+
+
+def load_models(settings: BaseSettings, topic: Topic) -> CrawlModels:
+    """Return the models of FOCUSED_MODELS, or else the topic's, trained if necessary."""
+    if settings["FOCUSED_MODELS"]:
+        models: CrawlModels = load_models_factory(settings["FOCUSED_MODELS"])(topic)
+        return models
+    web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
+    return load_crawl_models(topic, web=web, replay=replay, say=print_notice)
 
 
 def load_crawl_models(

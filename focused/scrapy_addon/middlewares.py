@@ -6,9 +6,8 @@ Items of pages that ask not to be indexed are dropped.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from itemadapter import ItemAdapter
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
@@ -24,6 +23,9 @@ from focused.scrapy_addon.robots_request import (
     is_robots_request,
 )
 from focused.web.urls import normalize_url
+
+if TYPE_CHECKING:
+    from itemadapter import ItemAdapter
 
 RELEVANCE_FIELD = "relevance"
 
@@ -54,11 +56,11 @@ class RelevanceMiddleware:
         async for output in result:
             if settled is not None and isinstance(output, Request):
                 _annotate_request(output, settled)
-            elif settled is not None and ItemAdapter.is_item(output):
+            elif settled is not None and (item := _adapted(output)) is not None:
                 if settled.is_noindex:
                     await self._drop(output, response)
                     continue
-                _annotate_item(ItemAdapter(output), settled)
+                _annotate_item(item, settled)
             yield output
 
     async def _drop(self, item: Any, response: Response) -> None:
@@ -75,6 +77,12 @@ class RelevanceMiddleware:
 def _annotate_request(request: Request, settled: SettledFetch) -> None:
     found_as = settled.scored.get(normalize_url(request.url) or "")
     update_state(request, found_on=settled, found_as=found_as)
+
+
+def _adapted(output: object) -> ItemAdapter | None:
+    from itemadapter import ItemAdapter  # imports pydantic: half of Scrapy's own start
+
+    return ItemAdapter(output) if ItemAdapter.is_item(output) else None
 
 
 def _annotate_item(item: ItemAdapter, settled: SettledFetch) -> None:

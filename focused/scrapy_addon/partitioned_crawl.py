@@ -34,11 +34,8 @@ from focused.rounds.manifest import Manifest, last_manifest
 from focused.rounds.messages import Start
 from focused.rounds.process_supervision import Limits
 from focused.rounds.storage import SharedStorage, try_again
-from focused.scrapy_addon.addon_settings import (
-    check_settings,
-    load_models,
-    topic_from_settings,
-)
+from focused.scrapy_addon.addon_settings import check_settings, topic_from_settings
+from focused.scrapy_addon.crawl_models import load_models
 from focused.scrapy_addon.progress import feature_downloads, remaining_s
 from focused.storage.environment import exclusive_lock
 from focused.topic import Budget, Topic, adapt_to_recorded_web, topic_to_json

@@ -13,9 +13,10 @@ import io
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources import files
 from itertools import chain
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,11 +126,24 @@ def split_word(word: str, index: dict[str, int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-@cache
+_TABLE = files("focused.text").joinpath("embeddings", TABLE_FILE)
+_in_use: WeakValueDictionary[str, StaticEmbedding] = WeakValueDictionary()
+
+
+def has_embedding() -> bool:
+    """Return whether this installation has a table."""
+    return _TABLE.is_file()
+
+
 def load_embedding() -> StaticEmbedding | None:
-    """Load the shipped table; None if this installation has none."""
-    table = files("focused.text").joinpath("embeddings", TABLE_FILE)
-    return read_embedding(table.read_bytes()) if table.is_file() else None
+    """Load the shipped table, or return the one in use; None if this installation has none.
+
+    A crawl needs its vectors while it builds the classifier, and then not their 7 MB.
+    """
+    embedding = _in_use.get(TABLE_FILE)
+    if embedding is None and has_embedding():
+        embedding = _in_use[TABLE_FILE] = read_embedding(_TABLE.read_bytes())
+    return embedding
 
 
 def read_embedding(data: bytes) -> StaticEmbedding:

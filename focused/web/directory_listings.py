@@ -13,7 +13,8 @@ from html import unescape
 from itertools import islice
 
 from focused.web.decoding import decode
-from focused.web.feeds import MAX_FEED_LINKS, FeedEntry
+from focused.web.feed_entries import FeedEntry
+from focused.web.feeds import MAX_FEED_LINKS
 from focused.web.page import Fetched
 from focused.web.urls import normalize_url
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from focused.web.feeds import MAX_TITLE_CHARS, SUMMARY_CHARS, FeedEntry, parse_feed_date
+from focused.web.feed_entries import MAX_TITLE_CHARS, SUMMARY_CHARS, FeedEntry, parse_feed_date
 from focused.web.urls import normalize_url
 from focused.web.xml_stream import MAX_ELEMENTS, feed_target
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from focused.cli.topic import NewTopicOptions, write_topic_files
+from focused.cli.topic_files import NewTopicOptions, write_topic_files
 from focused.errors import ConfigurationError
 from focused.topic.topic_file import load_topic
 

@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.link_features import compute_static_features
+from focused.link_scoring.static_features import compute_static_features
 from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 from focused.text import word_hashes

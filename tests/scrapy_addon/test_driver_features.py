@@ -169,7 +169,8 @@ def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
     assert len(found.lines) <= MOST_MODULES
     assert sum(found.lines.values()) <= MOST_LINES
     assert OFF_PACKAGES.isdisjoint(name.split(".")[1] for name in found.lines if "." in name)
-    assert set(found.heavy) <= {"aiohttp", "lxml", "numpy", "pyarrow"}
+    # ``scrapy`` itself imports all its commands, one of them pydantic.
+    assert set(found.heavy) <= {"aiohttp", "lxml", "numpy", "pyarrow", "pydantic"}
     assert all(_exists(name) for name in OFF)
 
 

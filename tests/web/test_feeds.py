@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.web.decoding import FEED_ROOT, decode, feed_kind, is_feed
-from focused.web.feeds import (
-    FeedEntry,
-    parse_feed,
-    parse_feed_date,
-    parse_feed_entries,
-    read_entries,
-)
+from focused.web.feed_entries import FeedEntry, parse_feed_date, read_entries
+from focused.web.feeds import parse_feed, parse_feed_entries
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Page
 

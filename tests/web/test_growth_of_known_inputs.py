@@ -11,7 +11,7 @@ import pytest
 from growth import MOST_EXPONENT, exponent_of
 
 from focused.web import warc_reader
-from focused.web.feeds import FeedEntry, read_entries
+from focused.web.feed_entries import FeedEntry, read_entries
 from focused.web.html.document import find_day
 from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page

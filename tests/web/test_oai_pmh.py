@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.web.decoding import CONTINUATION_PATH, is_feed
-from focused.web.feeds import FeedEntry, parse_feed, parse_feed_entries
+from focused.web.feed_entries import FeedEntry
+from focused.web.feeds import parse_feed, parse_feed_entries
 from focused.web.oai_pmh import MAX_TARGETS, read_oai_entries
 from focused.web.page import Fetched
 from tests.support.oai_repository import BASE, Repository, header, oai, record
