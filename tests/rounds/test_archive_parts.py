@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -54,7 +56,11 @@ class Owner:
             restored=state,
             background=background or AtOnce(),
         )
-        self.replica.begin()
+        try:
+            self.replica.begin()
+        except BaseException:
+            self.store.abandon()
+            raise
         prefix = partition_name(partition)
         self.warc = WarcFiles(folder, self.store.tables, prefix=prefix, max_bytes=max_bytes)
         self.archive = Archive(self.store, warc=self.warc)
@@ -207,6 +213,59 @@ def test_after_losses_each_row_points_to_its_record(
     found = [url for path in (shared / "warc").iterdir() for url in records(path)]
     assert sorted(found) == sorted(wanted)
     assert list_pieces(storage, 7) == []
+
+
+class KilledError(Exception):
+    """The attempt was killed amid a deletion."""
+
+
+class KilledDeletions(SharedStorage):
+    """Some deletions remove a part of the objects, and the attempt is killed."""
+
+    def __init__(self, url: str, crawl: str, random: Random) -> None:
+        super().__init__(url, crawl)
+        self.share, self._random = 0.4, random
+
+    def delete(self, names: Sequence[str]) -> None:
+        if names and self._random.random() < self.share:
+            super().delete(self._random.sample(names, self._random.randrange(len(names))))
+            raise KilledError
+        super().delete(names)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whenever_attempts_are_killed_each_row_points_to_its_record(
+    shared: Path, tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    storage = KilledDeletions(f"file://{shared.parent}", shared.name, random)
+    named: dict[int, StoredState] = {}
+    wanted: list[str] = []
+    for attempt in range(1, random.randrange(3, 9)):
+        background, new = random.choice([AtOnce(), Later()]), list[str]()
+        with suppress(KilledError), ExitStack() as stack:
+            folder, max_bytes = tmp_path / f"machine-{attempt}", random.choice([3_000, 10**6])
+            owner = Owner(storage, folder, 7, attempt, named, max_bytes, background)
+            stack.callback(owner.die)
+            for number in range(random.randrange(12)):
+                step = random.choices(["fetch", "upload", "round", "end"], [10, 3, 5, 1])[0]
+                if step == "fetch":
+                    new.append(f"http://a.test/{attempt}/{number}")
+                    owner.fetch(new[-1])
+                elif step == "upload":
+                    owner.upload()
+                elif step == "round":
+                    wanted, new = wanted + new, []
+                    owner.end_round()
+                else:
+                    if isinstance(background, Later):
+                        background.run()
+                    owner.finish(is_named=False)
+                    break
+    storage.share = 0.0
+    Owner(storage, tmp_path / "last", 7, 99, named, 10**6, None).finish()
+    found = assert_rows_point_to_records(shared)["url"] if wanted else ()
+    assert sorted(found) == sorted(wanted)
 
 
 def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path) -> None:
