@@ -131,7 +131,7 @@ def read_settings(folder: Path) -> Mapping[str, Any]:
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 60)]
-_Number = Annotated[float, msgspec.Meta(ge=0.0, le=1e15)]
+_Number = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 _Counts = dict[str, _Count]
 
 
