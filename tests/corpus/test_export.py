@@ -376,6 +376,16 @@ def test_a_folder_that_is_no_crawl_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_damaged_settings_are_reported_before_anything_is_extracted(
+    crawl: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(crawl, tmp_path / "crawl"))
+    (copy / "settings.json").write_text('{"topic": {"seeds": {"urls": 5}}}')
+    with pytest.raises(StateError, match=r"settings\.json: is damaged"):
+        export(copy, tmp_path / "corpus")
+    assert not (tmp_path / "corpus").exists()
+
+
 def test_a_killed_command_goes_on(crawl: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "focused.cli", "export", str(crawl), "--out"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
