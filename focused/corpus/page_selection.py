@@ -163,6 +163,10 @@ _COLUMNS = [
 ]
 
 
+_EMPTY = {"title": "", "score": 0.0, "depth": 0, "anchor": "", "language": "", "model": ""}
+"""What is not told in tables of other programs."""
+
+
 class SelectionTotals(msgspec.Struct, frozen=True):
     """Numbers for the data card; times are in seconds since the epoch, 0.0 without pages.
 
@@ -239,6 +243,7 @@ class _Clusters:
         while key in self._original and key not in seen:
             seen.add(key)
             key = self._original[key]
+        self._original.update(dict.fromkeys(seen, key))  # the next way from there is one step
         return key
 
     def page(self, row: dict[str, Any], key: int) -> SelectedPage:
@@ -246,7 +251,7 @@ class _Clusters:
         root = self.root(key)
         is_on_topic = bool(row["on_topic"]) or (root != key and root in self._on_topic)
         return SelectedPage(
-            **{name: row[name] for name in _COLUMNS}
+            **{name: _EMPTY.get(name) if row[name] is None else row[name] for name in _COLUMNS}
             | {
                 "on_topic": is_on_topic,
                 "training": bool(row["training"]),
