@@ -32,6 +32,7 @@ from focused.crawl.steps import SettledFetch
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Budget
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
@@ -126,7 +127,9 @@ def _path(url: str) -> str:
 def record_crawl(web: Path, topic_file: Path, pages: int) -> Recording:
     """Crawl ``pages`` pages of a recorded web by the ``focused`` policy."""
     topic = replace(load_topic(topic_file), budget=Budget())
-    models = load_crawl_models(topic, web=str(web), replay=None, say=print)
+    models = load_crawl_models(
+        topic, lambda: train_topic_model(topic, web, replay=None, say=print), print
+    )
     policy = find_policy("focused")(PolicyInputs(models.classifier, models.scorer))
     recorder = Recorder()
     with ParsedWeb(RecordedWeb.open(web)) as network:

@@ -31,6 +31,7 @@ from focused.crawl.crawl_stats import StageTimes
 from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
@@ -95,7 +96,9 @@ def main(arguments: Sequence[str]) -> None:
     # All pages are made of the same words: sites would be closed for it.
     scope = replace(topic.scope, spam="report")
     topic = replace(topic, output=output, politeness=politeness, scope=scope)
-    models = load_crawl_models(topic, web=options.web, replay=None, say=print)
+    models = load_crawl_models(
+        topic, lambda: train_topic_model(topic, options.web, replay=None, say=print), print
+    )
     web = LongWeb(_model_of(models))
     shutil.rmtree(options.folder, ignore_errors=True)
     gc.collect()
@@ -162,7 +165,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--window", type=int, default=10_000, help="pages a line")
     parser.add_argument("--warm-up", type=int, default=10_000, help="pages not compared")
     parser.add_argument("--topic", type=Path, default=Path("topics/parallel-computing.toml"))
-    parser.add_argument("--web", help="recorded web to train from, where there is no model")
+    parser.add_argument(
+        "--web", type=Path, help="recorded web to train from, where there is no model"
+    )
     parser.add_argument("--folder", type=Path, default=Path("crawls/long"), help="is made anew")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/long-crawl"))
     return parser.parse_args(arguments)

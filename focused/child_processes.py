@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 
@@ -36,6 +38,23 @@ def python_command(module: str, *arguments: str) -> list[str]:
     never in the working directory.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def run_child(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run a child process; return its exit status and what it wrote to standard output.
+
+    Ctrl-C is passed on once and stops it cleanly; then KeyboardInterrupt is raised.
+    """
+    with subprocess.Popen(
+        command, env=environment, process_group=0, stdout=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            written, _ = child.communicate()
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            raise
+        return child.returncode, written
 
 
 def inherited_environment() -> dict[str, str]:

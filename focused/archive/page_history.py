@@ -48,7 +48,8 @@ class VisitResult(StrEnum):
 ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
 """The results of visits to pages that are no longer there."""
 
-_NEWS = ENDS | {VisitResult.CHANGED, VisitResult.REAPPEARED}
+NEWS = ENDS | {VisitResult.CHANGED, VisitResult.REAPPEARED}
+"""The results of visits that found a change."""
 
 
 class FirstVersion(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -183,7 +184,7 @@ def visits_with_news(visits: Iterable[VisitRow]) -> Iterator[VisitRow]:
     gone: set[int] = set()
     for visit in visits:
         is_end = visit.result in ENDS
-        if visit.is_new_version or (visit.result in _NEWS and not (is_end and visit.page in gone)):
+        if visit.is_new_version or (visit.result in NEWS and not (is_end and visit.page in gone)):
             yield visit
-        if visit.result in _NEWS:
+        if visit.result in NEWS:
             (gone.add if is_end else gone.discard)(visit.page)

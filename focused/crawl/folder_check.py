@@ -137,7 +137,7 @@ class _ArchiveIndex:
         """Return the inconsistencies between rows."""
         last = max(self._pages, default=-1)
         missing_visits = max(self._visits, default=-1) + 1 - len(self._visits)
-        told = {
+        problems = {
             f"{self._unreadable:,} rows of pages cannot be read": self._unreadable,
             f"{last + 1 - len(self._pages):,} rows of pages are missing": last
             + 1
@@ -159,7 +159,7 @@ class _ArchiveIndex:
             "rows": self._counted_visits - len(self._visits),
             f"{missing_visits:,} rows of visits are missing": missing_visits,
         }
-        return [reason for reason, count in told.items() if count]
+        return [reason for reason, count in problems.items() if count]
 
 
 def _warc_files(folder: Path, archive: _ArchiveIndex) -> list[Path]:

@@ -335,8 +335,10 @@ class ResponseProcessor:
         exchange = outcome.exchange
         if exchange is None or self._topic.politeness.noindex == "keep":
             return exchange is not None
-        asked = X_ROBOTS_SEPARATOR.join(exchange.response_values("x-robots-tag"))
-        tags = parse_robots_directives(asked, (), product_token(self._topic.politeness.user_agent))
+        directives = X_ROBOTS_SEPARATOR.join(exchange.response_values("x-robots-tag"))
+        tags = parse_robots_directives(
+            directives, (), product_token(self._topic.politeness.user_agent)
+        )
         ends_at = tags.unavailable_after
         return not tags.noindex and (ends_at is None or now < ends_at)
 

@@ -101,9 +101,10 @@ class RobotsFetcher:
 
     def is_fetching(self, site: str) -> bool:
         """Whether the crawl itself is fetching the robots.txt at ``site``."""
-        asked = (*self._leases, *self._redirected)
+        pending = (*self._leases, *self._redirected)
         return any(
-            lease.purpose == ROBOTS and robots_url(lease.offer.link.url) == site for lease in asked
+            lease.purpose == ROBOTS and robots_url(lease.offer.link.url) == site
+            for lease in pending
         )
 
     def learn(

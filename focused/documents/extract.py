@@ -51,8 +51,13 @@ def extract_any(fetched: Fetched, *, guess_dates: bool = False) -> Document:
 
 def structured_blocks(tree: HtmlElement) -> tuple[TextBlock, ...]:
     """Return all text of a tree as blocks, in document order. Changes ``tree``."""
-    etree.strip_elements(tree, "head", "script", "style", with_tail=False)
+    etree.strip_elements(tree, "head", "script", "style", "colgroup", "col", with_tail=False)
     etree.strip_tags(tree, "thead", "tbody", "tfoot")
+    for caption in list(tree.iter("caption")):
+        table = caption.getparent()
+        if table is not None and table.tag == "table":
+            caption.tag = "div"
+            table.addprevious(caption)
     for item in list(tree.iter("li")):
         parent = item.getparent()
         if parent is not None and parent.tag not in _LISTS:  # converters write items alone

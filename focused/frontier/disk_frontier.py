@@ -171,9 +171,9 @@ class DiskFrontier:
     def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
         """Look up links by host and key."""
         hosts = self.hosts.known
-        asked = ((host, key) for name, key in links if (host := hosts(name)) is not None)
+        numbered = ((host, key) for name, key in links if (host := hosts(name)) is not None)
         settled, waiting = set(), {}
-        for key, seen in self._links.seen_among(asked):
+        for key, seen in self._links.seen_among(numbered):
             if seen.link is not None:
                 if seen.number not in self._leased:
                     waiting[key] = seen.link

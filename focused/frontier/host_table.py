@@ -185,9 +185,9 @@ class HostTable:
 
     def _address_due_at(self, host: Host, now: float) -> float:
         # A host that is due was not requested, so its server needs no delay.
-        asked = host.pace.due_at > now
+        was_requested = host.pace.due_at > now
         crawls = self._crawls_at.get(host.address, 1)
-        return now + crawls * self._address_delay_of(host.name) if asked else now
+        return now + crawls * self._address_delay_of(host.name) if was_requested else now
 
     def _set_best(self, host: Host, queue_key: bytes | None) -> None:
         host.best = None if queue_key is None else rank_in_key(queue_key)

@@ -91,7 +91,6 @@ class Hazard:
     Stores 34 bytes per page, 220 per directory and site, and one model of 1.7 kB.
     """
 
-    name = "hazard"
     follows_siblings = True
     forced_after = 3.0
 
@@ -169,7 +168,7 @@ class Hazard:
         self, pages: Sequence[int], prices: Sequence[float], latest: float = math.inf
     ) -> Sequence[float]:
         """Return due times of pages of one site; accurate for those that are due about now."""
-        records = self._records.get_many("page", pages)
+        records = [self._records.get("page", page) for page in pages]
         if None in records:
             raise KeyError(pages[records.index(None)])
         states: list[Page] = list(_page.iter_unpack(b"".join(filter(None, records))))

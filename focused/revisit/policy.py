@@ -29,8 +29,6 @@ class Visit:
     """The outcome of a revisit."""
 
     page: int
-    site: int
-    directory: int
     at: float
     previous_at: float
     """Time of the visit before this one."""
@@ -57,13 +55,10 @@ class Visit:
 
 
 class RecordStore(Protocol):
-    """Records of a policy, by kind ("page", "directory", ...) and number."""
+    """Records by kind and number: of a policy ("page", "directory", ...), and weights of pages."""
 
     def get(self, kind: str, number: int) -> bytes | None:
         """Return the record, or None."""
-
-    def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
-        """Return several records."""
 
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""
@@ -72,10 +67,23 @@ class RecordStore(Protocol):
         """Remove the record if it exists."""
 
 
+_weight = struct.Struct("<d")
+
+
+def put_weight(records: RecordStore, page: int, weight: float) -> None:
+    """Store what a change of a page is worth."""
+    records.put("weight", page, _weight.pack(weight))
+
+
+def weight_of(records: RecordStore, page: int) -> float:
+    """Return what a change of a page is worth; 1 for a page whose weight its policy has."""
+    record = records.get("weight", page)
+    return 1.0 if record is None else float(_weight.unpack(record)[0])
+
+
 class RevisitPolicy(Protocol):
     """Values visits. Methods raise KeyError for a page that was not added."""
 
-    name: str
     follows_siblings: bool
     """Whether a change moves the due times of other pages of the directory and the site.
 
@@ -153,7 +161,6 @@ RevisitPolicyFactory = Callable[[RevisitInputs], RevisitPolicy]
 class Uniform:
     """Visit all pages at intervals of one length, divided by their weights."""
 
-    name = "uniform"
     follows_siblings = False
     forced_after = math.inf
     _record = struct.Struct("<df")  # last visit, weight

@@ -14,10 +14,17 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times
+from focused.revisit.policy import (
+    RecordStore,
+    RevisitPolicy,
+    Visit,
+    due_times,
+    put_weight,
+    weight_of,
+)
 
 MAX_SIBLINGS = 512
 """So many pages of a site are valued again when one has changed; in a larger site, in turns."""
@@ -90,13 +97,11 @@ class RevisitSchedule:
         min_interval_s: float = 0.0,
         max_interval_s: float = math.inf,
         min_pace: float | None = None,
-        weight_of: Callable[[int], float] | None = None,
     ) -> None:
         """``mean_interval_s`` is the budget: the mean time between two visits of a page.
 
         ``min_pace``, in (0, 1], is the least pace of a page's visits as a share of the mean; None:
-        that of the policy. ``weight_of`` returns what a change of a page is worth by now; it
-        multiplies the value of a visit. None: the policy keeps the weights.
+        that of the policy.
         """
         self.policy = policy
         self._store = store
@@ -105,7 +110,6 @@ class RevisitSchedule:
         self._max_interval_s = max_interval_s
         forced_after = policy.forced_after if min_pace is None else 1.0 / min_pace
         self._forced_after_s = forced_after * mean_interval_s
-        self._weight_of = weight_of
         self._siblings_after: dict[int, float] = {}
         self._siblings_at: dict[int, int] = {}
         self._pages, self._log_price, self._priced = 0, 0.0, 0
@@ -130,6 +134,14 @@ class RevisitSchedule:
         self._schedule(page, at, at + self._min_interval_s)
         self._save_price()
 
+    def weight(self, page: int) -> float:
+        """Return what a change of a page is worth; it multiplies the value of a visit."""
+        return weight_of(self._store, page)
+
+    def set_weight(self, page: int, weight: float) -> None:
+        """Set what a change of a page is worth; the next due time that is computed follows it."""
+        put_weight(self._store, page, weight)
+
     def next_take_at(self) -> float | None:
         """Return from when on :meth:`take` returns a page; None without pages."""
         first = self._store.first()
@@ -144,10 +156,8 @@ class RevisitSchedule:
         A page of weight w < 1 waits 1 / w times as long as others; the maximal interval holds for
         all pages.
         """
-        forced_after_s = self._forced_after_s
-        if self._weight_of is not None:
-            weight = min(self._weight_of(page), 1.0)
-            forced_after_s = forced_after_s / weight if weight > 0 else math.inf
+        weight = min(self.weight(page), 1.0)
+        forced_after_s = self._forced_after_s / weight if weight > 0 else math.inf
         return min(forced_after_s, self._max_interval_s)
 
     def take(self, now: float) -> int | None:
@@ -169,7 +179,7 @@ class RevisitSchedule:
             if now - last >= self.longest_interval_s(page):
                 self._put_back(tried, now)
                 return page
-            value = self._weight(page) * self.policy.value(page, now)
+            value = self.weight(page) * self.policy.value(page, now)
             tried.append((value, page))
             if due_at > now or value >= _PUT_BACK_BELOW * self.price:
                 break
@@ -206,18 +216,14 @@ class RevisitSchedule:
         self._put(page, last, max(due_at - last, 0.0))
         self._enqueue(page, due_at)
 
-    def advance(self, page: int) -> None:
-        """Make a page due as soon as the least interval allows, unless it is taken."""
-        last, wait = self._state(page)
-        due_at = self._store.due_at(page)
-        if due_at is not None and last + wait < due_at:
-            self._store.remove(page)
-            self._enqueue(page, last + wait)
-
     def advance_site(self, site: int, most: int) -> None:
-        """:meth:`advance` the first pages of a site, at most ``most``."""
-        for page in list(self._store.pages_of_site(site, -1, most)):
-            self.advance(page)
+        """Make the first pages of a site due as soon as the least interval allows.
+
+        At most ``most``; pages that are taken stay so.
+        """
+        for page in self._store.pages_of_site(site, -1, most):
+            last, wait = self._state(page)
+            self._move_up(page, last + wait)
 
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
@@ -236,13 +242,10 @@ class RevisitSchedule:
 
     def _schedule(self, page: int, last: float, earliest: float) -> None:
         """Enqueue a page for the time when its visit is worth the price."""
-        weight = self._weight(page)
+        weight = self.weight(page)
         due_at = self.policy.due_at(page, self.price / weight) if weight > 0 else math.inf
         due_at = min(due_at, last + self.longest_interval_s(page))
         self._enqueue(page, max(due_at, earliest))
-
-    def _weight(self, page: int) -> float:
-        return 1.0 if self._weight_of is None else self._weight_of(page)
 
     def _enqueue(self, page: int, due_at: float) -> None:
         whole = float(max(math.ceil(due_at), 1)) if due_at < _LATEST_S else math.inf
@@ -260,18 +263,21 @@ class RevisitSchedule:
         self._siblings_after[site] = now + _SIBLING_PAUSE * self._mean_interval_s
         pages = self._take_siblings(site, MAX_SIBLINGS)
         price = self.price
-        prices = [price / max(self._weight(page), _LEAST_WEIGHT) for page in pages]
+        prices = [price / max(self.weight(page), _LEAST_WEIGHT) for page in pages]
         horizon = now + _SIBLING_HORIZON * self._mean_interval_s
         dues = due_times(policy, pages, prices, horizon)
         for page, due in zip(pages, dues, strict=True):
-            if due >= horizon:
-                continue
             due_at = self._store.due_at(page)
-            if due_at is not None and now < due_at and due < due_at:
+            if due < horizon and due_at is not None and now < due_at:
                 last, wait = self._state(page)
-                if (due := max(due, last + wait)) < due_at:
-                    self._store.remove(page)
-                    self._enqueue(page, due)
+                self._move_up(page, max(due, last + wait))
+
+    def _move_up(self, page: int, due_at: float) -> None:
+        """Make a page due at a time, unless it is due before or taken."""
+        before = self._store.due_at(page)
+        if before is not None and due_at < before:
+            self._store.remove(page)
+            self._enqueue(page, due_at)
 
     def _take_siblings(self, site: int, limit: int) -> Sequence[int]:
         """Return pages of a site; the next call goes on where this one stops."""

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from focused.durations import DAY_S
-from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times
+from focused.revisit.policy import RecordStore, RevisitPolicy, Visit, due_times, weight_of
 from focused.revisit.source_trust import COMMON_MEMORY, MEMORY, SourceTrust
 
 _WAIT = 0.05
@@ -45,7 +45,7 @@ _FIRST_RATE = 1 / 300
 """Changes a day and listed page that are expected at first ..."""
 _FIRST_DAYS = 20.0
 """... as if they were observed for so many days."""
-_page = struct.Struct("<IIIIIB")
+_signal = struct.Struct("<IIIIIB")
 _list = struct.Struct("<IIIIffB")
 
 
@@ -63,15 +63,6 @@ class PageSignal(NamedTuple):
     is_ahead: bool
     """Whether the last visit found a change that was not announced so far."""
 
-    @classmethod
-    def unpack(cls, record: bytes) -> PageSignal:
-        """Read a record."""
-        return cls(*_page.unpack(record))
-
-    def pack(self) -> bytes:
-        """Return the record of 25 bytes."""
-        return _page.pack(*self)
-
 
 class ListReading(NamedTuple):
     """When a list of pages, such as a sitemap, was read, and how often it announces changes."""
@@ -87,15 +78,6 @@ class ListReading(NamedTuple):
     """Time in which they were counted, decayed likewise."""
     flags: int
     """1: the policy below has the list among its pages; 2: its silence may be news."""
-
-    @classmethod
-    def unpack(cls, record: bytes) -> ListReading:
-        """Read a record."""
-        return cls(*_list.unpack(record))
-
-    def pack(self) -> bytes:
-        """Return the record of 25 bytes."""
-        return _list.pack(*self)
 
     @property
     def is_page(self) -> bool:
@@ -126,21 +108,12 @@ class ListReading(NamedTuple):
 class SignalledPolicy:
     """A :class:`focused.revisit.policy.RevisitPolicy` over another one, with change signals."""
 
-    def __init__(
-        self,
-        policy: RevisitPolicy,
-        records: RecordStore,
-        mean_interval_s: float,
-        weight_of: Callable[[int], float] | None = None,
-    ) -> None:
-        """``weight_of`` returns what a change of a page is worth; None: all count the same."""
+    def __init__(self, policy: RevisitPolicy, records: RecordStore, mean_interval_s: float) -> None:
         self.policy = policy
-        self.name = policy.name
         self.follows_siblings = policy.follows_siblings
         self.forced_after = policy.forced_after
         self._records = records
         self._mean_s = mean_interval_s
-        self._weight_of = weight_of or _equal_weight
         self._has_lists = records.get("lists", 0) is not None
 
     # Signals
@@ -168,12 +141,12 @@ class SignalledPolicy:
         known = self._list(page)
         if known is not None:
             if known.pages != pages:
-                self._records.put("list", page, known._replace(pages=pages).pack())
+                self._records.put("list", page, _list.pack(*known._replace(pages=pages)))
         else:
             changes = pages * _FIRST_RATE * _FIRST_DAYS
             flags = is_page | is_complete << 1
             reading = ListReading(source, int(at), int(at), pages, changes, _FIRST_DAYS, flags)
-            self._records.put("list", page, reading.pack())
+            self._records.put("list", page, _list.pack(*reading))
 
     def state(
         self,
@@ -211,7 +184,7 @@ class SignalledPolicy:
         if is_news:
             signal = signal._replace(announced_at=int(at))
         if signal != known:
-            self._records.put("signal", page, signal.pack())
+            self._records.put("signal", page, _signal.pack(*signal))
         return is_news and self._alarms(signal) < _UNINFORMATIVE
 
     def unlist(self, page: int, list_page: int) -> None:
@@ -228,7 +201,7 @@ class SignalledPolicy:
     def signal(self, page: int) -> PageSignal | None:
         """Return what is known of a page's signals."""
         record = self._records.get("signal", page) if self._has_lists else None
-        return None if record is None else PageSignal.unpack(record)
+        return None if record is None else PageSignal(*_signal.unpack(record))
 
     def trust(self, source: int) -> SourceTrust:
         """Return the trust in a source."""
@@ -254,7 +227,7 @@ class SignalledPolicy:
         reading = self._list(page)
         if reading is not None:
             reading = reading.counted(visit.at, 0.0)._replace(read_at=int(visit.at))
-            self._records.put("list", page, reading.pack())
+            self._records.put("list", page, _list.pack(*reading))
             if not reading.is_page:
                 return
         signal = self.signal(page)
@@ -277,20 +250,14 @@ class SignalledPolicy:
                     each.after_silence(silence, told, untold, changed=changed)
                     for each in (trust, common)
                 )
-        found = self._weight_of(page) if changed else 0.0
+        found = weight_of(self._records, page) if changed else 0.0
         counted = self._reading(signal.list_page).counted(visit.at, found)
-        self._records.put("list", signal.list_page, counted.pack())
+        self._records.put("list", signal.list_page, _list.pack(*counted))
         self._records.put("trust", signal.source, trust.pack())
         self._records.put("trust", _COMMON, common._replace(doubt=0.0).pack())
-        self._records.put(
-            "signal",
-            page,
-            signal._replace(
-                visited_at=int(visit.at),
-                announced_at=0,
-                is_ahead=visit.changed and not signal.announced_at,
-            ).pack(),
-        )
+        is_ahead = changed and not signal.announced_at
+        signal = signal._replace(visited_at=int(visit.at), announced_at=0, is_ahead=is_ahead)
+        self._records.put("signal", page, _signal.pack(*signal))
         self.policy.record(replace(visit, hazard_factor=factor))
 
     def due_at(self, page: int, price: float) -> float:
@@ -300,7 +267,7 @@ class SignalledPolicy:
         reading = self._list(page)
         if reading is not None:
             own = self._page_due_at(page, price) if reading.is_page else math.inf
-            news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
+            news = self._news_rate(reading) / max(weight_of(self._records, page), _LEAST_WEIGHT)
             days = math.sqrt(2 * price / news) if news > 0 else math.inf
             return min(own, reading.read_at + max(days * DAY_S, self._least_s(reading)))
         return self._page_due_at(page, price)
@@ -344,7 +311,7 @@ class SignalledPolicy:
             if at - reading.read_at < self._least_s(reading):
                 return own
             days = (at - reading.read_at) / DAY_S
-            news = self._news_rate(reading) / max(self._weight_of(page), _LEAST_WEIGHT)
+            news = self._news_rate(reading) / max(weight_of(self._records, page), _LEAST_WEIGHT)
             return max(own, news * days**2 / 2)
         return self._page_value(page, at)
 
@@ -370,8 +337,7 @@ class SignalledPolicy:
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        if self.signal(page) is not None:
-            self._records.delete("signal", page)
+        self._records.delete("signal", page)
         self.policy.remove(page)
 
     def _telling(self, page: int) -> PageSignal | None:
@@ -413,7 +379,7 @@ class SignalledPolicy:
     def _list(self, page: int) -> ListReading | None:
         """Return the record of a list; None for other pages."""
         record = self._records.get("list", page) if self._has_lists else None
-        return None if record is None else ListReading.unpack(record)
+        return None if record is None else ListReading(*_list.unpack(record))
 
     def _reading(self, list_page: int) -> ListReading:
         reading = self._list(list_page)
@@ -433,10 +399,6 @@ class SignalledPolicy:
 
 def _hazard(probability: float) -> float:
     return -math.log1p(-min(probability, 1.0 - 1e-9))
-
-
-def _equal_weight(_: int) -> float:
-    return 1.0
 
 
 def _delayed(due: float, since: float, silence: float) -> float:

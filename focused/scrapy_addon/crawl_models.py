@@ -5,6 +5,7 @@ The classifier is trained if it is missing or its directory or good categories h
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
+from focused.child_processes import python_command, python_environment, run_child
 from focused.classifier.classifier_file import (
     load_classifier,
     load_current_classifier,
@@ -20,7 +22,7 @@ from focused.classifier.classifier_file import (
 )
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.samples_digest import samples_digest
-from focused.errors import ModelError, print_notice
+from focused.errors import ModelError, TrainingError, print_notice
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import LinkScorer
@@ -29,8 +31,6 @@ from focused.topic import Topic
 from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
-
-PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,37 @@ def load_models(settings: BaseSettings, topic: Topic) -> CrawlModels:
         models: CrawlModels = load_models_factory(settings["FOCUSED_MODELS"])(topic)
         return models
     web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-    return load_crawl_models(topic, web=web, replay=replay, say=print_notice)
+    return load_crawl_models(topic, lambda: _train_in_child(topic, web, replay), print_notice)
+
+
+def _train_in_child(topic: Topic, web: str | None, replay: str | None) -> None:
+    """Train the topic's model in a process that ends with its 100 MB of libraries and samples."""
+    command = python_command(
+        "focused.scrapy_addon.model_training", str(topic.path), web or "", replay or ""
+    )
+    status, written = run_child(command, python_environment(has_secrets=True))
+    if status:
+        try:
+            message = json.loads(written.splitlines()[-1])
+        except (IndexError, ValueError):
+            message = f"the training of {topic.training.model} ended with status {status}"
+        raise TrainingError(message)
 
 
 def load_crawl_models(
-    topic: Topic, *, web: str | None, replay: str | None, say: PrintLine
+    topic: Topic, train: Callable[[], object], say: Callable[[str], object]
 ) -> CrawlModels:
-    """Load the topic's models; train the classifier if it is missing or out of date.
+    """Load the topic's models; ``train`` the classifier if it is missing or out of date.
 
-    Raises ModelLockedError while another process trains it.
+    Raises what ``train`` raises.
     """
     prior = load_link_prior(topic.training.link_prior)  # before a long training
     watcher = ModelWatcher(topic.training.model)
     try:
         loaded = load_current_classifier(topic)
     except ModelError as stale:
-        from focused.scrapy_addon.model_training import (
-            train_topic_model,  # slow to import, rarely needed
-        )
-
         say(f"training {topic.training.model}: {stale}")
-        train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
+        train()
         watcher = ModelWatcher(topic.training.model)
         loaded = load_classifier(topic.training.model)
     classifier = SwappableClassifier(*loaded)

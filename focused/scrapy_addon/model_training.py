@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
+import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from focused.archive.crawled_pages import load_crawled_pages
-from focused.child_processes import python_command, python_environment
+from focused.child_processes import python_command, python_environment, run_child
 from focused.classifier.model_versions import (
     lock_model,
     replace_model,
@@ -19,12 +19,13 @@ from focused.classifier.model_versions import (
     versions_folder,
 )
 from focused.classifier.sample_texts import FetchPage
-from focused.errors import TrainingError
+from focused.errors import FocusedError, TrainingError, print_notice
 from focused.labels.label_file import labelled_page_reader, load_topic_labels
 from focused.recorded_web import find_recorded_webs
 from focused.scrapy_addon.addon_settings import samples_folder
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
+from focused.topic.topic_file import load_topic
 from focused.web.page import Page
 
 PrintLine = Callable[[str], None]
@@ -85,7 +86,7 @@ def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str
     command = python_command(
         "focused.scrapy_addon.spiders.samples_spider", str(topic.path), str(folder), replay or ""
     )
-    if _run_child(command, python_environment(has_secrets=True)):
+    if run_child(command, python_environment(has_secrets=True))[0]:
         raise TrainingError(
             f"the directory's pages could not be fetched; see {folder / 'crawl.log'}"
         )
@@ -96,12 +97,23 @@ def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str
         store.close()
 
 
-def _run_child(command: list[str], environment: dict[str, str]) -> int:
-    """Run a child process; Ctrl-C is passed on once and stops it cleanly."""
-    with subprocess.Popen(command, env=environment, process_group=0) as child:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
-            child.wait()
-            raise
+def main(arguments: list[str]) -> int:
+    """Train the model of a topic file; return the exit status, and write an error as JSON."""
+    path, web, replay = arguments
+    try:
+        train_topic_model(
+            load_topic(Path(path)),
+            Path(web) if web else None,
+            replay=replay or None,
+            say=print_notice,
+        )
+    except FocusedError as error:
+        print(json.dumps(str(error)))
+        return 1
+    except KeyboardInterrupt:  # passed on by the crawl, which tells of it
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

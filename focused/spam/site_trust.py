@@ -147,28 +147,28 @@ class _SiteEvidence:
 
     @property
     def signs_log_odds(self) -> float:
-        told = _HIDING_LOG_ODDS * self.hiding
-        return min(told + self._partners_log_odds, _MAX_SIGNS_LOG_ODDS)
+        log_odds = _HIDING_LOG_ODDS * self.hiding
+        return min(log_odds + self._partners_log_odds, _MAX_SIGNS_LOG_ODDS)
 
     @property
     def _partners_log_odds(self) -> float:
         # Most spam sites exchange no links, so none say nothing.
-        told = _PARTNER_LOG_ODDS * max(self.partners - _FREE_PARTNERS, 0)
-        told += _PAGE_WITHOUT_PARTNER_LOG_ODDS * self.pages
-        return min(max(told, 0.0), _MAX_PARTNERS_LOG_ODDS)
+        log_odds = _PARTNER_LOG_ODDS * max(self.partners - _FREE_PARTNERS, 0)
+        log_odds += _PAGE_WITHOUT_PARTNER_LOG_ODDS * self.pages
+        return min(max(log_odds, 0.0), _MAX_PARTNERS_LOG_ODDS)
 
     @property
     def copies_log_odds(self) -> float:
         """Of a scraper against a good site: a mirror, or one that has text in common by chance."""
         own, origins = self.own_pages, len(self.origins)
         if origins < _MAX_ORIGINS:
-            told = _COPY_LOG_ODDS * self.copies + _OWN_LOG_ODDS * own
-            return told + _ORIGIN_LOG_ODDS * max(origins - 1, 0)
+            log_odds = _COPY_LOG_ODDS * self.copies + _OWN_LOG_ODDS * own
+            return log_odds + _ORIGIN_LOG_ODDS * max(origins - 1, 0)
         low, high = _SCRAPED_SHARES
         scraped = min(max(self.copies / (self.copies + own), low), high)
-        told = self.copies * math.log(scraped / _COMMON_TEXT_SHARE)
-        told += own * math.log((1.0 - scraped) / (1.0 - _COMMON_TEXT_SHARE))
-        return min(told, _MAX_COPIES_LOG_ODDS)
+        log_odds = self.copies * math.log(scraped / _COMMON_TEXT_SHARE)
+        log_odds += own * math.log((1.0 - scraped) / (1.0 - _COMMON_TEXT_SHARE))
+        return min(log_odds, _MAX_COPIES_LOG_ODDS)
 
     @property
     def text_log_odds(self) -> float:

@@ -5,7 +5,8 @@ A migration is one transaction: a crash leaves the old state or the new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from focused.storage.tables import Tables
 
 _OUTCOME = 3
 """The place of the outcome in rows of pages."""
+_WEIGHT = 6
+"""The place of the weight in records of pages that are visited again, up to format 20."""
 _AT_ONCE = 10_000
 
 
@@ -32,25 +35,34 @@ def migrate(env: lmdb.Environment, folder: Path, to_format: int) -> None:
     found = environment.find_identity(env) or {}
     tables = Tables(env, WriteGuard(folder), read_only=False, record_steps=False)
     try:
+        _replay_journal(tables, folder / "journal")
         for each in range(found["format"], to_format):
-            _MIGRATIONS[each](tables, folder)
+            _MIGRATIONS[each](tables)
         tables.put(META, IDENTITY, msgspec.json.encode({**found, "format": to_format}))
         tables.commit_transaction()
     finally:
         tables.abort()
 
 
-def _from_format_19(tables: Tables, folder: Path) -> None:
-    """Give rows of pages the columns of features, which had a table or a place in all rows."""
-    journal, number = folder / "journal", int(tables.get_meta("checkpoint") or 0)
+def _replay_journal(tables: Tables, journal: Path) -> None:
+    number = int(tables.get_meta("checkpoint") or 0)
     for batch in decode_batches(journal.read_bytes() if journal.exists() else b"", number):
         tables.replay(batch)
     tables.put_meta("checkpoint", number + 1)
+
+
+def _rows(tables: Tables, table: str) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the rows of a table, which may be written meanwhile."""
     start = b""
-    while rows := list(islice(tables.scan("pages", start=start), _AT_ONCE)):
-        for key, row in rows:
-            tables.put("pages", key, _with_added(row, tables.get("page_columns", key)))
+    while rows := list(islice(tables.scan(table, start=start), _AT_ONCE)):
+        yield from rows
         start = rows[-1][0] + b"\0"
+
+
+def _from_format_19(tables: Tables) -> None:
+    """Give rows of pages the columns of features, which had a table or a place in all rows."""
+    for key, row in _rows(tables, "pages"):
+        tables.put("pages", key, _with_added(row, tables.get("page_columns", key)))
     tables.drop("page_columns")
     kinds = tables.get_meta("page_columns") or {}
     tables.put_meta("page_columns", kinds | {"spam": "number", "rendered": "flag"})
@@ -64,4 +76,41 @@ def _with_added(row: bytes, own: bytes | None) -> bytes:
     return pack([*fields, added | ({} if own is None else unpack(own))])
 
 
-_MIGRATIONS: Mapping[int, Callable[[Tables, Path], None]] = {19: _from_format_19}
+def _from_format_20(tables: Tables) -> None:
+    """Give each page of a collection two rows, of what is stored and of when it is due, not four.
+
+    Schedules had blocks of up to 16 pages of a site, and rows of due times of 64 pages.
+    """
+    for key, row in _rows(tables, "revisit_pages"):
+        for page, (schedule, policy) in _records_of_block(row):
+            number = page.to_bytes(4, "big")
+            due_times = tables.get("revisit_due_times", (page // 64).to_bytes(4, "big")) or b""
+            due = int.from_bytes(due_times[8 * (page % 64) + 4 :][:4], "big")
+            record = tables.get("page_records", page.to_bytes(8, "big"))
+            weight = None if record is None else struct.pack("<d", unpack(record)[_WEIGHT])
+            site = int.from_bytes(key[:4], "big")
+            tables.put("scheduled_pages", number, pack([site, due, schedule, policy, weight]))
+            tables.add("pages_by_site", key[:4], number)
+    for key, row in _rows(tables, "page_records"):
+        history = tables.get("page_histories", key)
+        if history is not None:
+            record = unpack(row)
+            del record[_WEIGHT]
+            tables.put("page_histories", key, pack([*unpack(history), *record]))
+    for table in ("revisit_pages", "revisit_due_times", "page_records"):
+        tables.drop(table)
+
+
+def _records_of_block(block: bytes) -> Iterator[tuple[int, Sequence[bytes | None]]]:
+    """Yield the page numbers of a block, and a record of each of the two kinds, None for zeros."""
+    count, *sizes = block[:3]
+    end = 3 + 4 * count
+    columns: list[list[bytes | None]] = []
+    for size in sizes:
+        records = [block[end + size * at : end + size * (at + 1)] for at in range(count)]
+        columns.append([record if any(record) else None for record in records])
+        end += size * count
+    return zip(struct.unpack_from(f"<{count}I", block, 3), zip(*columns, strict=True), strict=True)
+
+
+_MIGRATIONS: Mapping[int, Callable[[Tables], None]] = {19: _from_format_19, 20: _from_format_20}

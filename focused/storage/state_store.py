@@ -25,7 +25,7 @@ from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 
-FORMAT_VERSION = 20
+FORMAT_VERSION = 21
 # Journal size. A larger one means fewer writes, longer pauses and more memory.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10

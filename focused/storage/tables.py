@@ -146,21 +146,6 @@ class Tables:
         self._verified(table, key, cursor.value())
         return key
 
-    def floor(self, table: str, key: bytes) -> tuple[bytes, bytes] | None:
-        """Return the row with the largest key that is not above ``key``, or None."""
-        cursor = self._cursor(table)
-        try:
-            if not cursor.set_range(key):
-                found = cursor.last()
-            else:
-                found = cursor.key() == key or cursor.prev()
-            if not found:
-                return None
-            key, stored = cursor.item()
-        except lmdb.Error as error:
-            raise self._write_guard.unreadable(table, error) from error
-        return key, self._verified(table, key, stored)
-
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Add a member to a set; all members of a table have one length."""
         try:
@@ -218,11 +203,11 @@ class Tables:
             found.append(member if member.startswith(prefix) else None)
         return found
 
-    def members(self, sets: str, key: bytes) -> Iterator[bytes]:
-        """Yield the members of a set in order; don't write meanwhile."""
+    def members(self, sets: str, key: bytes, start: bytes = b"") -> Iterator[bytes]:
+        """Yield the members of a set from ``start`` in order; don't write meanwhile."""
         try:
             with self._txn.cursor(db=self._dbs.get(sets, self._empty)) as cursor:
-                if cursor.set_key(key):
+                if cursor.set_range_dup(key, start) if start else cursor.set_key(key):
                     for stored in cursor.iternext_dup():
                         yield self._verified(sets, key, stored)
         except lmdb.Error as error:

@@ -111,6 +111,7 @@ def _parse_mail_date(text: str) -> datetime | None:
 
 
 _DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]*)))?")
+_MAX_DELTA_S = 2.0**31
 _UNCACHEABLE = frozenset({"no-cache", "no-store"})
 
 
@@ -145,7 +146,9 @@ def _until_expiry_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _parse_seconds(value: str) -> float | None:
-    return float(value) if re.fullmatch(r"\d{1,10}", value.strip(), re.ASCII) else None
+    """Return a number of seconds; one of more than 2**31 counts as that (RFC 9111, 1.2.2)."""
+    whole = re.fullmatch(r"\d+", value.strip(), re.ASCII)
+    return min(float(whole[0]), _MAX_DELTA_S) if whole else None
 
 
 def _redirect_outcome(

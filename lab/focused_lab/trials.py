@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.analysis.comparison_runs import ExperimentSettings
@@ -40,7 +41,9 @@ class PlannedTrials:
 
 def prepare_topic(topic: Topic, web: Path) -> PreparedTopic:
     """Load the models of a topic, trained on a web if they are missing or outdated."""
-    models = load_crawl_models(topic, web=str(web), replay=None, say=print)
+    models = load_crawl_models(
+        topic, lambda: train_topic_model(topic, web, replay=None, say=print), print
+    )
     return PreparedTopic(topic, models.classifier, models.scorer, models.training_urls)
 
 

@@ -98,7 +98,8 @@ def test_a_page_that_is_worth_less_waits_longer() -> None:
         records,
         mean_interval_s=DAY_S,
         max_interval_s=100 * DAY_S,
-        weight_of=weights.__getitem__,
     )
+    for number, weight in weights.items():
+        schedule.set_weight(number, weight)
     longest = [schedule.longest_interval_s(number) / DAY_S for number in weights]
     assert longest == [3.0, 6.0, 100.0, 3.0]

@@ -308,6 +308,33 @@ def test_an_articles_floats_follow_its_text() -> None:
     assert jats_blocks("<p>text</p>", floats) == expected
 
 
+CELLS = "<tr><td>whale</td><td>length</td></tr><tr><td>grey</td><td>15 m</td></tr>"
+
+
+@pytest.mark.parametrize(
+    ("body", "blocks"),
+    [
+        (
+            f"<table><caption>Whales</caption><colgroup><col/></colgroup>{CELLS}</table>",
+            [(PARAGRAPH, "Whales"), (TABLE, "whale\tlength\ngrey\t15 m")],
+        ),
+        (
+            f"<table>{CELLS}<tr><td><div>fin</div><div>blue</div></td><td>30 m</td></tr></table>",
+            [(TABLE, "whale\tlength\ngrey\t15 m\nfin blue\t30 m")],
+        ),
+        (
+            "<ul>Whales<li>fin</li>and<li>grey</li></ul>",
+            [(PARAGRAPH, "Whales"), (ITEM, "fin"), (PARAGRAPH, "and"), (ITEM, "grey")],
+        ),
+    ],
+)
+def test_a_book_keeps_its_tables_and_the_text_around_items(
+    body: str, blocks: list[tuple[str, str]]
+) -> None:
+    found = extract_any(fetched(epub({"a": body}))).blocks
+    assert [(block.kind, block.text) for block in found] == blocks
+
+
 def test_markdown_has_structure_and_relative_links() -> None:
     found = page(MARKDOWN, "text/markdown")
     assert (found.title, found.headings) == ("Whales at sea", ("Feeding",))

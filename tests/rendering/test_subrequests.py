@@ -81,6 +81,8 @@ def test_no_cookies_and_no_credentials_are_forwarded():
         ("script", 200, {"cache-control": "private, no-cache"}, 0),
         ("script", 200, {"vary": "*"}, 0),
         ("script", 200, {"cache-control": "max-age=999999999"}, 86_400),
+        ("fetch", 200, {"cache-control": "max-age=31536000000"}, 86_400),
+        ("fetch", 200, {"cache-control": "max-age=60", "age": "9" * 400}, 0),
         ("script", 500, {}, 0),
         ("fetch", 404, {}, DATA_S),
     ],

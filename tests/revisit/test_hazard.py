@@ -25,7 +25,7 @@ def trained() -> Hazard:
         for page in range(40):
             at = step * MEAN_S + page
             changed = page % 4 == 0 and rng.random() < 0.8
-            policy.record(Visit(page, page % 2, page % 4, at, at - MEAN_S, changed))
+            policy.record(Visit(page, at, at - MEAN_S, changed))
     return policy
 
 
@@ -55,7 +55,7 @@ def test_features_do_not_know_the_outcome_of_their_visit() -> None:
     for page in range(50):
         policy.add(page, page, page, 1.0, 0.0)
     for page in range(50):
-        policy.record(Visit(page, page, page, MEAN_S, 0.0, changed=rng.random() < 0.5))
+        policy.record(Visit(page, MEAN_S, 0.0, changed=rng.random() < 0.5))
     assert max(abs(weight) for weight in policy.weights[3:]) < 0.5
 
 
@@ -68,6 +68,6 @@ def test_pages_that_stop_changing_are_still_expected_to_change_some_day() -> Non
         policy.add(page, 1, 1, 1.0, 0.0)
     for visit in range(5 * len(last)):
         page, at = visit % len(last), (visit + 1) * mean_s / len(last)
-        policy.record(Visit(page, 1, 1, at, last[page], changed=visit < 3 * len(last)))
+        policy.record(Visit(page, at, last[page], changed=visit < 3 * len(last)))
         last[page] = at
     assert 0.05 < policy.change_probability(0, last[0] + mean_s) < 0.5

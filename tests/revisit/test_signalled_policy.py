@@ -41,7 +41,7 @@ def policy(
 
 def read(made: SignalledPolicy, days: float, page: int = SITEMAP) -> float:
     at = START + days * DAY_S
-    made.record(Visit(page, 0, 0, at, START, changed=False))
+    made.record(Visit(page, at, START, changed=False))
     return at
 
 
@@ -108,7 +108,7 @@ def test_some_visits_ignore_silence() -> None:
 def test_a_change_that_a_visit_found_before_it_was_announced_is_no_news() -> None:
     made = policy()
     visited_at = START + 30 * DAY_S
-    made.record(Visit(2, 0, 0, visited_at, START, changed=True))
+    made.record(Visit(2, visited_at, START, changed=True))
     assert not made.state(2, SITEMAP, 0.0, START + 29 * DAY_S, visited_at + DAY_S)
     assert made.state(2, SITEMAP, 0.0, START + 31 * DAY_S, visited_at + 2 * DAY_S)
 
@@ -138,7 +138,7 @@ def test_a_date_tells_nothing_of_changes_later_that_day() -> None:
     midnight = math.floor(START / DAY_S) * DAY_S
     for page in range(10):
         made.state(page, SITEMAP, 0.0, midnight, START + DAY_S)
-        made.record(Visit(page, 0, 0, midnight + 0.5 * DAY_S, START, changed=True))
+        made.record(Visit(page, midnight + 0.5 * DAY_S, START, changed=True))
     at = read(made, 40)
     for page in range(10):
         assert made.value(page, at) == pytest.approx(made.policy.value(page, at))
@@ -205,7 +205,7 @@ def test_a_list_whose_silence_was_wrong_loses_its_effect() -> None:
     page = follower(made)
     for other in range(10):
         if other != page:
-            made.record(Visit(other, 0, 0, START + 45 * DAY_S, START, changed=True))
+            made.record(Visit(other, START + 45 * DAY_S, START, changed=True))
     at = START + 45 * DAY_S
     assert made.trust(SOURCE).losses == 1
     assert made.value(page, at) > 0.8 * made.policy.value(page, at)
@@ -218,7 +218,7 @@ def test_the_weights_are_not_learned_from_visits_after_announcements() -> None:
     at = read(made, 20)
     for page in range(200):
         made.state(page, SITEMAP, START, START + 19 * DAY_S, at)
-        made.record(Visit(page, 0, 0, at, START, changed=True))
+        made.record(Visit(page, at, START, changed=True))
     assert made.policy.weights == before
 
 

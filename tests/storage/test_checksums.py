@@ -57,13 +57,13 @@ ROW_READS: dict[str, Callable[[Tables], object]] = {
     "get": lambda tables: tables.get("content", KEY),
     "get_many": lambda tables: tables.get_many("content", [KEY]),
     "scan": lambda tables: list(tables.scan("content")),
-    "floor": lambda tables: tables.floor("content", KEY),
     "last_key": lambda tables: tables.last_key("content"),
 }
 MEMBER_READS: dict[str, Callable[[Tables], object]] = {
     "first_member": lambda tables: tables.first_member("queue", KEY),
     "first_two": lambda tables: tables.first_two("queue", KEY),
     "members": lambda tables: list(tables.members("queue", KEY)),
+    "members from a start": lambda tables: list(tables.members("queue", KEY, MEMBER[:1])),
     "members_with": lambda tables: tables.members_with("queue", [(KEY, MEMBER[:2])]),
     "first_members": lambda tables: list(tables.first_members("queue")),
 }

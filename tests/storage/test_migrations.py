@@ -8,23 +8,28 @@ tests.storage.small_state FOLDER``.
 from __future__ import annotations
 
 import contextlib
+import struct
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from focused.archive.archive import link_values, page_rows
-from focused.archive.page_history import visit_rows
+from focused.archive.archive import Archive, link_values, page_rows
+from focused.archive.page_history import page_histories, visit_rows
 from focused.crawl.folder_check import check_folder
-from focused.crawl.revisits.page_records import PageRecord
+from focused.crawl.revisits.page_records import PageRecord, PageRecords
 from focused.errors import StateFormatError
+from focused.revisit.disk_schedule import TableRecords
+from focused.revisit.policy import weight_of
 from focused.storage import migrations
 from focused.storage import state_store as store_module
 from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.journal import Journal
 from focused.storage.state_store import FORMAT_VERSION, StateStore
+from focused.storage.tables import Tables
 from tests.storage.small_state import (
     HOSTS,
     KILLED_AFTER_PAGES,
@@ -88,10 +93,36 @@ def test_a_continuous_crawl_visits_its_pages_again(collection_folder: Path) -> N
     with contextlib.closing(Simulation(subject, small_web(), now=START + 1e4)) as crawl:
         with pytest.raises(AssertionError, match="not done"):
             crawl.run(most_steps=1_000)
-        visited = {row.url for row in visit_rows(crawl.store.tables)}
+        tables = crawl.store.tables
+        visited = {row.url for row in visit_rows(tables)}
         assert len(visited) > KILLED_AFTER_PAGES
-        records = [raw for _, raw in crawl.store.tables.scan("page_records")]
+        records = [raw for _, raw in tables.scan("page_histories")]
         assert len([msgspec.msgpack.decode(raw, type=PageRecord) for raw in records]) > 60
+
+
+def test_the_pages_of_a_collection_keep_their_schedule(collection_folder: Path) -> None:
+    with contextlib.closing(StateStore.reopen(collection_folder / "state")) as store:
+        tables = store.tables
+        records = PageRecords(tables, Archive(store))
+        queued = dict(_queue(tables))
+        pages = [page for page, _ in page_histories(tables)]
+        assert len(pages) >= KILLED_AFTER_PAGES - len(HOSTS)
+        assert set(queued) <= set(pages)
+        schedule = TableRecords(tables)
+        for page in pages:
+            known = records.load(page)
+            assert known.record.signature is not None
+            assert schedule.due_at(page) == queued.get(page)
+            assert page in schedule.pages_of_site(schedule.site_of(page), -1, 1_000)
+            worth = (known.row.relevance or 0.0) + known.record.new_relevance
+            assert weight_of(schedule, page) == pytest.approx(worth)
+        assert not {"revisit_pages", "revisit_due_times", "page_records"} & tables.names
+
+
+def _queue(tables: Tables) -> Iterator[tuple[int, float]]:
+    for member in tables.members("revisit_queue", b"all"):
+        due_at, page = struct.unpack(">II", member)
+        yield page, due_at
 
 
 def test_a_migrated_folder_is_sound(crawl_folder: Path) -> None:
@@ -127,7 +158,7 @@ def test_commands_read_it_and_leave_it_as_it_is(crawl_folder: Path) -> None:
     "last_call", [(migrations, "pack"), (Journal, "begin")], ids=["within", "after"]
 )
 def test_a_crash_within_or_after_the_transaction_loses_nothing(
-    crawl_folder: Path, monkeypatch: pytest.MonkeyPatch, last_call: tuple[object, str]
+    collection_folder: Path, monkeypatch: pytest.MonkeyPatch, last_call: tuple[object, str]
 ) -> None:
     def die(*args: object, **named: object) -> None:
         raise Died
@@ -135,8 +166,8 @@ def test_a_crash_within_or_after_the_transaction_loses_nothing(
     with monkeypatch.context() as dying:
         dying.setattr(*last_call, die)
         with pytest.raises(Died):
-            StateStore.reopen(crawl_folder / "state")
-    with contextlib.closing(StateStore.reopen(crawl_folder / "state")) as store:
+            StateStore.reopen(collection_folder / "state")
+    with contextlib.closing(StateStore.reopen(collection_folder / "state")) as store:
         assert store.tables.get_meta("counters")["fetched"] == KILLED_AFTER_PAGES
 
 

@@ -7,15 +7,6 @@ import pytest
 from focused.storage.tables import Tables
 
 
-def test_the_floor_of_a_key_is_the_row_at_or_before_it(tables: Tables) -> None:
-    assert tables.floor("content", b"b") is None
-    for key in (b"b", b"d"):
-        tables.put("content", key, b"value of " + key)
-    found = {key: tables.floor("content", key) for key in (b"a", b"b", b"c", b"d", b"e")}
-    b, d = (b"b", b"value of b"), (b"d", b"value of d")
-    assert found == {b"a": None, b"b": b, b"c": b, b"d": d, b"e": d}
-
-
 def test_a_scan_starts_at_a_key_under_its_prefix(tables: Tables) -> None:
     for key in (b"a1", b"b1", b"b2", b"b3", b"c1"):
         tables.put("content", key, b"")
@@ -28,6 +19,15 @@ def test_a_member_is_found_by_how_it_begins(tables: Tables) -> None:
         tables.add("seen", b"k", member)
     wanted = [(b"k", b"abd"), (b"k", b"abe"), (b"k", b"aaa"), (b"other", b"abd")]
     assert tables.members_with("seen", wanted) == [b"abd2", None, None, None]
+
+
+def test_members_are_read_from_a_start_in_order(tables: Tables) -> None:
+    for member in (b"b", b"d", b"a"):
+        tables.add("seen", b"k", member)
+    starts = (b"", b"a", b"c", b"e")
+    found = [list(tables.members("seen", b"k", start)) for start in starts]
+    assert found == [[b"a", b"b", b"d"], [b"a", b"b", b"d"], [b"d"], []]
+    assert list(tables.members("seen", b"other", b"a")) == []
 
 
 def test_a_row_that_is_not_the_last_is_not_written_as_such(tables: Tables) -> None:

@@ -117,20 +117,20 @@ class DuplicateDetector:
         """
         return self._shared is None and match.kind in (DuplicateKind.EXACT, DuplicateKind.NEAR)
 
-    def find_duplicate(self, reading: ParsedPage, *, is_kept: bool = True) -> DuplicateMatch:
+    def find_duplicate(self, parsed: ParsedPage, *, is_kept: bool = True) -> DuplicateMatch:
         """Find the original that a page duplicates; writes nothing into the tables.
 
         A page on topic that is new here is looked up in the shared contents, and claimed there,
         if it ``is_kept``.
         """
-        match = self._find_own(reading)
-        shares = is_kept and reading.classification.on_topic
+        match = self._find_own(parsed)
+        shares = is_kept and parsed.classification.on_topic
         if self._shared is None or match.of is not None or not shares:
             return match
-        return self._shared.claim(match.key, reading.page.url, match.page_sketch) or match
+        return self._shared.claim(match.key, parsed.page.url, match.page_sketch) or match
 
-    def _find_own(self, reading: ParsedPage) -> DuplicateMatch:
-        page, key = reading.page, reading.content
+    def _find_own(self, parsed: ParsedPage) -> DuplicateMatch:
+        page, key = parsed.page, parsed.content
         same = self._tables.get("content", key)
         if same is not None:
             original, _, near = same.decode().partition(" ")
@@ -138,7 +138,7 @@ class DuplicateDetector:
             return self._of_current(
                 DuplicateMatch(key, original, DuplicateKind.EXACT, exact_duplicate_of=first)
             )
-        page_sketch = self._sketched(reading)
+        page_sketch = self._sketched(parsed)
         found = DuplicateMatch(key, page_sketch=page_sketch)
         if self._is_copy_of_canonical(page):
             return self._of_current(replace(found, of=page.canonical, kind=DuplicateKind.CANONICAL))
@@ -197,10 +197,10 @@ class DuplicateDetector:
             url = later.decode()
         return url
 
-    def _sketched(self, reading: ParsedPage) -> PageSketch | None:
-        if self._near is None or reading.shingles is None:
+    def _sketched(self, parsed: ParsedPage) -> PageSketch | None:
+        if self._near is None or parsed.shingles is None:
             return None
-        return self._near.page_sketch(reading.page, reading.shingles)
+        return self._near.page_sketch(parsed.page, parsed.shingles)
 
     def _is_copy_of_canonical(self, page: Page) -> bool:
         """Whether the page it names was fetched and has the same words in any order."""
@@ -211,20 +211,20 @@ class DuplicateDetector:
             there is not None and there.bag != NO_BAG_HASH and there.bag == bag_of_words_hash(page)
         )
 
-    def keep(self, page: Page, looked: DuplicateMatch) -> None:
+    def keep(self, page: Page, match: DuplicateMatch) -> None:
         """Store the content of a page that was looked up."""
-        earlier = looked.replaces or looked.succeeds
+        earlier = match.replaces or match.succeeds
         if earlier is not None:
-            self._tables.put("content", looked.key, page.url.encode())
+            self._tables.put("content", match.key, page.url.encode())
             self._tables.put("content", _replacement_key(earlier), page.url.encode())
             self._tables.delete("content", _replacement_key(page.url))
             return
-        if looked.kind is DuplicateKind.EXACT and self._tables.get("content", looked.key):
+        if match.kind is DuplicateKind.EXACT and self._tables.get("content", match.key):
             return
-        first = page.url if looked.of is None else f"{looked.of} {page.url}"
-        self._tables.put("content", looked.key, first.encode())
-        if self._near is not None and looked.of is None and looked.page_sketch is not None:
-            self._near.add(looked.page_sketch)
+        first = page.url if match.of is None else f"{match.of} {page.url}"
+        self._tables.put("content", match.key, first.encode())
+        if self._near is not None and match.of is None and match.page_sketch is not None:
+            self._near.add(match.page_sketch)
 
     def keep_version(self, page: Page, content: DuplicateMatch) -> None:
         """Store the content of a new version, unless another page has the same."""
@@ -346,14 +346,14 @@ class NearDuplicateIndex:
         best = (0.0, "", self._threshold)
         if len(page.own.hashes) < MIN_SHINGLES:
             return best
-        for filed in self._alike(page.own):
-            if not self._may_reach_threshold(page.own.hashes, filed.sketch.hashes):
+        for stored in self._alike(page.own):
+            if not self._may_reach_threshold(page.own.hashes, stored.sketch.hashes):
                 continue
-            share, number = self._resemblance(page, filed)
+            share, number = self._resemblance(page, stored)
             if number >= MIN_SHINGLES:
-                is_other = page.format != filed.format
+                is_other = page.format != stored.format
                 least = MIN_RESEMBLANCE_OF_FORMATS if is_other else self._threshold
-                found = (share, filed.url, min(least, self._threshold))
+                found = (share, stored.url, min(least, self._threshold))
                 best = max(best, found, key=lambda one: (one[0] >= one[2], one))
         return best
 
@@ -367,13 +367,13 @@ class NearDuplicateIndex:
             return ()
         found: dict[str, tuple[float, str]] = {}
         own_site = registered_domain(host_of(page.url))
-        for filed in self._alike(page.own):
-            site = registered_domain(host_of(filed.url))
-            if site == own_site or len(filed.sketch.hashes) < MIN_COPIED_SHINGLES:
+        for stored in self._alike(page.own):
+            site = registered_domain(host_of(stored.url))
+            if site == own_site or len(stored.sketch.hashes) < MIN_COPIED_SHINGLES:
                 continue
-            share, number = estimate_containment(*self._without_boilerplate(page, filed))
+            share, number = estimate_containment(*self._without_boilerplate(page, stored))
             if number >= MIN_SHINGLES and share >= MIN_CONTAINMENT:
-                found[site] = max(found.get(site, (0.0, "")), (share, filed.url))
+                found[site] = max(found.get(site, (0.0, "")), (share, stored.url))
         return [url for _, url in sorted(found.values(), reverse=True)]
 
     def add(self, page: PageSketch) -> None:
@@ -386,8 +386,8 @@ class NearDuplicateIndex:
         self._update_boilerplate(row, own)
         row.recent = [*row.recent[1 - _RECENT_PAGES :], self._next]
         self._tables.put("host_shingles", host, pack(row))
-        filed = _IndexedPage(page.url, page.title, own.up_to, own.hashes.tobytes(), page.format)
-        self._tables.put("sketches", _PAGE_KEY.pack(self._next), pack(filed), last=True)
+        stored = _IndexedPage(page.url, page.title, own.up_to, own.hashes.tobytes(), page.format)
+        self._tables.put("sketches", _PAGE_KEY.pack(self._next), pack(stored), last=True)
         keys = _hash_keys(own.hashes[:_INDEXED_HASHES])
         pages, this = dict(self._tables.get_many("shingles", keys)), _PAGE.pack(self._next)
         rows = []
@@ -403,24 +403,24 @@ class NearDuplicateIndex:
         if self._next > self._most:
             self._forget(self._next - self._most - 1)
 
-    def _may_reach_threshold(self, own: ShingleHashes, filed: ShingleHashes) -> bool:
+    def _may_reach_threshold(self, own: ShingleHashes, stored: ShingleHashes) -> bool:
         """Whether enough hashes are shared to reach the threshold without boilerplate."""
-        return count_common_hashes(own, filed) >= self._min_common_hashes
+        return count_common_hashes(own, stored) >= self._min_common_hashes
 
-    def _resemblance(self, page: PageSketch, filed: _IndexedPage) -> tuple[float, int]:
+    def _resemblance(self, page: PageSketch, stored: _IndexedPage) -> tuple[float, int]:
         """The resemblance of two pages without the boilerplate of either host."""
-        own_boilerplate, host = page.boilerplate, host_of(filed.url)
+        own_boilerplate, host = page.boilerplate, host_of(stored.url)
         if host != host_of(page.url):
-            return estimate_resemblance(*self._without_boilerplate(page, filed))
-        is_of_template = page.format == filed.format
-        if is_of_template and (not page.host_known or filed.title != page.title):
+            return estimate_resemblance(*self._without_boilerplate(page, stored))
+        is_of_template = page.format == stored.format
+        if is_of_template and (not page.host_known or stored.title != page.title):
             return 0.0, 0
-        return estimate_resemblance(page.own, filed.sketch.without(own_boilerplate))
+        return estimate_resemblance(page.own, stored.sketch.without(own_boilerplate))
 
-    def _without_boilerplate(self, page: PageSketch, filed: _IndexedPage) -> tuple[Sketch, Sketch]:
+    def _without_boilerplate(self, page: PageSketch, stored: _IndexedPage) -> tuple[Sketch, Sketch]:
         """Return two hosts' pages without the boilerplate of either."""
-        theirs = self._boilerplate(host_of(filed.url))
-        return page.own.without(theirs), filed.sketch.without(page.boilerplate).without(theirs)
+        theirs = self._boilerplate(host_of(stored.url))
+        return page.own.without(theirs), stored.sketch.without(page.boilerplate).without(theirs)
 
     def _alike(self, own: Sketch) -> Iterator[_IndexedPage]:
         """The pages that share most of the smallest hashes, most first."""
@@ -454,15 +454,15 @@ class NearDuplicateIndex:
         raw = self._tables.get("sketches", key)
         if raw is None:
             return
-        filed = _decode_page(raw)
+        stored = _decode_page(raw)
         self._tables.delete("sketches", key)
-        for each in _hash_keys(filed.sketch.hashes[:_INDEXED_HASHES]):
+        for each in _hash_keys(stored.sketch.hashes[:_INDEXED_HASHES]):
             left = [other for other in self._pages_with(each) if other != number]
             if left:
                 self._tables.put("shingles", each, _pack_numbers(left))
             else:
                 self._tables.delete("shingles", each)
-        host = host_of(filed.url).encode()
+        host = host_of(stored.url).encode()
         if self._host_row(host).recent[-1:] == [number]:
             self._tables.delete("host_shingles", host)
 

@@ -161,16 +161,16 @@ class MirrorFilter:
 
     def _counterparts(self, url: str) -> Iterator[tuple[str, str, bool]]:
         """Yield lesser prefix, counterpart, and whether that is the preferred one's."""
-        asked = 0
+        found = 0
         for prefix, suffix in prefixes_and_suffixes(url):
             preferred = self._pairs.preferred.get(prefix)
             if preferred is not None:
                 yield prefix, preferred + suffix, True
-                asked += 1
+                found += 1
             for lesser in self._pairs.lesser(prefix):
                 yield lesser, lesser + suffix, False
-                asked += 1
-            if asked >= _MAX_COUNTERPARTS:
+                found += 1
+            if found >= _MAX_COUNTERPARTS:
                 return
 
     def _is_recheck_due(self, lesser: str) -> bool:

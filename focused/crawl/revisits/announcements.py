@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Collection as Pages
-from dataclasses import dataclass
-from enum import StrEnum
 
 import xxhash
 
@@ -23,7 +21,7 @@ from focused.crawl.revisits.versions import VersionChecker
 from focused.durations import DAY_S
 from focused.storage.tables import Tables
 from focused.web.directory_listings import read_directory_listing
-from focused.web.feeds import MAX_FEED_LINKS, parse_feed_entries
+from focused.web.feeds import parse_feed_entries
 from focused.web.page import Fetched, Page
 from focused.web.urls import host_of
 
@@ -33,60 +31,35 @@ _NUMBER = struct.Struct(">Q")
 _MAX_AHEAD_S = DAY_S
 
 
-def _right_clock(_: str) -> float:
-    return 0.0
-
-
-class SignalSource(StrEnum):
-    """Where a signal comes from."""
-
-    SITEMAP = "sitemap"
-    FEED = "feed"
-    LISTING = "listing"
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeSignal:
-    """What one entry says of a URL: when it changed, as the source states it, or None."""
-
-    url: str
-    source: SignalSource
-    stated_at: float | None = None
+SITEMAP, FEED, LISTING = "sitemap", "feed", "listing"
+"""Kinds of lists."""
 
 
 def read_change_signals(
-    fetched: Fetched,
-    clock_offset_of: Callable[[str], float] = _right_clock,
-    max_entries: int = MAX_FEED_LINKS,
-) -> tuple[ChangeSignal, ...]:
-    """Return the signals of a sitemap (or sitemap index), feed or directory listing.
+    fetched: Fetched, clock_offset_of: Callable[[str], float]
+) -> tuple[str, Mapping[str, float | None]]:
+    """Return the kind of a list, and what each entry says of a URL: when it changed, or None.
 
-    Empty for other pages.
-
-    ``clock_offset_of`` returns how far the clock of a URL's host is ahead of ours; it is called for
-    lists alone. Times that are then more than a day in the future are ignored. The latest time
-    counts where a URL has several. Never raises.
+    Without entries for pages that are no lists. ``clock_offset_of`` returns how far the clock of a
+    URL's host is ahead of ours; it is called for lists alone. Times that are then more than a day
+    in the future are ignored. The latest time counts where a URL has several. Never raises.
     """
-    parsed = parse_feed_entries(fetched, max_entries)
+    parsed = parse_feed_entries(fetched)
     if parsed is None:
-        source, entries = SignalSource.LISTING, read_directory_listing(fetched, max_entries)
+        kind, entries = LISTING, read_directory_listing(fetched)
     else:
         kind, entries = parsed
-        is_sitemap = kind in ("urlset", "sitemapindex", "text")
-        source = SignalSource.SITEMAP if is_sitemap else SignalSource.FEED
+        kind = SITEMAP if kind in ("urlset", "sitemapindex", "text") else FEED
     if not entries:
-        return ()
+        return kind, {}
     latest = fetched.received_at + clock_offset_of(fetched.url) + _MAX_AHEAD_S
-    found: dict[str, ChangeSignal] = {}
+    found: dict[str, float | None] = {}
     for entry in entries:
-        at = entry.changed_at
+        at, known = entry.changed_at, found.get(entry.target)
         if at is not None and at > latest:
             at = None
-        known = found.get(entry.target)
-        if known is not None and known.stated_at is not None:
-            at = max(at or 0.0, known.stated_at)
-        found[entry.target] = ChangeSignal(entry.target, source, at)
-    return tuple(found.values())
+        found[entry.target] = at if known is None else max(at or 0.0, known)
+    return kind, found
 
 
 class Announcements:
@@ -123,24 +96,23 @@ class Announcements:
         ``list_page`` is its own number. The pages that it says have changed get a new due time.
         Feeds show their latest items only, so their silence is no news.
         """
-        signals = read_change_signals(fetched, self._versions.clock_offset_s)
+        kind, signals = read_change_signals(fetched, self._versions.clock_offset_s)
         if not signals:
             return
         clock_offset_s = self._versions.clock_offset_s(fetched.url)
         found: dict[int, float] = {}
-        for signal in signals:
-            number = self._collection.records.number_of(signal.url)
-            if number is not None and number != list_page and signal.stated_at is not None:
-                found[number] = signal.stated_at
+        for url, stated_at in signals.items():
+            number = self._collection.records.number_of(url)
+            if number is not None and number != list_page and stated_at is not None:
+                found[number] = stated_at
         policy = self._collection.signals
-        kind = signals[0].source
         policy.add_list(
             list_page,
             xxhash.xxh32_intdigest(f"{kind} {host_of(fetched.url)}".encode()) or 1,
             len(signals),
             now,
             is_page=True,
-            is_complete=kind is not SignalSource.FEED,
+            is_complete=kind != FEED,
         )
         for number in self._replace_listed(list_page, found):
             policy.unlist(number, list_page)
@@ -148,7 +120,7 @@ class Announcements:
         for number, stated_at in found.items():
             visited_at = 0.0
             if policy.signal(number) is None:
-                visited_at = self._collection.records.load(number).history.seen_at
+                visited_at = self._collection.records.load(number).record.seen_at
             if policy.state(number, list_page, visited_at, stated_at, now, clock_offset_s):
                 self._collection.reschedule(number)
 

@@ -14,13 +14,13 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import combinations
 
 import msgspec
 import numpy as np
 import xxhash
 
+from focused.archive.page_history import VisitResult
 from focused.text.content_signatures import shingles
 
 MAX_BOILERPLATE_BLOCKS = 400
@@ -46,28 +46,19 @@ _MAX_CORRECTED = 2
 _MAX_CAME, _MAX_GONE = 24, 60
 
 
-class ChangeDegree(StrEnum):
-    """How a page's content differs from the stored version.
-
-    ``COSMETIC``: only boilerplate, dates, times, counters, case or punctuation differ.
-    """
-
-    IDENTICAL = "identical"
-    COSMETIC = "cosmetic"
-    CHANGED = "changed"
-
-
 @dataclass(frozen=True, slots=True)
 class ContentChange:
     """The result of a comparison.
 
-    ``size`` estimates the share of the words of both versions that were added or removed, in
-    [0, 1]; 0 unless the kind is ``CHANGED``. ``only_numbers``: the words are the same.
+    ``kind`` is ``IDENTICAL``, ``COSMETIC`` or ``CHANGED``. ``size`` estimates the share of the
+    words of both versions that were added or removed, in [0, 1]; 0 unless the kind is ``CHANGED``.
+    ``only_numbers``: the words are the same. ``is_soft_404``: the page says that it is missing.
     """
 
-    kind: ChangeDegree
+    kind: VisitResult
     size: float = 0.0
     only_numbers: bool = False
+    is_soft_404: bool = False
 
 
 class VersionSignature(msgspec.Struct, frozen=True, array_like=True):
@@ -87,7 +78,7 @@ class VersionSignature(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class TextBlock:
+class VersionBlock:
     """A block without dates, times and counters.
 
     ``words`` are in lower case. ``digest`` hashes them, ``number_digest`` the numbers too; 0
@@ -104,7 +95,7 @@ class VersionText:
     """The text of a version that :func:`sign_version` and :func:`detect_change` compare."""
 
     fingerprint: bytes
-    blocks: tuple[TextBlock, ...]
+    blocks: tuple[VersionBlock, ...]
 
     @property
     def words(self) -> int:
@@ -240,7 +231,7 @@ def page_blocks(url: str, version: VersionText, change: ContentChange | None = N
         xxhash.xxh32_intdigest(url.encode("utf-8", "replace")) or 1,
         long.tobytes(),
         short.tobytes(),
-        change is not None and change.kind is not ChangeDegree.IDENTICAL,
+        change is not None and change.kind is not VisitResult.IDENTICAL,
         change is not None and change.only_numbers,
     )
 
@@ -266,7 +257,7 @@ def detect_change(
 ) -> ContentChange:
     """Compare a page with the stored version of it."""
     if before.fingerprint == now.fingerprint:
-        return ContentChange(ChangeDegree.IDENTICAL)
+        return ContentChange(VisitResult.IDENTICAL)
     # Blocks that were boilerplate when the signature was made are not in it. Of those that were
     # learned since, it has those that the page had: all, or all but those first seen since.
     own = _own_blocks(now, boilerplate, before.clock)
@@ -281,11 +272,13 @@ def detect_change(
         if difference == 0:
             return _compare_numbers(before, now, blocks, boilerplate)
         if _is_boilerplate_difference(difference, before.clock, blocks, boilerplate):
-            return ContentChange(ChangeDegree.COSMETIC)
-    return ContentChange(ChangeDegree.CHANGED, _size(before, now, older))
+            return ContentChange(VisitResult.COSMETIC)
+    return ContentChange(VisitResult.CHANGED, _size(before, now, older))
 
 
-def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) -> list[TextBlock]:
+def _own_blocks(
+    version: VersionText, boilerplate: HostBoilerplate, clock: int
+) -> list[VersionBlock]:
     """Return the blocks that a signature made at ``clock`` contains."""
     known = boilerplate.known
     return [
@@ -298,20 +291,20 @@ def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) 
 def _compare_numbers(
     before: VersionSignature,
     now: VersionText,
-    own: Sequence[TextBlock],
+    own: Sequence[VersionBlock],
     boilerplate: HostBoilerplate,
 ) -> ContentChange:
     """Compare versions with the same words."""
     if before.numbers == _sum(block.number_digest for block in own):
-        return ContentChange(ChangeDegree.COSMETIC)
+        return ContentChange(VisitResult.COSMETIC)
     if boilerplate.numbers_are_counters:
-        return ContentChange(ChangeDegree.COSMETIC, only_numbers=True)
+        return ContentChange(VisitResult.COSMETIC, only_numbers=True)
     size = 1.0 / max(1, before.words + now.words)
-    return ContentChange(ChangeDegree.CHANGED, size, only_numbers=True)
+    return ContentChange(VisitResult.CHANGED, size, only_numbers=True)
 
 
 def _is_boilerplate_difference(
-    difference: int, clock: int, own: Sequence[TextBlock], boilerplate: HostBoilerplate
+    difference: int, clock: int, own: Sequence[VersionBlock], boilerplate: HostBoilerplate
 ) -> bool:
     """Whether at most two blocks of boilerplate came, and two or one template's blocks went."""
     here = {block.digest for block in own}
@@ -340,7 +333,7 @@ def _is_boilerplate_difference(
     )
 
 
-def _size(before: VersionSignature, now: VersionText, own: Sequence[TextBlock]) -> float:
+def _size(before: VersionSignature, now: VersionText, own: Sequence[VersionBlock]) -> float:
     words = max(1, before.words + now.words)
     at_least = max(1, abs(before.words - now.words)) / words
     resemblance = _resemblance(before.sketch, _sketch(own))
@@ -353,7 +346,7 @@ def _sum(digests: Iterable[int]) -> int:
     return sum(set(digests)) & _MASK
 
 
-def _sketch(blocks: Sequence[TextBlock]) -> bytes:
+def _sketch(blocks: Sequence[VersionBlock]) -> bytes:
     """Sample shingles: eight bits of the smallest hash in each of 40 ranges; 0 for none.
 
     One permutation hashing (Li, Owen and Zhang 2012) with b-bit values (Li and Koenig 2010).
@@ -413,19 +406,19 @@ _VOLATILE = re.compile(
 )
 
 
-def _read_block(text: str) -> TextBlock:
+def _read_block(text: str) -> VersionBlock:
     text = text.lower()
     if _DIGIT.search(text) is None and " ago" not in text:
         words = " ".join(_LETTERS.findall(text))
-        return TextBlock(words, _digest(words), 0)
+        return VersionBlock(words, _digest(words), 0)
     text = _VOLATILE.sub(" ", text)
     found = _WORD.findall(text)
     if len(found) >= SENTENCE_WORDS:
         words = " ".join(found)
-        return TextBlock(words, _digest(words), 0)
+        return VersionBlock(words, _digest(words), 0)
     words = " ".join(_LETTERS.findall(text))
     numbers = " ".join(_NUMBER.findall(text))
-    return TextBlock(words, _digest(words), _digest(f"{words} {numbers}") if numbers else 0)
+    return VersionBlock(words, _digest(words), _digest(f"{words} {numbers}") if numbers else 0)
 
 
 def _digest(words: str) -> int:

@@ -16,7 +16,6 @@ from operator import itemgetter
 import xxhash
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import PageHistory
 from focused.crawl.enqueue import LinkEnqueuer
 from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
 from focused.durations import DAY_S
@@ -190,9 +189,6 @@ class Collection:
         self._caught_up = int(tables.get_meta(_CAUGHT_UP_META) or 0)
         self._pages_at_start = len(archive)
 
-    def __len__(self) -> int:
-        return len(self.records)
-
     @property
     def originals(self) -> int:
         """The number of pages that duplicate no other; they share the budget."""
@@ -273,39 +269,20 @@ class Collection:
         """Make the pages of a host due that are due next: earlier results are in doubt."""
         self._schedule.advance_site(_number(host), _MAX_ADVANCED)
 
-    def record_visit(
-        self,
-        page: KnownPage,
-        previous_at: float,
-        now: float,
-        *,
-        changed: bool,
-        changed_at: float | None = None,
-    ) -> None:
+    def record_visit(self, page: KnownPage, visit: Visit) -> None:
         """Store a page after a visit that told whether it changed, and schedule the next visit.
 
         A page that is gone keeps a small weight: it may come back.
         """
-        row = page.row
         self._set_weight(page)
         self._end_visit(page)
-        self._schedule.record(
-            Visit(
-                row.seq,
-                _number(row.host),
-                _number(directory_of(row.url)),
-                now,
-                previous_at,
-                changed,
-                changed_at,
-            )
-        )
+        self._schedule.record(visit)
 
     def restart(self, page: KnownPage, now: float) -> None:
         """Store a page whose first version to compare with came ``now``, as if it were new."""
-        self._set_weight(page)
         self._end_visit(page)
         self._schedule.remove(page.row.seq)
+        self._set_weight(page)
         self._add_to_schedule(page.row, now)
 
     def postpone(self, page: KnownPage, until: float) -> None:
@@ -320,24 +297,25 @@ class Collection:
         row, record = page.row, page.record
         guiding = record.guiding_relevance
         relevance = row.relevance if guiding is None else guiding
-        record.weight = self._weights.weight(row.url, relevance, record.new_relevance)
-        if page.history.gone_at is not None:
-            record.weight *= _GONE_FACTOR
+        weight = self._weights.weight(row.url, relevance, record.new_relevance)
+        if record.gone_at is not None:
+            weight *= _GONE_FACTOR
         if row.duplicate_of is not None:
             # Many duplicates of one page, such as an error page, get few visits together.
             number = max(self._duplicates.of(row.duplicate_of), 1)
-            record.weight *= _DUPLICATE_FACTOR / number
+            weight *= _DUPLICATE_FACTOR / number
+        self._schedule.set_weight(row.seq, weight)
 
     def _end_visit(self, page: KnownPage) -> None:
-        self.records.put(page)
+        self.records.put(page.row.seq, page.record)
         self._queue.remove(page.row.seq)
 
     def _push(self, page: int, now: float) -> None:
         """Queue a page, or move it up if it is queued."""
         known = self.records.load(page)
         probability = self._schedule.policy.change_probability(page, now)
-        value = known.record.weight * probability
-        is_overdue = now - known.history.seen_at >= self._schedule.longest_interval_s(page)
+        value = self._schedule.weight(page) * probability
+        is_overdue = now - known.record.seen_at >= self._schedule.longest_interval_s(page)
         self._queue.push(known.row, value, now, comes_first=is_overdue)
 
 
@@ -355,12 +333,13 @@ def is_visited_again(row: PageRow) -> bool:
 def first_record(row: PageRow) -> KnownPage:
     """Return the page of a row as it enters the collection, without a version to compare with."""
     is_gone = row.failure == FailureKind.GONE
-    history = PageHistory(
+    record = PageRecord(
         seen_at=row.fetched_at,
         gone_at=row.fetched_at if is_gone else None,
         versions=0 if is_gone else 1,
+        new_relevance=row.score if is_gone else 0.0,
     )
-    return KnownPage(row, history, PageRecord(new_relevance=row.score if is_gone else 0.0))
+    return KnownPage(row, record)
 
 
 def _number(text: str) -> int:

@@ -174,13 +174,12 @@ def connect(core: CrawlCore) -> FeatureParts:
     def make_schedule(mean_interval_s: float) -> RevisitSchedule:
         policy = make_policy(RevisitInputs(mean_interval_s, policy_records))
         return RevisitSchedule(
-            SignalledPolicy(policy, policy_records, mean_interval_s, records.weight),
+            SignalledPolicy(policy, policy_records, mean_interval_s),
             policy_records,
             mean_interval_s=mean_interval_s,
             min_interval_s=settings.min_interval_hours * HOUR_S,
             max_interval_s=max_interval_s,
             min_pace=settings.min_pace,
-            weight_of=records.weight,
         )
 
     # Where priorities don't follow from scores, due pages come before new links.

@@ -17,7 +17,6 @@ import msgspec
 
 from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import (
-    ChangeDegree,
     ContentChange,
     HostBoilerplate,
     VersionSignature,
@@ -106,7 +105,7 @@ def decide_fate(
         return PageFate(VisitResult.REAPPEARED if is_back else VisitResult.NOT_MODIFIED)
     if isinstance(outcome, Failed) or change is None:
         return PageFate(VisitResult.FAILED, absence=absence)
-    kind = VisitResult(change.kind.value) if absence.is_over else VisitResult.REAPPEARED
+    kind = change.kind if absence.is_over else VisitResult.REAPPEARED
     return PageFate(kind, change=change.size)
 
 
@@ -119,9 +118,9 @@ CHECK_INTERVAL_S = 90 * DAY_S
 """How often a host is asked for a page that cannot exist."""
 
 _RETRY_S = DAY_S
+"""The same after an answer that tells nothing, such as 503."""
 _REFUSALS = frozenset({FailureKind.GONE, FailureKind.CLIENT_ERROR})
 """What hosts answer for a page that does not exist; others may answer better another day."""
-"""The same after an answer that tells nothing, such as 503."""
 
 
 class MissingPage(msgspec.Struct, frozen=True, array_like=True):
@@ -175,7 +174,7 @@ def looks_like_soft_404(
     missing paths is a page. Then it must equal that response (``missing``), or be short and have a
     title such as "Not found" that the stored version did not have.
     """
-    if change.kind is not ChangeDegree.CHANGED or change.size < _MIN_SOFT_CHANGE:
+    if change.kind is not VisitResult.CHANGED or change.size < _MIN_SOFT_CHANGE:
         return False
     if missing is not None and missing.signature is not None:
         copy = detect_change(missing.signature, text, boilerplate)

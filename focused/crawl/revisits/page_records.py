@@ -8,25 +8,23 @@ from dataclasses import dataclass
 import msgspec
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import HistoryWriter, PageHistory, VisitRow, page_history
+from focused.archive.page_history import HistoryWriter, PageHistory
 from focused.crawl.revisits.change_detection import VersionSignature
 from focused.crawl.revisits.page_fate import PRESENT, Absence
 from focused.crawl.revisits.validators import NO_VALIDATORS, Validators
 from focused.frontier.queued_link import link_key
-from focused.storage.rows import pack
 from focused.storage.tables import Tables
 
 _NUMBER = struct.Struct(">Q")
 
 
-class PageRecord(msgspec.Struct, array_like=True, gc=False):
-    """The state of one page of the collection, mutable.
+class PageRecord(PageHistory, array_like=True, gc=False):
+    """The state of one page of the collection, mutable: its history, and what revisits need.
 
     ``signature`` and ``validators`` are those of the latest version. ``tries`` counts all visits,
     ``absence`` those in a row that found no page, ``failures`` those in a row that told nothing.
-    ``new_relevance`` is the expected relevance of the new links that one change brings, ``weight``
-    what a change is worth. ``guiding_relevance`` is that of the latest version, None where it is
-    the row's relevance.
+    ``new_relevance`` is the expected relevance of the new links that one change brings.
+    ``guiding_relevance`` is that of the latest version, None where it is the row's relevance.
     """
 
     signature: VersionSignature | None = None
@@ -35,7 +33,6 @@ class PageRecord(msgspec.Struct, array_like=True, gc=False):
     tries: int = 0
     failures: int = 0
     new_relevance: float = 0.0
-    weight: float = 0.0
     guiding_relevance: float | None = None
 
 
@@ -44,23 +41,21 @@ _decode_record = msgspec.msgpack.Decoder(PageRecord).decode
 
 @dataclass(frozen=True, slots=True)
 class KnownPage:
-    """A page of the collection: its archive row, its history and its record."""
+    """A page of the collection: its archive row and its record."""
 
     row: PageRow
-    history: PageHistory
     record: PageRecord
 
 
-class PageRecords:
-    """The records of all pages; persistent, the caller commits."""
+class PageRecords(HistoryWriter):
+    """The records of all pages, and their visits; persistent, the caller commits."""
 
     def __init__(self, tables: Tables, archive: Archive) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._archive = archive
-        self._histories = HistoryWriter(tables)
 
     def __len__(self) -> int:
-        return self._tables.count("page_records")
+        return self._tables.count("page_histories")
 
     def number_of(self, url: str) -> int | None:
         """Return the page number of a normalised URL, or None."""
@@ -69,21 +64,15 @@ class PageRecords:
 
     def get(self, page: int) -> PageRecord | None:
         """Return the record of a page, or None."""
-        raw = self._tables.get("page_records", _NUMBER.pack(page))
+        raw = self._tables.get("page_histories", _NUMBER.pack(page))
         return None if raw is None else _decode_record(raw)
-
-    def weight(self, page: int) -> float:
-        """Return what a change of a page is worth; 0 for an unknown page."""
-        record = self.get(page)
-        return 0.0 if record is None else record.weight
 
     def load(self, page: int) -> KnownPage:
         """Return a page of the collection; StateError if it is not stored."""
         row, record = self._archive.row(page), self.get(page)
-        history = page_history(self._tables, page)
-        if row is None or record is None or history is None:
-            raise self._tables.damaged("page_records", f"page {page} lacks a row")
-        return KnownPage(row, history, record)
+        if row is None or record is None:
+            raise self._tables.damaged("page_histories", f"page {page} lacks a row")
+        return KnownPage(row, record)
 
     def load_url(self, url: str) -> KnownPage:
         """Return the page of a normalised URL; StateError if it is not stored."""
@@ -95,14 +84,4 @@ class PageRecords:
     def add(self, page: KnownPage) -> None:
         """Store the record of a new page."""
         self._tables.put("page_numbers", link_key(page.row.url), _NUMBER.pack(page.row.seq))
-        self.put(page)
-
-    def put(self, page: KnownPage) -> None:
-        """Replace a page's record and history."""
-        number = page.row.seq
-        self._tables.put("page_records", _NUMBER.pack(number), pack(page.record))
-        self._histories.put(number, page.history)
-
-    def append_visit(self, visit: VisitRow) -> None:
-        """Store a visit."""
-        self._histories.append_visit(visit)
+        self.put(page.row.seq, page.record)

@@ -10,14 +10,13 @@ response is compared; the visit is stored before the page's new links enter the 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from statistics import fmean
 
 from msgspec import structs
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import FirstVersion, VisitResult, VisitRow
+from focused.archive.page_history import ENDS, NEWS, FirstVersion, VisitResult, VisitRow
 from focused.crawl.classified_page import ClassifiedPage
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.leases import Lease
@@ -26,16 +25,18 @@ from focused.crawl.page_parser import EarlyResult, ParsedPage
 from focused.crawl.purposes import HostAccess
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
+from focused.crawl.revisits.change_detection import ContentChange
 from focused.crawl.revisits.collection import REVISIT, Collection, first_record, is_visited_again
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate, redirects_to_missing_page
 from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.validators import modification_time
-from focused.crawl.revisits.versions import BLOCKS, VersionChecker, VersionComparison
+from focused.crawl.revisits.versions import BLOCKS, VersionChecker
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host import HostPace
 from focused.frontier.queued_link import QueuedLink
+from focused.revisit.policy import Visit
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_rules import RobotsFile
 
@@ -44,8 +45,6 @@ _SAME_VERSION = frozenset({VisitResult.IDENTICAL, VisitResult.COSMETIC})
 _MAY_ANNOUNCE = _NEW_VERSION | {VisitResult.COSMETIC}
 """The dates of a listing are a small part of its text."""
 _MIN_NEW_RELEVANCE = 0.1
-_ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
-_CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
 _RETRY_S = {
     VisitResult.MISSING: 3 * DAY_S,
     VisitResult.REDIRECTED: DAY_S,
@@ -63,8 +62,7 @@ class DetectedChange:
     """What a revisit found; ``size`` is the share of content that changed.
 
     ``classified`` is the fetched page, ``changed_at`` when it changed by its host's account.
-    ``redirect`` is to be followed. ``brings_links``: an unchanged page has new links, which count
-    as a change.
+    ``redirect`` is to be followed.
     """
 
     result: VisitResult
@@ -72,7 +70,6 @@ class DetectedChange:
     classified: ClassifiedPage | None = None
     changed_at: float | None = None
     redirect: Redirected | None = None
-    brings_links: bool = False
 
 
 class RevisitProcessor:
@@ -121,7 +118,7 @@ class RevisitProcessor:
         if settled.classification is not None and not is_feed:
             record.guiding_relevance = settled.classification.untempered
         blocks = None if is_feed else settled.findings[BLOCKS]
-        self._versions.first_version(outcome, settled.page, blocks, record)
+        self._versions.compare(outcome, settled.page, blocks, record)
         # A list is known before it enters the schedule.
         self._announcements.read(outcome, row.seq, event.now)
         if not is_feed and row.on_topic:
@@ -202,7 +199,7 @@ class RevisitProcessor:
             page=known.row.seq,
             url=known.row.url,
             at=now,
-            previous_at=known.history.seen_at,
+            previous_at=known.record.seen_at,
             result=detected.result,
             predicted=self._collection.change_probability(known.row.seq, now),
             status=outcome.status,
@@ -225,9 +222,9 @@ class RevisitProcessor:
         parsed: ParsedPage | Failed | None,
     ) -> DetectedChange:
         """Compare an outcome with the stored version, and learn what it shows of the host."""
-        record, was_gone = known.record, known.history.gone_at is not None
+        record, was_gone = known.record, known.record.gone_at is not None
         classified: ClassifiedPage | None = None
-        comparison: VersionComparison | None = None
+        change: ContentChange | None = None
         if isinstance(outcome, NotModified):
             if not self._versions.confirm(outcome, record):
                 # It answers 304 to validators of no version: the page may have changed.
@@ -240,17 +237,16 @@ class RevisitProcessor:
             else:
                 classified = read
                 blocks = None if read.feed else read.parsed.findings[BLOCKS]
-                comparison = self._versions.compare(
+                change = self._versions.compare(
                     outcome, read.page, blocks, record, title_before=known.row.title
                 )
+                if change is None:
+                    record.absence = PRESENT
+                    result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
+                    return DetectedChange(result, classified=classified)
         if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
             return DetectedChange(VisitResult.EXCLUDED)
-        if comparison is not None and comparison.change is None:
-            record.absence = PRESENT
-            result = VisitResult.REAPPEARED if was_gone else VisitResult.UNKNOWN
-            return DetectedChange(result, classified=classified)
-        change = None if comparison is None else comparison.change
-        is_soft_404 = comparison is not None and comparison.is_soft_404
+        is_soft_404 = change is not None and change.is_soft_404
         if isinstance(outcome, Redirected):
             missing = self._versions.missing_pages.get(outcome.url)
             is_soft_404 = redirects_to_missing_page(outcome, missing)
@@ -258,11 +254,11 @@ class RevisitProcessor:
         record.absence = fate.absence
         result = fate.kind
         if result is VisitResult.REAPPEARED and not was_gone:  # it was missing for a while
-            result = VisitResult.NOT_MODIFIED if change is None else VisitResult(change.kind)
+            result = VisitResult.NOT_MODIFIED if change is None else change.kind
         modified_at = redirect = None
         if isinstance(outcome, Fetched):
             modified_at = modification_time(
-                outcome.headers, known.history.seen_at, outcome.received_at
+                outcome.headers, known.record.seen_at, outcome.received_at
             )
         elif isinstance(outcome, Redirected) and not is_soft_404:
             redirect = outcome
@@ -280,8 +276,8 @@ class RevisitProcessor:
         assert classified is not None
         new = self._responses.new_link_scores(classified)
         gain = sum(new)
-        if known.history.first_version is None:
-            known.history.first_version = _first_version(known.row)
+        if known.record.first_version is None:
+            known.record.first_version = _first_version(known.row)
         row = self._responses.keep_version(known.row, classified)
         self._collection.replace_row(known.row, row)
         if row.on_topic:
@@ -295,12 +291,12 @@ class RevisitProcessor:
             warc_offset=row.warc_offset,
         )
         self._collection.records.append_visit(visit)
-        known = KnownPage(row, known.history, known.record)
-        history, record = known.history, known.record
-        history.versions += detected.result in _CHANGES
-        record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
+        known = KnownPage(row, known.record)
+        record = known.record
+        record.versions += detected.result in NEWS
+        record.new_relevance += (gain - record.new_relevance) / (record.changes + 2)
         record.guiding_relevance = None if classified.feed else classified.classification.untempered
-        self._update(known, detected, visit)
+        self._update(known, detected, now)
         self._responses.enqueue_links(link, classified, now)
         return SettledFetch(
             link,
@@ -321,7 +317,7 @@ class RevisitProcessor:
         visit: VisitRow,
     ) -> SettledFetch:
         """Store a visit that brought no new version."""
-        classified, now = detected.classified, visit.at
+        classified, now, brings_links = detected.classified, visit.at, False
         capture = None if classified is None else classified.kept_record
         position = self._archive.record_unchanged(outcome, capture, known.row, now)
         if position is not None:
@@ -332,15 +328,18 @@ class RevisitProcessor:
             visit = structs.replace(visit, new_links=len(new))
             self._responses.enqueue_links(link, classified, now)
             brings_links = sum(new) >= _MIN_NEW_RELEVANCE
-            detected = dataclasses.replace(detected, brings_links=brings_links)
         self._collection.records.append_visit(visit)
-        self._update(known, detected, visit)
+        self._update(known, detected, now, brings_links=brings_links)
         return SettledFetch(link, "revisited", failure=_failure_of(outcome))
 
-    def _update(self, known: KnownPage, detected: DetectedChange, visit: VisitRow) -> None:
-        """Update the page's history and schedule the next visit."""
-        history, record = known.history, known.record
-        result, now = detected.result, visit.at
+    def _update(
+        self, known: KnownPage, detected: DetectedChange, now: float, *, brings_links: bool = False
+    ) -> None:
+        """Update the page's record and schedule the next visit.
+
+        ``brings_links``: an unchanged page has new links, which count as a change.
+        """
+        record, result = known.record, detected.result
         if result in _RETRY_S:
             wait_s = _RETRY_S[result]
             if result in _BACKS_OFF:
@@ -350,20 +349,20 @@ class RevisitProcessor:
             return
         if result is VisitResult.UNKNOWN:
             record.failures = 0
-            history.seen_at = now
+            record.seen_at = now
             self._collection.restart(known, now)
             return
-        previous_at = history.seen_at
-        is_gone, was_gone = result in _ENDS, history.gone_at is not None
-        changed = detected.brings_links or (result in _CHANGES and not (is_gone and was_gone))
+        previous_at = record.seen_at
+        is_gone, was_gone = result in ENDS, record.gone_at is not None
+        changed = brings_links or (result in NEWS and not (is_gone and was_gone))
         misses, record.failures = record.failures, 0
-        history.seen_at = now
-        history.visits += 1
-        history.changes += changed
+        record.seen_at = now
+        record.visits += 1
+        record.changes += changed
         if changed:
-            history.changed_at = now
+            record.changed_at = now
         if is_gone != was_gone:
-            history.gone_at = now if is_gone else None
+            record.gone_at = now if is_gone else None
             duplicates = self._responses.duplicates
             (duplicates.vacate if is_gone else duplicates.occupy)(known.row.url)
         if is_gone and was_gone:
@@ -372,9 +371,8 @@ class RevisitProcessor:
             wait_s = min(DAY_S * 2.0 ** min(misses, 10), _MAX_RETRY_S)
             self._collection.postpone(known, now + wait_s)
             return
-        self._collection.record_visit(
-            known, previous_at, now, changed=changed, changed_at=detected.changed_at
-        )
+        visit = Visit(known.row.seq, now, previous_at, changed, detected.changed_at)
+        self._collection.record_visit(known, visit)
 
 
 def _is_kept(detected: DetectedChange) -> bool:

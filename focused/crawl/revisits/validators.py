@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from email.utils import formatdate
 from enum import StrEnum
 
 import msgspec
 
-from focused.crawl.revisits.change_detection import ChangeDegree
+from focused.archive.page_history import VisitResult
 from focused.durations import DAY_S
 from focused.web.http_response import parse_http_date
 
@@ -121,21 +120,10 @@ class ConditionKind(StrEnum):
     PROBE = "probe"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """The condition of a revisit's request, and its headers."""
-
-    kind: ConditionKind
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-_UNCONDITIONAL = Condition(ConditionKind.NONE)
-
-
 def conditional_headers(
     validators: Validators, trust: ValidatorTrust, at: float, draw: float
-) -> Condition:
-    """Return the condition of a revisit at ``at`` to a host with this ``trust``.
+) -> tuple[ConditionKind, Mapping[str, str]]:
+    """Return the condition of a revisit at ``at`` to a host with this ``trust``, and its headers.
 
     ``draw`` in [0, 1) is random and decides whether the request is a probe. Both validators are
     sent if the page has both and both are trusted (RFC 9110, section 8.8.4).
@@ -144,7 +132,7 @@ def conditional_headers(
     trusts_dates = trust.is_trusted(ValidatorKind.LAST_MODIFIED, at)
     modified = validators.last_modified if trusts_dates else 0
     if not etag and not modified:
-        return _UNCONDITIONAL
+        return ConditionKind.NONE, {}
     kind = ConditionKind.VALIDATORS
     if draw < trust.probe_probability:
         kind = ConditionKind.PROBE
@@ -155,21 +143,7 @@ def conditional_headers(
         headers["If-None-Match"] = etag
     if modified:
         headers["If-Modified-Since"] = formatdate(modified, usegmt=True)
-    return Condition(kind, headers)
-
-
-@dataclass(frozen=True, slots=True)
-class RevisitEvidence:
-    """What one revisit shows of the host's validators.
-
-    ``change`` compares the content with the stored version; None for a 304. ``after`` are the
-    validators of the response.
-    """
-
-    condition: ConditionKind
-    before: Validators
-    after: Validators
-    change: ChangeDegree | None
+    return kind, headers
 
 
 _DECAY = 0.98  # per observation
@@ -193,15 +167,35 @@ class _KindRecord(msgspec.Struct, array_like=True):
     distrusted_until: float = 0.0
     times_distrusted: int = 0
 
-    def count(self, change: ChangeDegree, *, differs: bool) -> None:
+    def count(
+        self,
+        condition: ConditionKind,
+        before: str | int,
+        after: str | int,
+        change: VisitResult | None,
+    ) -> None:
+        """Count a visit that shows how the validator follows the content."""
+        differs = False
+        if change is None:  # 304: neither changed, as far as the server tells
+            if not before or condition is not ConditionKind.VALIDATORS:
+                return
+            change = VisitResult.IDENTICAL
+        elif before and after:
+            differs = before != after
+            # A request with validators brings only changes that they catch: no sample.
+            is_sample = condition is not ConditionKind.VALIDATORS
+            if change is VisitResult.CHANGED and differs and not is_sample:
+                return
+        else:
+            return
         self.same *= _DECAY
         self.caught *= _DECAY
         self.missed *= _DECAY
         self.false_changes *= _DECAY
-        if change is ChangeDegree.CHANGED:
+        if change is VisitResult.CHANGED:
             self.caught += differs
             self.missed += not differs
-        elif change is ChangeDegree.IDENTICAL:
+        elif change is VisitResult.IDENTICAL:
             self.same += not differs
             self.false_changes += differs
 
@@ -252,20 +246,32 @@ class ValidatorTrust(msgspec.Struct, array_like=True):
             return 1.0
         return max(0.005, 1.0 / (4 + self.probes))
 
-    def record(self, evidence: RevisitEvidence, at: float) -> frozenset[ValidatorKind]:
+    def record(
+        self,
+        condition: ConditionKind,
+        before: Validators,
+        after: Validators,
+        change: VisitResult | None,
+        at: float,
+    ) -> frozenset[ValidatorKind]:
         """Learn from a revisit at ``at``; return the kinds that have become distrusted.
 
-        304 responses by validators of these kinds may have hidden changes.
+        304 responses by validators of these kinds may have hidden changes. ``before`` are the
+        validators of the stored version, ``after`` those of the response. ``change`` compares the
+        content with the stored version; None for a 304.
         """
         trusted = {kind for kind in ValidatorKind if self.is_trusted(kind, at)}
-        is_probe = evidence.condition is ConditionKind.PROBE
+        is_probe = condition is ConditionKind.PROBE
         self.probes += is_probe
         for kind in ValidatorKind:
-            if is_probe and evidence.change is None:
+            if is_probe and change is None:
                 # 304 although no version matches. Which header the server answers is unknown.
                 self._record_of(kind).distrust(at)
             else:
-                self._count(kind, evidence, at)
+                record = self._record_of(kind)
+                record.count(condition, _value(before, kind), _value(after, kind), change)
+                if record.is_wrong:
+                    record.distrust(at)
         lost = frozenset(kind for kind in trusted if not self.is_trusted(kind, at))
         if lost:
             self.probes = 0
@@ -283,21 +289,6 @@ class ValidatorTrust(msgspec.Struct, array_like=True):
 
     def _record_of(self, kind: ValidatorKind) -> _KindRecord:
         return self.etag if kind is ValidatorKind.ETAG else self.last_modified
-
-    def _count(self, kind: ValidatorKind, evidence: RevisitEvidence, at: float) -> None:
-        record = self._record_of(kind)
-        before, after = _value(evidence.before, kind), _value(evidence.after, kind)
-        if evidence.change is None:  # 304: neither changed, as far as the server tells
-            if before and evidence.condition is ConditionKind.VALIDATORS:
-                record.count(ChangeDegree.IDENTICAL, differs=False)
-        elif before and after:
-            differs = before != after
-            # A request with validators brings only changes that they catch: no sample.
-            is_sample = evidence.condition is not ConditionKind.VALIDATORS
-            if evidence.change is not ChangeDegree.CHANGED or is_sample or not differs:
-                record.count(evidence.change, differs=differs)
-        if record.is_wrong:
-            record.distrust(at)
 
 
 def _value(validators: Validators, kind: ValidatorKind) -> str | int:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import msgspec
 import xxhash
 from cachetools import LRUCache
 
+from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import (
-    ChangeDegree,
     ContentChange,
     HostBoilerplate,
     PageBlocks,
@@ -25,15 +25,11 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
-from focused.crawl.revisits.page_fate import (
-    MissingPages,
-    looks_like_soft_404,
-)
+from focused.crawl.revisits.page_fate import MissingPages, looks_like_soft_404
 from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.validators import (
     NO_VALIDATORS,
     ConditionKind,
-    RevisitEvidence,
     Validators,
     ValidatorTrust,
     clock_offset_s,
@@ -113,14 +109,6 @@ def _page_key(host: str, clock: int) -> bytes:
     return host.encode() + b"\0" + _PAGE.pack(clock)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionComparison:
-    """A page compared with its stored version; ``change`` is None if none is stored."""
-
-    change: ContentChange | None
-    is_soft_404: bool
-
-
 class VersionChecker:
     """Signs new versions, compares later ones, and makes requests conditional."""
 
@@ -135,25 +123,8 @@ class VersionChecker:
         """Return the headers that make the request for a known page conditional."""
         trust = self._trust(url)
         draw = hash_fraction(url, record.tries)
-        condition = conditional_headers(record.validators, trust, now, draw)
-        self._conditions[url] = condition.kind
-        return condition.headers
-
-    def first_version(
-        self, fetched: Fetched, page: Page, blocks: Sequence[str] | None, record: PageRecord
-    ) -> None:
-        """Store signature and validators of a page's first version in its record.
-
-        ``blocks`` is None for a feed, whose every byte counts.
-        """
-        version = _read_version(fetched, page, blocks)
-        url = fetched.url
-        boilerplate = self._boilerplates.add(host_of(url), page_blocks(url, version))
-        record.signature = sign_version(version, boilerplate)
-        record.validators = _validators_of(fetched)
-        trust = self._trust(url)
-        trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
-        self._put_trust(url, trust)
+        self._conditions[url], headers = conditional_headers(record.validators, trust, now, draw)
+        return headers
 
     def compare(
         self,
@@ -162,20 +133,20 @@ class VersionChecker:
         blocks: Sequence[str] | None,
         record: PageRecord,
         *,
-        title_before: str,
-    ) -> VersionComparison:
+        title_before: str = "",
+    ) -> ContentChange | None:
         """Compare a page with its stored version, and store the new one in the record.
 
-        ``blocks`` is None for a feed, whose every byte counts.
+        None for the first version. ``blocks`` is None for a feed, whose every byte counts.
         """
         version = _read_version(fetched, page, blocks)
         url, before = fetched.url, record.signature
         boilerplate = self._boilerplates.get(host_of(url))
         change = None if before is None else detect_change(before, version, boilerplate)
-        if change is not None and blocks is None and change.kind is not ChangeDegree.IDENTICAL:
-            change = ContentChange(ChangeDegree.CHANGED)
+        if change is not None and blocks is None and change.kind is not VisitResult.IDENTICAL:
+            change = ContentChange(VisitResult.CHANGED)
         kind = None if change is None else change.kind
-        if kind is not ChangeDegree.IDENTICAL:  # the same page again shows nothing new of its host
+        if kind is not VisitResult.IDENTICAL:  # the same page again shows nothing new of its host
             self._boilerplates.add(host_of(url), page_blocks(url, version, change))
         self._record_validators(fetched, record, kind)
         is_soft_404 = change is not None and looks_like_soft_404(
@@ -186,9 +157,9 @@ class VersionChecker:
             self.missing_pages.get(url),
             boilerplate,
         )
-        if change is None or (change.kind is not ChangeDegree.IDENTICAL and not is_soft_404):
+        if change is None or (change.kind is not VisitResult.IDENTICAL and not is_soft_404):
             record.signature = sign_version(version, boilerplate)
-        return VersionComparison(change, is_soft_404)
+        return replace(change, is_soft_404=True) if change and is_soft_404 else change
 
     def confirm(self, outcome: NotModified, record: PageRecord) -> bool:
         """Learn from a response with status 304; return whether it confirms the stored version."""
@@ -218,7 +189,7 @@ class VersionChecker:
         self,
         outcome: Fetched | NotModified,
         record: PageRecord,
-        change: ChangeDegree | None,
+        change: VisitResult | None,
     ) -> None:
         trust = self._trust(outcome.url)
         after = _validators_of(outcome)
@@ -227,8 +198,8 @@ class VersionChecker:
         )
         if not is_unknown:
             condition = self._conditions.get(outcome.url, ConditionKind.NONE)
-            evidence = RevisitEvidence(condition, record.validators, after, change)
-            for kind in sorted(trust.record(evidence, outcome.received_at)):
+            at = outcome.received_at
+            for kind in sorted(trust.record(condition, record.validators, after, change, at)):
                 message = "%s sends a wrong %s header; it is not sent back for some months"
                 logger.info(message, host_of(outcome.url), kind)
         trust.record_clock(clock_offset_s(outcome.headers, outcome.received_at))

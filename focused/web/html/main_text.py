@@ -59,6 +59,7 @@ _BLOCK_TAGS = frozenset(
     {"p", "head", "list", "table", "row", "cell", "quote", "item", "div", "body", "fw"}
     | {"article", "section"}
 )
+_BLOCKS_IN_CELLS = ("p", "div", "quote", "article", "section", "lb")
 _HTML_NAMES = {"tr": "row", "td": "cell", "th": "cell", "li": "item"}
 _TABLES_WITHOUT_ROWS = etree.XPath(
     "//table[ancestor::li or ancestor::dd or ancestor::blockquote][.//tr[2]]"
@@ -373,7 +374,7 @@ def _table_block(table: Any, depth: int, rest: int) -> Iterator[TextBlock]:
     has_blocks = next(table.iterdescendants("table", "list", "head"), None) is not None
     has_blocks = has_blocks or any(map(_is_block, table.iter("code")))
     if is_plain and not has_blocks:
-        for element in table.iter("p", "lb"):
+        for element in table.iter(*_BLOCKS_IN_CELLS):
             element.text, element.tail = f" {element.text or ''}", f" {element.tail or ''}"
         rows = _rows(table, "row", ("cell",))
         if _is_table(rows):
@@ -385,9 +386,19 @@ def _table_block(table: Any, depth: int, rest: int) -> Iterator[TextBlock]:
 def _items(parent: Any, depth: int, rest: int) -> Iterator[TextBlock]:
     """Yield the items of a list; terms and definitions are paragraphs."""
     is_definitions, number = parent.get("rend") == "dl", 0
+    yield from _loose_text(parent.text, depth)
     for item in parent:
         if is_definitions:
             yield from _blocks_of(item, depth, rest)
         else:
             number += parent.get("rend") == "ol"
             yield from _blocks_of(item, depth + 1, rest, number=number)
+        yield from _loose_text(item.tail, depth)
+
+
+def _loose_text(text: str | None, depth: int) -> Iterator[TextBlock]:
+    """Yield the text of a list that is in no item."""
+    inline = _Inline()
+    inline.add(text)
+    if found := inline.take()[0]:
+        yield TextBlock(PARAGRAPH, found, depth + 1)

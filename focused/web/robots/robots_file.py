@@ -251,7 +251,7 @@ class PathMatcher(msgspec.Struct, array_like=True):
     def memory_bytes(self) -> int:
         """About how much memory this takes."""
         chars = sum(map(len, self.prefixes))
-        rules = [rule for filed in self.patterns.values() for rule in filed]
+        rules = [rule for by_mark in self.patterns.values() for rule in by_mark]
         pieces = sum(60 + len(piece) for rule in rules for piece in rule.pieces)
         return 160 * len(self.prefixes) + chars + 360 * len(rules) + pieces
 
@@ -308,12 +308,12 @@ class PathMatcher(msgspec.Struct, array_like=True):
 def _by_rarest_mark(rules: Sequence[PathRule]) -> dict[str, tuple[PathRule, ...]]:
     """Index each rule by its rarest substring."""
     often = Counter(mark for rule in rules for mark in rule.marks())
-    filed: dict[str, list[PathRule]] = {}
+    by_mark: dict[str, list[PathRule]] = {}
     for rule in rules:
         # Ties: the longest, which occurs in fewer paths.
         mark = min(rule.marks(), key=lambda each: (often[each], -len(each)))
-        filed.setdefault(mark, []).append(rule)
-    return {mark: tuple(filed[mark]) for mark in filed}
+        by_mark.setdefault(mark, []).append(rule)
+    return {mark: tuple(by_mark[mark]) for mark in by_mark}
 
 
 def _normalise_octets(text: str, *, in_query: bool = False) -> str:

@@ -29,6 +29,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
 from focused.reports.formatting import single_line
 from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.analysis.comparison_analysis import analyse_runs
@@ -277,7 +278,11 @@ def _samples_in(topic: Topic, examined: ExperimentWeb) -> int:
 
 
 def _candidate(topic: Topic, web: ExperimentWeb) -> PreparedTopic:
-    guide = load_crawl_models(topic, web=str(web.folder), replay=None, say=_print_status)
+    guide = load_crawl_models(
+        topic,
+        lambda: train_topic_model(topic, web.folder, replay=None, say=_print_status),
+        _print_status,
+    )
     digest = hashlib.sha256(samples_digest(topic.training).encode())
     prior = Path(topic.training.link_prior)  # a bundled prior's name is in the topic file
     for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):

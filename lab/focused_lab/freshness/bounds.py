@@ -31,7 +31,6 @@ class _Optimal:
     it equal for all pages. It never exceeds 1 / r: pages that change too fast are not visited.
     """
 
-    name = "optimal-true-rates"
     follows_siblings = False
     forced_after = math.inf
 

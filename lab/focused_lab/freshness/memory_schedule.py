@@ -22,10 +22,6 @@ class MemorySchedule:
         records = self._kinds.get(kind)
         return None if records is None else records.get(number)
 
-    def get_many(self, kind: str, numbers: Sequence[int]) -> Sequence[bytes | None]:
-        """Return several records."""
-        return [self.get(kind, number) for number in numbers]
-
     def put(self, kind: str, number: int, record: bytes) -> None:
         """Write or replace the record."""
         self._kinds.setdefault(kind, {})[number] = record

@@ -147,7 +147,7 @@ def simulate(
         if taken is None:  # All pages were visited within the minimal interval.
             continue
         if taken in readers:
-            schedule.record(Visit(taken, taken, taken, now, readers[taken].read_at, changed=False))
+            schedule.record(Visit(taken, now, readers[taken].read_at, changed=False))
             readers[taken].read(now)
             continue
         life, previous_at = pages[taken], visits[taken][-1]
@@ -158,8 +158,6 @@ def simulate(
         schedule.record(
             Visit(
                 taken,
-                life.site,
-                life.directory,
                 now,
                 previous_at,
                 changed=gone or changed,

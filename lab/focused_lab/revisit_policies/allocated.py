@@ -62,10 +62,7 @@ class AllocatedPolicy:
 
     forced_after = FORCED_AFTER
 
-    def __init__(
-        self, name: str, inputs: RevisitInputs, rule: AllocationRule, rates: RateModel
-    ) -> None:
-        self.name = name
+    def __init__(self, inputs: RevisitInputs, rule: AllocationRule, rates: RateModel) -> None:
         self.follows_siblings = rates.shares_groups
         self._records = inputs.records
         self._popularities = PackedRecords(inputs.records, "popularity", "<df")
@@ -150,74 +147,74 @@ def wire_rule(unit_s: float, quality: float = 1.0, freshness: float = 1.0) -> Al
 PolicyMaker = Callable[[RevisitInputs], AllocatedPolicy]
 
 
-def _by_history(name: str, rule: AllocationRule, estimate: RateEstimator) -> PolicyMaker:
+def _by_history(rule: AllocationRule, estimate: RateEstimator) -> PolicyMaker:
     def make_policy(inputs: RevisitInputs) -> AllocatedPolicy:
-        return AllocatedPolicy(name, inputs, rule, HistoryRates(inputs.records, estimate))
+        return AllocatedPolicy(inputs, rule, HistoryRates(inputs.records, estimate))
 
     return make_policy
 
 
-def _by_shrunk_rates(name: str, rule: AllocationRule) -> PolicyMaker:
+def _by_shrunk_rates(rule: AllocationRule) -> PolicyMaker:
     def make_policy(inputs: RevisitInputs) -> AllocatedPolicy:
-        return AllocatedPolicy(name, inputs, rule, ShrunkRates(inputs.records))
+        return AllocatedPolicy(inputs, rule, ShrunkRates(inputs.records))
 
     return make_policy
 
 
-proportional = _by_history("proportional", PROPORTIONAL, logarithmic_rate)
-optimal_ratio = _by_history("optimal-ratio", OPTIMAL_FRESHNESS, ratio_rate)
-optimal_logarithmic = _by_history("optimal-logarithmic", OPTIMAL_FRESHNESS, logarithmic_rate)
-optimal_last_modified = _by_history("optimal-last-modified", OPTIMAL_FRESHNESS, last_modified_rate)
-optimal_age = _by_history("optimal-age", OPTIMAL_AGE, logarithmic_rate)
-page_value = _by_history("page-value", OPTIMAL_FRESHNESS, logarithmic_rate)
-optimal_likelihood = _by_shrunk_rates("optimal-likelihood", OPTIMAL_FRESHNESS)
-azar = _by_shrunk_rates("azar", RANDOM_FRESHNESS)
-kolobov = _by_shrunk_rates("kolobov", HARMONIC)
+proportional = _by_history(PROPORTIONAL, logarithmic_rate)
+optimal_ratio = _by_history(OPTIMAL_FRESHNESS, ratio_rate)
+optimal_logarithmic = _by_history(OPTIMAL_FRESHNESS, logarithmic_rate)
+optimal_last_modified = _by_history(OPTIMAL_FRESHNESS, last_modified_rate)
+optimal_age = _by_history(OPTIMAL_AGE, logarithmic_rate)
+page_value = _by_history(OPTIMAL_FRESHNESS, logarithmic_rate)
+optimal_likelihood = _by_shrunk_rates(OPTIMAL_FRESHNESS)
+azar = _by_shrunk_rates(RANDOM_FRESHNESS)
+kolobov = _by_shrunk_rates(HARMONIC)
 
 
 def polling(inputs: RevisitInputs) -> AllocatedPolicy:
     """Polling: the fetches of a page are a mean interval apart, at random."""
     rates = HistoryRates(inputs.records, logarithmic_rate)
-    return AllocatedPolicy("polling", inputs, polling_rule(inputs.mean_interval_s), rates)
+    return AllocatedPolicy(inputs, polling_rule(inputs.mean_interval_s), rates)
 
 
 def wire(inputs: RevisitInputs) -> AllocatedPolicy:
     """WIRE's value of a page with a = c = 1."""
     rates = HistoryRates(inputs.records, last_modified_rate)
-    return AllocatedPolicy("wire", inputs, wire_rule(inputs.mean_interval_s), rates)
+    return AllocatedPolicy(inputs, wire_rule(inputs.mean_interval_s), rates)
 
 
 def optimal_classes(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness by frequency classes."""
     rates = ClassRates(inputs.records)
-    return AllocatedPolicy("optimal-classes", inputs, OPTIMAL_FRESHNESS, rates)
+    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
 
 
 def optimal_features(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness by a linear model of features."""
     rates = FeatureRates(inputs.records, inputs.mean_interval_s)
-    return AllocatedPolicy("optimal-features", inputs, OPTIMAL_FRESHNESS, rates)
+    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
 
 
 def grouped_by_site(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness with one rate per site."""
     rates = GroupRates(inputs.records, "site", site_of, shares_groups=True)
-    return AllocatedPolicy("grouped-by-site", inputs, OPTIMAL_FRESHNESS, rates)
+    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
 
 
 def grouped_by_directory(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness with one rate per directory."""
     rates = GroupRates(inputs.records, "directory", directory_of, shares_groups=True)
-    return AllocatedPolicy("grouped-by-directory", inputs, OPTIMAL_FRESHNESS, rates)
+    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
 
 
 def grouped_by_rate(inputs: RevisitInputs) -> AllocatedPolicy:
     """Optimal freshness with one rate per class of estimated rates."""
     rates = GroupRates(inputs.records, "class", rate_class_of, shares_groups=False)
-    return AllocatedPolicy("grouped-by-rate", inputs, OPTIMAL_FRESHNESS, rates)
+    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
 
 
 def upadhyay(inputs: RevisitInputs) -> AllocatedPolicy:
     """Explore, then commit to the optimum for visits at random times."""
     rates = CommittedRates(inputs.records, inputs.mean_interval_s, LEARNING_HORIZON_S)
-    return AllocatedPolicy("upadhyay", inputs, RANDOM_FRESHNESS, rates)
+    return AllocatedPolicy(inputs, RANDOM_FRESHNESS, rates)

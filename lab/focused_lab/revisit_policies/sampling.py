@@ -64,7 +64,6 @@ class SiteSampling:
     def __init__(
         self, inputs: RevisitInputs, mode: Literal["proportional", "greedy", "adaptive"]
     ) -> None:
-        self.name = f"sampling-{mode}"
         self._pages = PackedRecords(inputs.records, PAGE, "<dfI")  # last visit, weight, site
         self._samples = PackedRecords(inputs.records, "site", "<IIIIIff")
         self._unit_s = inputs.mean_interval_s

@@ -45,7 +45,6 @@ class NutchAdaptive:
     visit is counted from a point between change and visit (``sync_delta``).
     """
 
-    name = "nutch"
     follows_siblings = False
     forced_after = FORCED_AFTER
 
@@ -115,7 +114,6 @@ class Tianwang:
     Index pages first is the crawler's task: they bring new links.
     """
 
-    name = "tianwang"
     follows_siblings = False
     forced_after = FORCED_AFTER
     _kind = "recent-change"
@@ -254,7 +252,6 @@ class WebFountain:
     sums per bucket.
     """
 
-    name = "webfountain"
     follows_siblings = False
     forced_after = FORCED_AFTER
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import (
     MAX_BOILERPLATE_BLOCKS,
     MAX_CANDIDATE_BLOCKS,
-    ChangeDegree,
     ContentChange,
     HostBoilerplate,
     VersionSignature,
@@ -53,7 +53,7 @@ def compare(
 
 
 def test_the_same_text_is_identical() -> None:
-    assert compare(ARTICLE, ARTICLE) == ContentChange(ChangeDegree.IDENTICAL)
+    assert compare(ARTICLE, ARTICLE) == ContentChange(VisitResult.IDENTICAL)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_same_text_is_identical() -> None:
 def test_dates_times_counters_case_and_punctuation_are_cosmetic(old: str, new: str) -> None:
     if not new:
         new = old.replace("12345", "12399")
-    assert compare((*ARTICLE, old), (*ARTICLE, new)).kind is ChangeDegree.COSMETIC
+    assert compare((*ARTICLE, old), (*ARTICLE, new)).kind is VisitResult.COSMETIC
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_dates_times_counters_case_and_punctuation_are_cosmetic(old: str, new: s
 def test_words_and_numbers_are_content(old: str, new: str) -> None:
     changed = tuple(block.replace(old, new) for block in ARTICLE)
     found = compare(ARTICLE, changed)
-    assert found.kind is ChangeDegree.CHANGED
+    assert found.kind is VisitResult.CHANGED
     assert 0 < found.size < 0.5
 
 
@@ -104,7 +104,7 @@ def test_another_title_is_a_change() -> None:
 
 
 def test_a_repeated_or_moved_block_is_cosmetic() -> None:
-    assert compare(ARTICLE, (*ARTICLE[::-1], ARTICLE[0])).kind is ChangeDegree.COSMETIC
+    assert compare(ARTICLE, (*ARTICLE[::-1], ARTICLE[0])).kind is VisitResult.COSMETIC
 
 
 def words(count: int, start: int = 0) -> str:
@@ -145,13 +145,13 @@ OTHER_NEWS = "The site has moved to another server"
 def test_a_block_of_three_pages_is_boilerplate() -> None:
     host = host_with(NEWS)
     host_with(OTHER_NEWS, host=host)
-    assert compare((*ARTICLE, NEWS), (*ARTICLE, OTHER_NEWS), host).kind is ChangeDegree.COSMETIC
-    assert compare((*ARTICLE, NEWS), (*ARTICLE[1:], NEWS), host).kind is ChangeDegree.CHANGED
+    assert compare((*ARTICLE, NEWS), (*ARTICLE, OTHER_NEWS), host).kind is VisitResult.COSMETIC
+    assert compare((*ARTICLE, NEWS), (*ARTICLE[1:], NEWS), host).kind is VisitResult.CHANGED
 
 
 def test_a_block_of_two_pages_is_content() -> None:
     host = host_with(NEWS, pages=1)  # and the page itself
-    assert compare((*ARTICLE, NEWS), ARTICLE, host).kind is ChangeDegree.CHANGED
+    assert compare((*ARTICLE, NEWS), ARTICLE, host).kind is VisitResult.CHANGED
 
 
 def test_visits_of_one_page_make_no_boilerplate() -> None:
@@ -165,11 +165,11 @@ def test_a_signature_from_before_the_boilerplate_was_known_stays_comparable() ->
     host = HostBoilerplate()
     before = add_page(host, URL, version(*ARTICLE, NEWS))
     host_with(NEWS, host=host)
-    assert detect_change(before, version(*ARTICLE, NEWS), host).kind is ChangeDegree.IDENTICAL
+    assert detect_change(before, version(*ARTICLE, NEWS), host).kind is VisitResult.IDENTICAL
     with_date = version(*ARTICLE, NEWS, "5 May 2024")
-    assert detect_change(before, with_date, host).kind is ChangeDegree.COSMETIC
+    assert detect_change(before, with_date, host).kind is VisitResult.COSMETIC
     other = version(*ARTICLE[1:], NEWS)
-    assert detect_change(before, other, host).kind is ChangeDegree.CHANGED
+    assert detect_change(before, other, host).kind is VisitResult.CHANGED
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
@@ -180,9 +180,9 @@ def test_a_template_that_changes_on_unrelated_pages_at_once_is_cosmetic(blocks: 
     before = add_page(host, URL, version(*ARTICLE, *old))
     host_with(*old, host=host)
     host_with(*new, host=host)
-    assert detect_change(before, version(*ARTICLE, *new), host).kind is ChangeDegree.COSMETIC
+    assert detect_change(before, version(*ARTICLE, *new), host).kind is VisitResult.COSMETIC
     edited = version(*ARTICLE[1:], *new)
-    assert detect_change(before, edited, host).kind is ChangeDegree.CHANGED
+    assert detect_change(before, edited, host).kind is VisitResult.CHANGED
 
 
 def test_a_status_that_many_pages_share_is_content() -> None:
@@ -190,7 +190,7 @@ def test_a_status_that_many_pages_share_is_content() -> None:
     host_with("Sold out", host=host, pages=4)
     host_with("Open", host=host, pages=4)
     for old, new in (("Open", "Sold out"), ("Sold out", "Open")):
-        assert compare((*ARTICLE, old), (*ARTICLE, new), host).kind is ChangeDegree.CHANGED
+        assert compare((*ARTICLE, old), (*ARTICLE, new), host).kind is VisitResult.CHANGED
 
 
 def test_a_new_menu_item_on_all_pages_is_cosmetic() -> None:
@@ -199,7 +199,7 @@ def test_a_new_menu_item_on_all_pages_is_cosmetic() -> None:
     host_with("Home", "Shop", host=host)
     host_with("Home", "Contact", host=host, pages=4)
     now = version(*ARTICLE, "Home", "Contact")
-    assert detect_change(before, now, host).kind is ChangeDegree.COSMETIC
+    assert detect_change(before, now, host).kind is VisitResult.COSMETIC
 
 
 def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
@@ -216,7 +216,7 @@ def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
             change = None
             if url in stored:
                 change = detect_change(stored[url], now, host)
-                calls += change.kind is ChangeDegree.CHANGED
+                calls += change.kind is VisitResult.CHANGED
             stored[url] = add_page(host, url, now, change)
         changed.append(calls)
     assert changed[-2:] == [0, 0]
@@ -230,8 +230,8 @@ def test_an_unknown_counter_is_learned_from_the_host() -> None:
         change = compare(old, new, host)
         add_page(host, f"https://example.org/{visit}", version(*new, title=f"t{visit}"), change)
         kinds.append(change.kind)
-    assert kinds[0] is ChangeDegree.CHANGED
-    assert kinds[-1] is ChangeDegree.COSMETIC
+    assert kinds[0] is VisitResult.CHANGED
+    assert kinds[-1] is VisitResult.COSMETIC
 
 
 def test_signatures_and_boilerplate_have_bounded_size() -> None:
@@ -255,4 +255,4 @@ texts = st.lists(st.text(max_size=60), max_size=8)
 def test_any_texts_can_be_compared(old: list[str], new: list[str]) -> None:
     found = compare(tuple(old), tuple(new))
     assert 0.0 <= found.size <= 1.0
-    assert (found.size > 0) == (found.kind is ChangeDegree.CHANGED)
+    assert (found.size > 0) == (found.kind is VisitResult.CHANGED)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.revisits.announcements import (
-    ChangeSignal,
-    SignalSource,
-    read_change_signals,
-)
+from focused.crawl.revisits.announcements import FEED, LISTING, SITEMAP, read_change_signals
 from focused.web.page import Fetched
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
@@ -16,12 +12,12 @@ DAY = 86_400.0
 SITEMAP_URL = "https://example.org/sitemap.xml"
 
 
-def signals(body: str, clock_offset_s: float = 0.0) -> dict[str, ChangeSignal]:
+def signals(body: str, clock_offset_s: float = 0.0, kind: str = SITEMAP) -> dict[str, float | None]:
     headers = {"content-type": "application/xml"}
     fetched = Fetched(SITEMAP_URL, 200, headers, body.encode(), received_at=NOW)
-    found = read_change_signals(fetched, lambda _: clock_offset_s)
-    assert len({each.url for each in found}) == len(found)
-    return {each.url.removeprefix("https://example.org/"): each for each in found}
+    found_kind, found = read_change_signals(fetched, lambda _: clock_offset_s)
+    assert found_kind == kind
+    return {url.removeprefix("https://example.org/"): at for url, at in found.items()}
 
 
 def sitemap(*entries: tuple[str, str]) -> str:
@@ -37,10 +33,9 @@ def test_a_sitemap_gives_the_times_of_its_urls() -> None:
             ("c", "<changefreq>never</changefreq>"),
         )
     )
-    assert found["a"].stated_at == NOW - DAY
-    assert found["b"].stated_at == 1_699_920_000.0
-    assert found["c"].stated_at is None
-    assert {each.source for each in found.values()} == {SignalSource.SITEMAP}
+    assert found["a"] == NOW - DAY
+    assert found["b"] == 1_699_920_000.0
+    assert found["c"] is None
 
 
 def test_an_index_gives_the_times_of_its_sitemaps() -> None:
@@ -49,7 +44,7 @@ def test_an_index_gives_the_times_of_its_sitemaps() -> None:
         "<loc>https://example.org/one.xml</loc><lastmod>2023-11-14</lastmod>"
         "</sitemap></sitemapindex>"
     )
-    assert signals(body)["one.xml"].stated_at == 1_699_920_000.0
+    assert signals(body)["one.xml"] == 1_699_920_000.0
 
 
 @pytest.mark.parametrize(
@@ -67,28 +62,25 @@ def test_an_index_gives_the_times_of_its_sitemaps() -> None:
     ],
 )
 def test_a_feed_gives_the_latest_time_of_each_item(body: str) -> None:
-    found = signals(body)
-    assert list(found) == ["a"]
-    assert found["a"].stated_at == NOW - DAY
-    assert found["a"].source is SignalSource.FEED
+    assert signals(body, kind=FEED) == {"a": NOW - DAY}
 
 
 def test_the_latest_time_counts_for_a_url_with_several() -> None:
     body = sitemap(("a", "<lastmod>2023-11-14</lastmod>"), ("a", "<lastmod>2023-11-12</lastmod>"))
-    assert signals(body)["a"].stated_at == 1_699_920_000.0
+    assert signals(body)["a"] == 1_699_920_000.0
 
 
 def test_times_more_than_a_day_in_the_future_are_ignored() -> None:
     body = sitemap(("a", "<lastmod>2023-11-15</lastmod>"), ("b", "<lastmod>2024-01-01</lastmod>"))
     found = signals(body)
-    assert found["a"].stated_at == 1_700_006_400.0
-    assert found["b"].stated_at is None
+    assert found["a"] == 1_700_006_400.0
+    assert found["b"] is None
 
 
 @pytest.mark.parametrize("clock_offset_s", [31 * DAY, 31 * DAY + 0.7])
 def test_times_of_a_wrong_clock_are_those_that_the_host_states(clock_offset_s: float) -> None:
     body = sitemap(("a", "<lastmod>2023-12-14T22:13:20Z</lastmod>"))
-    assert signals(body, clock_offset_s)["a"].stated_at == NOW + 30 * DAY
+    assert signals(body, clock_offset_s)["a"] == NOW + 30 * DAY
 
 
 def test_a_directory_listing_gives_the_times_of_its_files() -> None:
@@ -97,12 +89,13 @@ def test_a_directory_listing_gives_the_times_of_its_files() -> None:
         '<a href="a.pdf">a.pdf</a>  13-Nov-2023 22:13  1\n<a href="d/">d/</a>  13-Nov-2023 22:13'
     )
     url, headers = "https://example.org/pub/", {"content-type": "text/html"}
-    (found,) = read_change_signals(Fetched(url, 200, headers, listing.encode(), received_at=NOW))
-    assert found == ChangeSignal(f"{url}a.pdf", SignalSource.LISTING, NOW - DAY - 20)
+    fetched = Fetched(url, 200, headers, listing.encode(), received_at=NOW)
+    found = read_change_signals(fetched, lambda _: 0.0)
+    assert found == (LISTING, {f"{url}a.pdf": NOW - DAY - 20})
 
 
 def test_a_page_is_no_signal() -> None:
-    assert signals("<html><body><a href='/a'>a</a></body></html>") == {}
+    assert signals("<html><body><a href='/a'>a</a></body></html>", kind=LISTING) == {}
 
 
 @pytest.mark.parametrize("path", ["page.html", "pub/"])
@@ -120,5 +113,5 @@ def test_the_clock_of_a_host_is_not_looked_up_for_pages_that_are_no_lists(path: 
         looked_up.append(url)
         return 0.0
 
-    assert read_change_signals(page, clock_offset_of) == ()
+    assert read_change_signals(page, clock_offset_of) == (LISTING, {})
     assert looked_up == []

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.revisits.change_detection import ChangeDegree, ContentChange
+from focused.archive.page_history import VisitResult
+from focused.crawl.revisits.change_detection import ContentChange
 from focused.crawl.revisits.page_fate import (
     GRACE_S,
     PRESENT,
     Absence,
     PageFate,
-    VisitResult,
     decide_fate,
 )
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome
 
 URL = "https://example.org/a/page.html"
 DAY = 86_400.0
-CHANGED = ContentChange(ChangeDegree.CHANGED, 0.3)
+CHANGED = ContentChange(VisitResult.CHANGED, 0.3)
 FOUND = Fetched(URL, 200)
 NOT_FOUND = Failed(URL, FailureKind.GONE, 404)
 

@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.crawl.revisits.change_detection import ChangeDegree
+from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.validators import (
     DISTRUST_S,
     MAX_ETAG_CHARS,
     NO_VALIDATORS,
-    Condition,
     ConditionKind,
-    RevisitEvidence,
     ValidatorKind,
     Validators,
     ValidatorTrust,
@@ -83,8 +81,8 @@ def test_any_header_gives_bounded_validators(text: str) -> None:
 
 @given(st.integers(631_152_000, 4_000_000_000))
 def test_a_date_survives_being_sent_back(at: int) -> None:
-    condition = conditional_headers(Validators("", at), ValidatorTrust(), NOW, NO_PROBE)
-    assert parse_http_date(condition.headers["If-Modified-Since"]) == at
+    _, headers = conditional_headers(Validators("", at), ValidatorTrust(), NOW, NO_PROBE)
+    assert parse_http_date(headers["If-Modified-Since"]) == at
 
 
 @pytest.mark.parametrize("ahead_s", [0, 1, DAY])
@@ -143,26 +141,26 @@ BOTH = Validators('"v1"', int(NOW - DAY))
 
 def test_both_validators_are_sent() -> None:
     """RFC 9110, section 8.8.4."""
-    assert conditional_headers(BOTH, ValidatorTrust(), NOW, NO_PROBE) == Condition(
+    assert conditional_headers(BOTH, ValidatorTrust(), NOW, NO_PROBE) == (
         ConditionKind.VALIDATORS,
         {"If-None-Match": '"v1"', "If-Modified-Since": http_date(NOW - DAY)},
     )
 
 
 def test_without_validators_a_request_is_unconditional() -> None:
-    condition = conditional_headers(NO_VALIDATORS, ValidatorTrust(), NOW, PROBE)
-    assert condition == Condition(ConditionKind.NONE)
+    found = conditional_headers(NO_VALIDATORS, ValidatorTrust(), NOW, PROBE)
+    assert found == (ConditionKind.NONE, {})
 
 
 def test_a_probe_has_validators_that_match_no_version() -> None:
-    condition = conditional_headers(BOTH, ValidatorTrust(), NOW, PROBE)
-    assert condition.kind is ConditionKind.PROBE
-    assert condition.headers["If-None-Match"] != BOTH.etag
-    sent = parse_http_date(condition.headers["If-Modified-Since"])
+    kind, headers = conditional_headers(BOTH, ValidatorTrust(), NOW, PROBE)
+    assert kind is ConditionKind.PROBE
+    assert headers["If-None-Match"] != BOTH.etag
+    sent = parse_http_date(headers["If-Modified-Since"])
     assert sent is not None
     assert sent < BOTH.last_modified
-    etag_only = conditional_headers(Validators('"v1"'), ValidatorTrust(), NOW, PROBE)
-    assert set(etag_only.headers) == {"If-None-Match"}
+    _, headers = conditional_headers(Validators('"v1"'), ValidatorTrust(), NOW, PROBE)
+    assert set(headers) == {"If-None-Match"}
 
 
 class Server:
@@ -188,13 +186,12 @@ class Server:
 
     def visit(self, at: float, *, changed: bool = False) -> frozenset[ValidatorKind]:
         self.version += changed
-        condition = conditional_headers(self.stored, self.trust, at, self.rng.random())
-        self.conditions.append(condition.kind)
+        kind, headers = conditional_headers(self.stored, self.trust, at, self.rng.random())
+        self.conditions.append(kind)
         now = self._validators()
-        etag = condition.headers.get("If-None-Match")
-        date = condition.headers.get("If-Modified-Since")
+        etag, date = headers.get("If-None-Match"), headers.get("If-Modified-Since")
         if self.kind == "304 for everything":
-            same = bool(condition.headers)
+            same = bool(headers)
         elif etag is not None:
             same = etag == now.etag
         else:
@@ -202,10 +199,10 @@ class Server:
         change = None
         if not same:
             differs = self.version != self.stored_version
-            change = ChangeDegree.CHANGED if differs else ChangeDegree.IDENTICAL
+            change = VisitResult.CHANGED if differs else VisitResult.IDENTICAL
         elif self.version != self.stored_version:
             self.missed += 1
-        lost = self.trust.record(RevisitEvidence(condition.kind, self.stored, now, change), at)
+        lost = self.trust.record(kind, self.stored, now, change, at)
         if not same:
             self.stored, self.stored_version = now, self.version
         return lost
@@ -267,9 +264,8 @@ def test_who_lost_trust_is_reported_once() -> None:
 
 def test_cosmetic_changes_are_no_evidence() -> None:
     trust = ValidatorTrust()
-    same = RevisitEvidence(ConditionKind.PROBE, BOTH, BOTH, ChangeDegree.COSMETIC)
-    for number in range(20):
-        assert not trust.record(same, NOW + number)
+    for at in range(20):
+        assert not trust.record(ConditionKind.PROBE, BOTH, BOTH, VisitResult.COSMETIC, NOW + at)
 
 
 def test_a_distrusted_host_is_probed_first_when_its_time_is_over() -> None:

@@ -77,17 +77,14 @@ def visit(
     fetched = Fetched(url, 200, ETAG, body, rendered=body if rendered else None)
     page = parse_page(fetched)
     assert isinstance(page, Page)
-    if record.signature is None:
-        checker.first_version(fetched, page, [text], record)
-    else:
-        checker.compare(fetched, page, [text], record, title_before="a")
+    checker.compare(fetched, page, [text], record, title_before="a")
     return dict(headers)
 
 
 def test_rendered_pages_alone_are_requested_without_conditions(tables: Tables) -> None:
     """The ETag of a shell stays, whatever its scripts show."""
     checker = VersionChecker(tables)
-    shell, plain = PageRecord(), PageRecord()
+    shell, plain = PageRecord(0.0), PageRecord(0.0)
     visit(checker, plain, "http://a.test/plain", TEXT, rendered=False)
     for number in range(30):
         sent = visit(

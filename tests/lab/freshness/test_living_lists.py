@@ -82,8 +82,8 @@ def served(living: LivingWeb, kind: str, at: float) -> dict[str, int]:
     response = living.response_at(SITE + PATHS[kind], at)
     assert response is not None
     fetched = Fetched(response.url, 200, response.headers, response.body, received_at=at)
-    signals = read_change_signals(fetched)
-    return {each.url: int(max(each.stated_at or 0.0, START)) for each in signals}
+    _, signals = read_change_signals(fetched, lambda _: 0.0)
+    return {url: int(max(stated_at or 0.0, START)) for url, stated_at in signals.items()}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -18,7 +18,7 @@ DAY = 86_400.0
 
 
 def visit(page: int, at: float, previous_at: float, changed: bool, since: float | None = None):
-    return Visit(page, 0, 0, at, previous_at, changed, None if since is None else at - since)
+    return Visit(page, at, previous_at, changed, None if since is None else at - since)
 
 
 def changed_visits(name: str, rates_per_day: list[float], pages_per_site: int, days: int) -> float:
@@ -39,7 +39,7 @@ def changed_visits(name: str, rates_per_day: list[float], pages_per_site: int, d
         assert page is not None
         site = page % len(rates_per_day)
         changed = bool(rng.random() < -math.expm1(-rates_per_day[site] * (now - last[page]) / DAY))
-        schedule.record(Visit(page, site, site, now, last[page], changed))
+        schedule.record(Visit(page, now, last[page], changed))
         last[page] = now
         if now > days * DAY / 2:
             found += changed
