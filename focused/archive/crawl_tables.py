@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -246,15 +246,16 @@ def _foreign(path: Path, problem: str) -> StateError:
     return StateError(f"{path}: {problem}; it was written by another program or version")
 
 
-def complete_columns(found: _Columns, path: Path, table: str, columns: Iterable[str]) -> _Columns:
+def complete_columns(found: _Columns, path: Path, table: str, columns: Collection[str]) -> _Columns:
     """Return what was read of a file, with times as seconds and the columns that the file lacks.
 
     These are null. Raises StateError for a row without what each row has, and for one with nan.
     """
-    for name in set(columns).difference(found.schema.names):
+    for name in sorted(set(columns).difference(found.schema.names)):
         found = found.append_column(name, pa.nulls(len(found), _SCHEMAS[table].field(name).type))
     found = times_as_seconds(found)
-    for name, values in zip(found.schema.names, found.columns, strict=True):
+    for name in columns:
+        values = found.column(name)
         is_nan = pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()
         if is_nan or (name in _KNOWN and values.null_count):
             raise _foreign(path, f"has rows without {name}")
