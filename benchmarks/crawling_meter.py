@@ -15,6 +15,7 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from machine import cpu_s_of, peak_mb
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
@@ -27,20 +28,7 @@ _COUNT_EVERY_S = 0.02
 def cpu_s() -> float:
     """CPU seconds of this process and of its children, finished or not."""
     running = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return sum(os.times()[:4]) + sum(map(_cpu_s_of, running))
-
-
-def _cpu_s_of(process: str) -> float:
-    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")  # proc(5): utime, stime
-
-
-def _peak_mb() -> float:
-    """Peak memory of this process, in MB; the lab's own would load pandas into the stock crawl."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024 / 1e6
-    raise RuntimeError("no VmHWM in /proc/self/status")
+    return sum(os.times()[:4]) + sum(map(cpu_s_of, running))
 
 
 class _Sample(NamedTuple):
@@ -108,7 +96,7 @@ class Meter:
             "crawled_s": last.at - first.at,
             "crawled_cpu_s": last.cpu_s - first.cpu_s,
             "wall_s": time.perf_counter() - first.at,
-            "peak_mb": _peak_mb(),
+            "peak_mb": peak_mb(),
             "to_first_page_s": self._to_first_page_s,
         }
         self._result.write_text(json.dumps(figures))

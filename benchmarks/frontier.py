@@ -41,7 +41,7 @@ from harvest import ROOT, Part, build
 from machine import allocated_bytes, anonymous_mb
 
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
-from focused.frontier.host import after_success
+from focused.frontier.host_pace import after_success
 from focused.storage.state_store import StateStore
 
 WEB = Part(Path("webs/docweb-small"), ("docweb", "--tier", "small"), (), ())

@@ -40,7 +40,7 @@ from focused.web.url_patterns import (
 )
 from focused.web.urls import host_of, make_resolver, normalize_url, robots_url
 from focused.web.warc_reader import read_responses
-from focused.web.warc_writer import response_record
+from focused.web.warc_records import response_record
 
 URL = "https://e.example/docs/page.html"
 NOW = 1_800_000_000.0

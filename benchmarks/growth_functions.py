@@ -7,10 +7,14 @@ expressions of its modules match.
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import json
+import operator
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,7 +65,7 @@ from focused.web import (
     url_patterns,
     urls,
     warc_reader,
-    warc_writer,
+    warc_records,
     xml_stream,
 )
 from focused.web.html import (
@@ -78,7 +82,7 @@ from focused.web.html import (
 )
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots import robots_file, robots_rules, robots_tags
-from focused_lab.living_web import living_content
+from focused_lab.changing_web import changed_content
 from focused_lab.recorded_web import conditional_requests
 from tests.support import made_documents
 
@@ -162,6 +166,16 @@ PLAIN = (
     "title: a\n", "a@b.",
     "http://(", "&amp;", "~", "[^1]", "<a>", "\n\n", "\n",
 )
+JSON = (
+    "{", "[", '[{"@graph":', '{"a":', '"', "\\", "1", "-", "e1", ",", "[],", "null,", "{}",
+    "\\u0041", " ", "\n", "]", '{"author":[{"name":"a"}]},', "<!--", "//", "/*",
+)
+WARC = (
+    "WARC/1.1\r\n", "\r\n", "\r\n\r\n", "a: b\r\n", "Content-Length: 1\r\n",
+    "WARC-Type: response\r\n", "\x1f", "\n", " ", "a", "cookie: a\r\n", "set-cookie: ",
+    "cookie: \x00", "Content-Length: -1\r\n", "HTTP/1.1 200 OK\r\n",
+    "Transfer-Encoding: chunked\r\n",
+)
 # fmt: on
 
 
@@ -175,12 +189,18 @@ class Reader:
 
     name: str
     read: Callable[[str], object]
-    functions: tuple[Callable[..., object], ...]
     atoms: tuple[str, ...] = SIGNS
     frames: tuple[tuple[str, str], ...] = (("", ""),)
     """A text that takes less than ``noise_s`` at its full length is harmless."""
     chars: int = 16_000
     noise_s: float = 0.01
+    further: tuple[Callable[..., object], ...] = ()
+    """Functions that ``read`` does not name: methods, and what the named ones call."""
+
+    @property
+    def functions(self) -> tuple[Callable[..., object], ...]:
+        """All functions that read the text."""
+        return (*_named_functions(self.read), *self.further)
 
     @property
     def modules(self) -> set[str]:
@@ -191,6 +211,22 @@ class Reader:
         """Return all pieces to be repeated, each once."""
         found = [piece for name in self.modules for piece in pieces_of_module(name)]
         return list(dict.fromkeys([*self.atoms, *sorted(found)]))
+
+
+def _named_functions(read: Callable[..., object]) -> Iterator[Callable[..., object]]:
+    """Yield the crawler's public functions that a function's source names, such as ``feeds.f``."""
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(read)))):
+        if isinstance(node, ast.Name) and node.id == _read_normalised_url.__name__:
+            yield from _named_functions(_read_normalised_url)
+        elif isinstance(node, ast.Attribute) and "._" not in ast.unparse(node):
+            name, _, rest = ast.unparse(node).partition(".")
+            named = globals().get(name)
+            if not getattr(named, "__name__", "").startswith("focused"):
+                continue
+            with suppress(AttributeError):
+                named = operator.attrgetter(rest)(named)
+                if callable(named) and not isinstance(named, type):
+                    yield named
 
 
 def fetched(body: str | bytes, media_type: str = HTML["content-type"]) -> Fetched:
@@ -494,7 +530,7 @@ def _read_warc(text: str) -> None:
     raw = text.encode("utf-8", "replace")
     head = b"HTTP/1.1 200 OK\r\n" + raw
     exchange = page.HttpExchange(b"GET / HTTP/1.1\r\n" + raw, head)
-    builder = warc_writer.WarcRecordBuilder()
+    builder = warc_records.WarcRecordBuilder()
     builder.capture_exchange(URL, exchange, raw, NOW, "")
     builder.capture(Fetched(URL, 200, {"a": text}, raw))
     exchange.response_values("a")
@@ -505,20 +541,20 @@ def _read_warc(text: str) -> None:
             list(warc_reader.read_responses(path))
             warc_reader.read_response(path, 0)
             warc_reader.read_original_record(path, 0)
-        path.write_bytes(warc_writer.response_record(Fetched(URL, 200, {"a": text}, raw)))
+        path.write_bytes(warc_records.response_record(Fetched(URL, 200, {"a": text}, raw)))
         list(warc_reader.read_responses(path))
 
 
 def _edit_recorded(text: str) -> None:
     raw = text.encode("utf-8", "replace")
-    living_content.paragraph_words(raw)
-    links = living_content.link_targets(raw)
-    living_content.remove_links(raw, links[:1], links[1:2])
-    edits = [living_content.Edit(str(n), 0.1, 0.1) for n in range(2)]
-    living_content.apply_edits(raw, edits, [(b"word",) * 9])
-    living_content.insert_at_top(raw, b"a")
-    living_content.insert_at_end(raw, b"a")
-    living_content.insert_in_head(raw, b"a")
+    changed_content.paragraph_words(raw)
+    links = changed_content.link_targets(raw)
+    changed_content.remove_links(raw, links[:1], links[1:2])
+    edits = [changed_content.Edit(str(n), 0.1, 0.1) for n in range(2)]
+    changed_content.apply_edits(raw, edits, [(b"word",) * 9])
+    changed_content.insert_at_top(raw, b"a")
+    changed_content.insert_at_end(raw, b"a")
+    changed_content.insert_in_head(raw, b"a")
 
 
 def _small_functions(text: str) -> None:
@@ -545,21 +581,17 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "page",
         _read_html,
-        (
-            parse.parse_page,
-            parse.needs_parser_process,
-            decision.javascript_need,
-            decision.read_signs,
-            tree_walk.get,
-        ),
         (*TAGS, *SIGNS),
         _BODY,
         noise_s=_TREE_NOISE_S,
+        further=(
+            decision.read_signs,
+            tree_walk.get,
+        ),
     ),
     Reader(
         "hidden text",
         _read_hidden_text,
-        (parse.hides_text,),
         TAGS,
         _BODY,
         noise_s=_TREE_NOISE_S,
@@ -567,28 +599,22 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "document of a page",
         _extract,
-        (document.extract_document, extract.extract_any),
         (*TAGS, *SIGNS),
         (("<article><p>Some words of a main text, long enough to be one. ", ""),),
         6_000,
+        further=(extract.extract_any,),
     ),
     Reader(
         "main text",
         _main_text,
-        (
-            main_text.main_text_blocks,
-            main_text.blocks_of,
-            main_text.parse_tree,
-            extract.structured_blocks,
-        ),
         TAGS,
         _BODY,
         6_000,
+        further=(main_text.blocks_of,),
     ),
     Reader(
         "metadata",
         _read_tree,
-        (declared_metadata.declared_metadata, document.find_day),
         TAGS,
         _BODY,
         6_000,
@@ -596,68 +622,33 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "blocks",
         _structure,
-        (
-            text_structure.render_markdown,
-            text_structure.render_text,
-            text_structure.clean_text,
-            text_structure.clean_line,
-            text_structure.escape_markdown,
-            page_records.cut_into_chunks,
-            main_text.plain_text_blocks,
-        ),
         (*SIGNS, *PLAIN),
         _LINES,
     ),
     Reader(
         "headers",
         _read_headers,
-        (
-            http_response.outcome_from_response,
-            http_response.retry_after_s,
-            http_response.parse_http_date,
-            http_response.parse_date_time,
-            http_response.cache_lifetime_s,
-            conditional_requests.is_conditional,
-            conditional_requests.is_not_modified,
-            conditional_requests.headers_of_not_modified,
-            http_response.parse_canonical,
-            http_response.linked_targets,
-            http_response.parse_refresh,
-            robots_rules.max_age_s,
-            robots_tags.parse_robots_directives,
-            robots_tags.robots_words,
-            validators.parse_validators,
-            validators.modification_time,
-            validators.clock_offset_s,
-            subrequests.lifetime,
-            decoding.media_type_of,
-            decoding.encoding_in_content_type,
-            decoding.encoding_of_label,
-            formats.declared_format,
-        ),
         HEADERS,
         (("", ""), ("a", "b"), ("<a>", "!"), ("0;", "x")),
+        further=(conditional_requests.is_conditional,),
     ),
     Reader(
         "cookies",
         _read_cookies,
-        (login_session.LoginSession.take_cookies, login_session.LoginSession.expiry_sign),
         HEADERS,
         (("", ""), ("a=b;", "x")),
         6_000,
+        further=(
+            login_session.LoginSession.take_cookies,
+            login_session.LoginSession.expiry_sign,
+        ),
     ),
     Reader(
         "URL",
         _read_url,
-        (
-            urls.normalize_url,
-            urls.make_resolver,
-            urls.host_of,
-            urls.path_depth,
-            urls.directory_of,
-            urls.robots_url,
-            urls.encode_query,
-            scope_filter.find_url_trap,
+        URL_PIECES,
+        (("", ""), ("a", "!")),
+        further=(
             scope_filter.QueryParameterFilter.apply,
             scope_filter.QueryParameterFilter.apply_to_target,
             scope_filter.ScopeFilter.refusal_reason,
@@ -665,99 +656,60 @@ READERS: tuple[Reader, ...] = (
             scope_filter.ScopeFilter.is_open,
             search_forms.SearchForm.query_of,
             search_forms.SearchForm.url,
-            url_patterns.patterns_of_url,
-            url_patterns.ignorable_parts,
-            url_patterns.without_parts,
             url_patterns.part_with_value,
             url_patterns.part_name,
-            url_patterns.differing_parts,
-            url_patterns.looks_like_token,
-            url_patterns.prefixes_and_suffixes,
-            url_patterns.common_suffix,
-            host_names.is_private_host,
-            host_names.is_loopback_name,
-            host_names.is_local_name,
-            host_names.registered_domain,
-            host_names.site_key,
-            host_names.canonical_address,
-            host_names.parse_ip_address,
-            tokens.url_words,
-            login_gate.ends_session,
         ),
-        URL_PIECES,
-        (("", ""), ("a", "!")),
     ),
     Reader(
         "robots.txt",
         _read_robots,
-        (
+        ROBOTS,
+        (("", ""), ("User-agent: *\nDisallow: /", "x\n"), ("User-agent: *\nCrawl-delay: ", "x")),
+        further=(
             robots_file.parse_robots,
             robots_file.decode_robots,
             robots_file.cut_to_whole_lines,
-            robots_rules.parse_robots_body,
-            robots_rules.rules_from_fetch,
             robots_rules.RobotsRules.allows,
             robots_rules.RobotsRules.is_for,
             robots_rules.RobotsRules.crawl_delay_s,
             robots_rules.RobotsRules.sitemaps,
-            robots_file.PathRule.of,
             robots_file.PathRule.matches,
             robots_file.PathMatcher.allow,
-            robots_rules.product_token,
             robots_rules.is_long_robots_file,
         ),
-        ROBOTS,
-        (("", ""), ("User-agent: *\nDisallow: /", "x\n"), ("User-agent: *\nCrawl-delay: ", "x")),
     ),
     Reader(
         "feed",
         _read_feed,
-        (
-            decoding.is_feed,
-            decoding.feed_kind,
-            decoding.gunzip,
-            feeds.parse_feed,
-            feeds.parse_feed_entries,
-            feed_entries.read_entries,
-            xml_stream.escape_unclosed_tags,
-            xml_stream.feed_target,
-            oai_pmh.read_oai_entries,
-        ),
         (*XML, *TAGS),
         (("", ""), (_URLSET, ">"), (_RSS, ">"), ("<OAI-PMH><ListRecords>", ">")),
+        further=(
+            xml_stream.escape_unclosed_tags,
+            xml_stream.feed_target,
+        ),
     ),
     Reader(
         "directory listing",
         _read_directory_listing,
-        (directory_listings.is_directory_listing, directory_listings.read_directory_listing),
         (*SIGNS, *TAGS, 'href="', '<a href="a">', '">', "2024-01-", "01-Jan-2024 10:00", " 10:00"),
         (("<title>Index of /</title>", ""), ('<title>Index of /</title><a href="a">', "1")),
     ),
     Reader(
         "date",
         _read_dates,
-        (feed_entries.parse_feed_date, declared_metadata.parse_date),
         HEADERS,
         (("", ""), ("2020-01-01", "x"), ("Mon, 01 ", "")),
     ),
     Reader(
         "charset",
         _decode,
-        (
-            decoding.decode,
-            decoding.sniff_media_type,
-            decoding.encoding_in_document,
-            decoding.detect_charset,
-            formats.document_format,
-            formats.is_ole,
-        ),
         (*TAGS, *SIGNS, *XML, "\x1b$B", "\x1b(J"),
         (("", ""), ("<meta ", ">")),
+        further=(formats.is_ole,),
     ),
     Reader(
         "limits on tags",
         _limit_markup,
-        (decoding.limit_markup, decoding.close_empty_elements),
         (*TAGS, *SIGNS),
         (("", ""), ("<p>" * 10_001, "")),
         64_000,
@@ -765,202 +717,103 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "search form",
         _read_forms,
-        (search_forms.find_search_forms, search_forms.SearchForm.next_page),
         (*TAGS, *SIGNS),
         (("<form><input name=q>", ""), ("", "")),
+        further=(search_forms.SearchForm.next_page,),
         noise_s=_TREE_NOISE_S,
     ),
     Reader(
         "login form",
         _fill_in_login,
-        (login_gate.log_in_by_form,),
         TAGS,
         (("<form method=post><input name=user><input type=password name=p>", ""), ("", "")),
         6_000,
         noise_s=_TREE_NOISE_S,
+        further=(login_gate.log_in_by_form,),
     ),
     Reader(
         "words",
         _read_words,
-        (
-            content_signatures.shingles,
-            content_signatures.make_sketch,
-            content_signatures.bag_of_words_hash,
-            content_signatures.may_have_sort_parameters,
-            content_hash.content_fingerprint,
-            content_hash.text_digest,
-            content_hash.opening_digest,
-            content_hash.page_template,
-            documents.hash_page,
-            documents.page_words,
-            tokens.tokenize,
-            tokens.has_only_ascii_letters,
-            word_hashes.hash_texts,
-            word_hashes.hash_texts_once,
-            word_hashes.hash_word,
-            csv_cells.escape_formulas,
-            csv_cells.unescape_formulas,
-        ),
         (*SIGNS, "the ", "whale ", "aB", "ab中", "א"),
         _LINES,
+        further=(
+            word_hashes.hash_texts_once,
+            word_hashes.hash_word,
+        ),
     ),
     Reader(
         "signals of spam",
         _signals,
-        (
-            spam_classifier.content_signals,
-            spam_classifier.body_text,
-            page_records.failed_rules,
-            spam_classifier.PopularWords.count,
-        ),
         (*SIGNS, "the ", "whale ", "# ", "- a\n", "a…\n"),
         _LINES,
     ),
     Reader(
         "versions of a page",
         _versions,
-        (
-            text_blocks.text_blocks,
-            change_detection.read_version,
-            change_detection.sign_version,
-            change_detection.detect_change,
-            change_detection.page_blocks,
-        ),
         (*TAGS, *SIGNS, "January 1 ", "12:00:00 ", "2020-"),
         noise_s=_TREE_NOISE_S,
     ),
     Reader(
         "JSON-LD",
         _read_json_ld,
-        (
-            json_ld.json_ld_nodes,
-            json_ld.page_nodes,
-            json_ld.is_json_ld,
-            json_ld.is_part,
-            json_ld.headline,
-            json_ld.named_urls,
-        ),
-        (
-            "{",
-            "[",
-            '[{"@graph":',
-            '{"a":',
-            '"',
-            "\\",
-            "1",
-            "-",
-            "e1",
-            ",",
-            "[],",
-            "null,",
-            "{}",
-            "\\u0041",
-            " ",
-            "\n",
-            "]",
-            '{"author":[{"name":"a"}]},',
-            "<!--",
-            "//",
-            "/*",
-        ),
+        JSON,
         (("", ""), ("[", "]"), ('{"@type":"Article","author":[', "]}")),
     ),
     Reader(
         "small functions of pages",
         _small_functions,
-        (
-            page_links.collapse_whitespace,
-            page_links.is_navigation,
-            script_redirects.script_redirect,
-        ),
         (*SIGNS, *SCRIPTS),
         (("", ""), ("location", ""), ("<script>location", "</script>")),
     ),
     Reader(
         "plain text",
         _convert(texts.convert_text, {}),
-        (texts.convert_text,),
         (*SIGNS, *PLAIN),
         _LINES,
+        further=(texts.convert_text,),
     ),
     Reader(
         "Markdown",
         _convert(texts.convert_markdown, {}),
-        (texts.convert_markdown,),
         (*SIGNS, *PLAIN),
         _LINES,
         4_000,
+        further=(texts.convert_markdown,),
     ),
     Reader(
         "JATS",
         _convert(jats.convert_jats),
-        (jats.convert_jats,),
         XML,
         (("<article><body><p>", "</p></body></article>"), ("<article><body>", "")),
+        further=(jats.convert_jats,),
     ),
-    Reader("XML of a package", _read_xml, (packages.parse_xml,), XML),
+    Reader("XML of a package", _read_xml, XML),
     Reader(
         "URLs in a text",
         _find_urls,
-        (markup.find_urls, markup.is_web_url),
         (*SIGNS, *URL_PIECES),
         (("", ""), ("http://", "x")),
     ),
     Reader(
         "WARC",
         _read_warc,
-        (
-            warc_reader.read_responses,
-            warc_reader.read_response,
-            warc_reader.read_original_record,
+        WARC,
+        further=(
             warc_reader.parse_response_record,
-            warc_writer.response_record,
-            warc_writer.WarcRecordBuilder.capture_exchange,
-            warc_writer.WarcRecordBuilder.capture,
-            warc_writer.format_http_head,
+            warc_records.WarcRecordBuilder.capture_exchange,
+            warc_records.WarcRecordBuilder.capture,
+            warc_records.format_http_head,
             page.HttpExchange.response_values,
-        ),
-        (
-            "WARC/1.1\r\n",
-            "\r\n",
-            "\r\n\r\n",
-            "a: b\r\n",
-            "Content-Length: 1\r\n",
-            "WARC-Type: response\r\n",
-            "\x1f",
-            "\n",
-            " ",
-            "a",
-            "cookie: a\r\n",
-            "set-cookie: ",
-            "cookie: \x00",
-            "Content-Length: -1\r\n",
-            "HTTP/1.1 200 OK\r\n",
-            "Transfer-Encoding: chunked\r\n",
         ),
     ),
     Reader(
         "recorded page",
         _edit_recorded,
-        (
-            living_content.paragraph_words,
-            living_content.link_targets,
-            living_content.remove_links,
-            living_content.apply_edits,
-            living_content.insert_at_top,
-            living_content.insert_at_end,
-            living_content.insert_in_head,
-        ),
         TAGS,
     ),
     Reader(
         "label page",
         _render_labels,
-        (
-            page_renderer.readable_text,
-            page_renderer.sanitised_html,
-            page_renderer.original_document,
-        ),
         (*TAGS, *SIGNS),
         # Deep trees take a second and then are refused, in a process that ends after three.
         noise_s=0.5,
@@ -969,10 +822,13 @@ READERS: tuple[Reader, ...] = (
         Reader(
             f"document: {kind}",
             _convert_document(convert_, make),
-            (convert_, convert.to_html),
             pieces,
             (("", ""), ("</w:p>", "<w:p>") if kind == "docx" else ("a", "b")),
             chars=4_000 if kind == "pdf" else 16_000,
+            further=(
+                convert_,
+                convert.to_html,
+            ),
         )
         for kind, convert_, make, pieces in (
             ("docx", office.convert_docx, made_documents.docx, WORD),
@@ -1017,10 +873,10 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.web.robots.robots_rules:RobotsRules.from_state": _OWN_TEXT,
     "focused.web.robots.robots_rules:RobotsRules.memory_bytes": _OWN_TEXT,
     "focused.web.scope_filter:compile_parameter_names": "patterns of a topic file",
-    "focused.web.warc_writer:WarcRecordBuilder.revisit": _OWN_TEXT,
-    "focused.web.warc_writer:format_digest": _OWN_TEXT,
-    "focused.web.warc_writer:record_id_from_name": _OWN_TEXT,
-    "focused.web.warc_writer:warcinfo_record": _OWN_TEXT,
+    "focused.web.warc_records:WarcRecordBuilder.revisit": _OWN_TEXT,
+    "focused.web.warc_records:format_digest": _OWN_TEXT,
+    "focused.web.warc_records:record_id_from_name": _OWN_TEXT,
+    "focused.web.warc_records:warcinfo_record": _OWN_TEXT,
 }
 """Public functions that need no reader, and why."""
 

@@ -23,10 +23,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
+from machine import cpu_s_of
 
 from focused.rendering.chromium import process_tree
 from focused.rendering.decision import javascript_need
@@ -40,7 +42,6 @@ CATEGORY = "Top/Computers/Databases"
 MIN_WORDS = 120
 MAX_CHARS = 4_000
 FAN_OUT = 6
-_TICKS_S = os.sysconf("SC_CLK_TCK")
 
 TOPIC = """
 name = "javascript"
@@ -153,19 +154,12 @@ def crawl(
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         while process.poll() is None:
             for pid in process_tree(process.pid):
-                cpu_s[pid] = max(cpu_s.get(pid, 0.0), _cpu_s(pid))
+                with suppress(OSError):  # it has ended
+                    cpu_s[pid] = max(cpu_s.get(pid, 0.0), cpu_s_of(pid))
             time.sleep(0.1)
     if process.returncode:
         raise SystemExit(f"the crawl failed: {(folder / f'{javascript}.log').read_text()[-2000:]}")
     return time.perf_counter() - began, sum(cpu_s.values()), crawled
-
-
-def _cpu_s(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS_S
 
 
 def measure(

@@ -6,15 +6,12 @@ For each revisit policy a replay server serves the web with the change histories
 the whole web while the server's clock runs in real time. Then the server starts again at the same
 time of its clock, ``--speed`` times as fast, and the crawl goes on as a continuous crawl for
 ``--days``. It is killed with SIGKILL ``--kills`` times at random moments and started again at once.
-With ``--minutes`` the benchmark pauses after the harvest or at the first kill after so much time;
-the same command goes on from there.
 
 ``--sitemaps`` and ``--feeds`` are the shares of hosts with such a list, which the crawl reads. Half
-of these hosts announce all changes, the others ``--announced`` of them.
+of these hosts announce all changes, the others half of them.
 
 The clock runs on while a killed crawl starts again; the table says how many days that took. On a
-busy machine lower ``--speed``, until the revisits a day come near ``--pages-per-day`` times
-``--share``.
+busy machine lower ``--speed``, until the revisits a day come near 95% of ``--pages-per-day``.
 
 Measured after ``--warm-up-days``, from the crawl's archive and the true histories: freshness and
 age of the collection, and the time from the creation of a page to its download. The simulator runs
@@ -23,7 +20,7 @@ that the crawl reached, readings of lists included. All stored records must be
 readable, each page must be scheduled or queued exactly once, and no answered request may be
 unknown to the crawl except those in flight at a kill.
 
-A crawl whose folder is complete is not repeated, only measured again. Prints a table and writes it
+A crawl that ended is not repeated, only measured again. Prints a table and writes it
 with ``living.json`` to ``--out``.
 """
 
@@ -41,7 +38,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -54,17 +51,21 @@ from scrapy.cmdline import execute
 from focused.crawl.folder_check import check_folder
 from focused.durations import DAY_S, YEAR_S
 from focused.reports.metrics import select_relevant_urls
-from focused.revisit.policy import find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
 from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
+from focused_lab.changing_web.assigned_changes import home_page
+from focused_lab.changing_web.change_options import ChangeOptions, ChangingReplay, host_behaviour
+from focused_lab.changing_web.changing_web import FEED_PATH, SITEMAP_PATH
+from focused_lab.freshness.announced_lists import announced_lists
 from focused_lab.freshness.crash_check import (
     check_collection,
     check_requests,
     read_requests,
 )
-from focused_lab.freshness.living_evaluation import (
+from focused_lab.freshness.crawl_evaluation import (
     Discovery,
     downloaded_pages,
     evaluate_crawl,
@@ -73,13 +74,9 @@ from focused_lab.freshness.living_evaluation import (
     restrict_window,
     true_window,
 )
-from focused_lab.freshness.living_lists import living_lists
 from focused_lab.freshness.simulator import simulate
 from focused_lab.freshness.sitemaps import SiteList
 from focused_lab.freshness.windows import Window
-from focused_lab.living_web.living_changes import home_page
-from focused_lab.living_web.living_options import LivingOptions, LivingReplay, host_behaviour
-from focused_lab.living_web.living_web import FEED_PATH, SITEMAP_PATH
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_process import ReplayProcess
@@ -89,6 +86,8 @@ ROOT = HERE.parent
 TOPIC_FILE = "living.toml"
 LIST_PATHS = {"sitemap": SITEMAP_PATH, "feed": FEED_PATH}
 CONCURRENCY = 16
+SHARE = 0.95
+"""The share of the revisits in a day's pages."""
 MIN_INTERVAL_HOURS = 1.0
 PRELOADED = (
     "scrapy.cmdline",
@@ -140,8 +139,7 @@ class Run:
     """When a crawl ran, in seconds since the epoch by the server's clock."""
 
     harvested_at: float
-    end: float | None
-    """None for a crawl that has not ended."""
+    end: float
     kills: tuple[float, ...]
     speed: float
 
@@ -155,9 +153,6 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         crawled = pool.map(partial(_run, options=options), options.policies)
         runs = dict(zip(options.policies, crawled, strict=True))
-    if any(run.end is None for run in runs.values()):
-        print("paused; the same command goes on")
-        return
     results = _results(runs, options)
     options.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"options": _settings(options), "policies": results}, indent=1)
@@ -170,43 +165,37 @@ def main() -> None:
 
 
 def _run(policy: str, options: argparse.Namespace) -> Run:
-    """Crawl until the end or a pause, from where the crawl in the folder is."""
-    began = time.monotonic()
+    """Crawl until the end, unless the crawl in the folder ended before."""
     folder: Path = options.folder / policy
     record = folder / "run.json"
     if record.exists():
-        run = Run(**json.loads(record.read_text()))
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        topic = _write_topic(folder, policy, options)
-        run = Run(_harvest(folder, topic, options), None, (), options.speed)
-        record.write_text(json.dumps(asdict(run)))
-    if run.end is not None:
-        return run
-    end = run.harvested_at + options.days * DAY_S
-    rng = random.Random(options.seed)
-    kills = sorted(
-        run.harvested_at + rng.uniform(0.02, 0.95) * options.days * DAY_S
-        for _ in range(options.kills)
-    )
-    with _served(folder, options, max((run.harvested_at, *run.kills)), run.speed) as served:
-        for at in kills[len(run.kills) :]:
-            if time.monotonic() - began > options.minutes * 60:
-                return run
-            killed = _crawl_until_killed(at, *served, folder, folder / TOPIC_FILE)
-            run = replace(run, kills=(*run.kills, killed))
-            record.write_text(json.dumps(asdict(run)))
-        if time.monotonic() - began > options.minutes * 60:
-            return run
-        run = replace(run, end=_crawl_until_stopped(end, *served, folder, folder / TOPIC_FILE))
+        return Run(**json.loads(record.read_text()))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    topic = _write_topic(folder, policy, options)
+    harvested_at = _harvest(folder, topic, options)
+    rng = random.Random(0)
+    moments = sorted(rng.uniform(0.02, 0.95) for _ in range(options.kills))
+    with _served(folder, options, harvested_at, options.speed) as (clock, address):
+        kills = []
+        for part in (*moments, 1.0):
+            crawl = _start(clock, address, folder, topic)
+            _wait_until(harvested_at + part * options.days * DAY_S, clock, crawl, folder)
+            ended = clock()
+            if part < 1.0:
+                crawl.kill()
+                crawl.join()
+                kills.append(ended)
+                print(f"{folder.name}: killed on {_day(ended):.1f} days", flush=True)
+        _stop(crawl, folder)
+    run = Run(harvested_at, ended, tuple(kills), options.speed)
     record.write_text(json.dumps(asdict(run)))
     return run
 
 
 def _harvest(folder: Path, topic: Path, options: argparse.Namespace) -> float:
     """Fetch the web in real time; return when that ended, by the server's clock."""
-    with _served(folder, options, LivingOptions().start, 1.0) as (clock, address):
+    with _served(folder, options, ChangeOptions().start, 1.0) as (clock, address):
         began = clock()
         crawl = _start(clock, address, folder, topic)
         while (last := _last_request_at(folder)) is None or clock() - last < IDLE_S:
@@ -231,28 +220,6 @@ def _last_request_at(folder: Path) -> float | None:
 def _check_running(crawl: BaseProcess, folder: Path) -> None:
     if crawl.exitcode is not None:
         raise SystemExit(f"the crawl ended by itself: see {folder / 'crawl.log'}")
-
-
-def _crawl_until_killed(
-    at: float, clock: ReplayClock, address: str, folder: Path, topic: Path
-) -> float:
-    crawl = _start(clock, address, folder, topic)
-    _wait_until(at, clock, crawl, folder)
-    crawl.kill()
-    crawl.join()
-    killed_at = clock()
-    print(f"{folder.name}: killed on {_day(killed_at):.1f} days", flush=True)
-    return killed_at
-
-
-def _crawl_until_stopped(
-    end: float, clock: ReplayClock, address: str, folder: Path, topic: Path
-) -> float:
-    crawl = _start(clock, address, folder, topic)
-    _wait_until(end, clock, crawl, folder)
-    ended = clock()
-    _stop(crawl, folder)
-    return ended
 
 
 def _wait_until(at: float, clock: ReplayClock, crawl: BaseProcess, folder: Path) -> None:
@@ -303,34 +270,32 @@ def _stop(crawl: BaseProcess, folder: Path) -> None:
 def _served(
     folder: Path, options: argparse.Namespace, at: float, speed: float
 ) -> Iterator[tuple[ReplayClock, str]]:
-    """Serve the living web from a time of its clock on."""
-    living = LivingReplay(
+    """Serve the changing web from a time of its clock on."""
+    changing = ChangingReplay(
         tuple(options.histories),
-        _living_options(options),
+        _change_options(options),
         speed=speed,
         day=_day(at),
         truth=folder / "truth",
     )
     log = folder / "access.log"
-    with ReplayProcess(options.web, living=living, access_log=log) as served:
+    with ReplayProcess(options.web, changing=changing, access_log=log) as served:
         yield ReplayClock.parse(served.clock), served.address
 
 
-def _living_options(options: argparse.Namespace) -> LivingOptions:
+def _change_options(options: argparse.Namespace) -> ChangeOptions:
     # A week more, because the first harvest takes some time of the clock, too.
     years = (options.days + 7) * DAY_S / YEAR_S
-    return LivingOptions(
-        seed=options.seed,
+    return ChangeOptions(
         years=years,
         sitemaps=options.sitemaps,
         feeds=options.feeds,
-        announced=options.announced,
-        noise=options.noise,
+        noise=0.0,
     )
 
 
 def _day(at: float) -> float:
-    return (at - LivingOptions().start) / DAY_S
+    return (at - ChangeOptions().start) / DAY_S
 
 
 def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path:
@@ -350,7 +315,7 @@ def _write_topic(folder: Path, policy: str, options: argparse.Namespace) -> Path
         "pages": _count_pages(options.web, hosts) + _count_lists(hosts, options),
         "concurrency": CONCURRENCY,
         "pages_per_day": options.pages_per_day,
-        "share": options.share,
+        "share": SHARE,
         "min_interval_hours": MIN_INTERVAL_HOURS,
     }
     path = folder / TOPIC_FILE
@@ -370,11 +335,11 @@ def _seeds(options: argparse.Namespace, hosts: Collection[str]) -> list[str]:
             if host_of(url) in urls:
                 urls[host_of(url)].append(url)
     home_pages = [home_page(each) for each in urls.values() if each]
-    living = _living_options(options)
+    changing = _change_options(options)
     return home_pages + [
         url.partition("://")[0] + "://" + host_of(url) + FEED_PATH
         for url in home_pages
-        if host_behaviour(host_of(url), living).has_feed
+        if host_behaviour(host_of(url), changing).has_feed
     ]
 
 
@@ -384,7 +349,7 @@ def _count_pages(folder: Path, hosts: Collection[str]) -> int:
 
 
 def _count_lists(hosts: Collection[str], options: argparse.Namespace) -> int:
-    behaviours = [host_behaviour(host, _living_options(options)) for host in hosts]
+    behaviours = [host_behaviour(host, _change_options(options)) for host in hosts]
     return sum(each.has_sitemap + each.has_feed for each in behaviours)
 
 
@@ -392,12 +357,11 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
     """Measure all crawls; the discovery of the same created pages, those that any crawl found."""
     hosts, relevant = _hosts(options), _relevant(options)
     # The copies of the harvest are of its time, so the window begins before it.
-    start = LivingOptions().start
+    start = ChangeOptions().start
     measured = {}
     truths, windows, visits = {}, {}, {}
     for policy, run in runs.items():
         folder = options.folder / policy
-        assert run.end is not None
         truths[policy] = read_truth(folder / "truth")
         window = true_window(truths[policy], start, run.end, warm_up_s=options.warm_up_days * DAY_S)
         pages = {life.name for life in window.pages if host_of(life.name) in hosts}
@@ -415,8 +379,8 @@ def _results(runs: Mapping[str, Run], options: argparse.Namespace) -> dict[str, 
         read_at = {url.partition("://")[2]: each.revisits for url, each in visits[policy].items()}
         lists = {
             host + LIST_PATHS[kind]: each
-            for (host, kind), each in living_lists(
-                collection, truths[policy], _living_options(options)
+            for (host, kind), each in announced_lists(
+                collection, truths[policy], _change_options(options)
             ).items()
         }
         lists = {url: each for url, each in lists.items() if url in read_at}
@@ -573,7 +537,7 @@ def _requests_cell(each: Mapping[str, Any]) -> str:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options without the paths of this machine."""
-    left_out = ("folder", "out", "histories", "web", "topic", "minutes")
+    left_out = ("folder", "out", "histories", "web", "topic")
     settings = {name: value for name, value in vars(options).items() if name not in left_out}
     histories: Sequence[Path] = options.histories
     return settings | {"web": options.web.name, "histories": [path.name for path in histories]}
@@ -591,14 +555,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--warm-up-days", type=float, default=30.0)
     parser.add_argument("--speed", type=float, default=25_000.0)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pages-per-day", type=int, default=180)
-    parser.add_argument("--share", type=float, default=0.95, help="share of the revisits")
-    parser.add_argument("--noise", type=float, default=0.0, help="share of hosts with dates etc.")
     parser.add_argument("--sitemaps", type=float, default=0.0, help="share of hosts with one")
     parser.add_argument("--feeds", type=float, default=0.0, help="share of hosts with one")
-    parser.add_argument("--announced", type=float, default=0.5, help="share of changes")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="time until a pause")
     parser.add_argument("--without-hosts", type=_names, default=[], help="hosts to leave out")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at the same time")
     parser.add_argument("--folder", type=Path, default=ROOT / "crawls" / "living")

@@ -101,9 +101,9 @@ def simulate() -> Iterator[Callable[..., Simulation]]:
 @pytest.fixture(scope="session")
 def living_crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a continuous crawl over pages that change; don't write to it."""
-    from tests.support.continuous_crawl import continuous_crawl, living_web  # slow to import
+    from tests.support.continuous_crawl import changing_web, continuous_crawl  # slow to import
 
-    simulation = continuous_crawl(tmp_path_factory.mktemp("living"), living_web())
+    simulation = continuous_crawl(tmp_path_factory.mktemp("changing"), changing_web())
     return simulation.topic.output.folder
 
 

@@ -15,7 +15,7 @@ from docs.images import architecture
 from docs.site_hooks import _GENERATORS, _MARKER, commands, with_generated
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
 from focused.frontier.import_export import FRONTIER_SCHEMA
-from focused.revisit.policy import revisit_policy_names
+from focused.revisit.policies import revisit_policy_names
 from focused_lab.freshness.revisit_comparison import BOUNDS
 from focused_lab.recorded_web.replay_faults import FaultKind
 

@@ -10,7 +10,7 @@ import sys
 import tomllib
 import venv
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -303,9 +303,14 @@ def test_a_compiled_wheel_has_all_kernels_compiled_in_their_package(tmp_path: Pa
     assert {f"focused/kernels/{kernel}.py" for kernel in kernels} <= files
 
 
+@pytest.fixture(scope="module")
+def lab_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_lab_wheel(tmp_path_factory.mktemp("lab") / "source")
+
+
 @pytest.mark.long
-def test_the_wheel_of_the_lab_has_focused_lab_alone_with_its_data(tmp_path: Path) -> None:
-    files = zipfile.ZipFile(build_lab_wheel(tmp_path / "source")).namelist()
+def test_the_wheel_of_the_lab_has_focused_lab_alone_with_its_data(lab_wheel: Path) -> None:
+    files = zipfile.ZipFile(lab_wheel).namelist()
     assert {file.split("/")[0] for file in files if ".dist-info/" not in file} == {"focused_lab"}
     here = {
         str(path.relative_to(ROOT / "lab"))
@@ -315,9 +320,9 @@ def test_the_wheel_of_the_lab_has_focused_lab_alone_with_its_data(tmp_path: Path
     assert here <= set(files)
 
 
-@pytest.mark.long
-def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "venv"
+def installed(folder: Path, *wheels: Path) -> Callable[..., str]:
+    """Install wheels into an environment; return how to run ``focused`` in ``folder / "home"``."""
+    environment = folder / "venv"
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
     libraries = next((Path(sys.prefix) / "lib").glob("python*")) / "site-packages"
@@ -325,9 +330,9 @@ def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_pat
     # Libraries are visible there; an editable install of this checkout is not.
     (own / "libraries.pth").write_text(f"{libraries}\n")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    install = ["--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    install = ["--python", str(python), "install", "--no-deps", "--no-index", *map(str, wheels)]
     subprocess.run([*pip, *install], check=True)
-    home = tmp_path / "home"
+    home = folder / "home"
     home.mkdir()
 
     def focused(*arguments: str) -> str:
@@ -347,6 +352,12 @@ def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_pat
         [python, "-c", "import focused; print(focused.__file__)"], cwd=home, text=True
     )
     assert where.startswith(str(own))
+    return focused
+
+
+@pytest.mark.long
+def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    focused, home = installed(tmp_path, wheel), tmp_path / "home"
     focused("topic", "init", "cheese", "--user-agent", "CheeseBot/1.0 (+https://cheese.test/bot)")
     topic = home / "topics" / "cheese.toml"
     text = topic.read_text().replace("Top/Computers/Databases", "Top/Food")
@@ -357,3 +368,14 @@ def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_pat
         focused("crawl", "topics/cheese.toml", *replay, "--delay-s", "0", "--pages", "9")
     assert (home / "crawls" / "cheese" / "pages.parquet").is_file()
     assert (home / "topics" / "cheese.joblib").is_file()
+
+
+@pytest.mark.long
+def test_the_wheel_of_the_lab_serves_a_recorded_web_to_a_crawl(
+    wheel: Path, lab_wheel: Path, tmp_path: Path
+) -> None:
+    focused, home = installed(tmp_path, wheel, lab_wheel), tmp_path / "home"
+    write_site(home / "site")
+    focused("web", "import", "site", "--base-url", BASE, "--folder", "web")
+    focused("crawl", "cheese.toml", "--web", "web", "--pages", "9")
+    assert (home / "out" / "pages.parquet").is_file()

@@ -29,9 +29,9 @@ HARMLESS = {
     "focused.topic.topic_file:_CONTACT_PATTERN": "searched: its last loop cannot fail",
     "focused.web.robots.robots_file:_PATH_OF": "matched: its last loop cannot fail",
     "focused_lab.builders.docweb:_ABSOLUTE_LINK": "searched: its last loop cannot fail",
-    "focused_lab.living_web.living_content:_HREF": "searched: its last loop cannot fail",
-    "focused_lab.living_web.living_content:_HEAD_LINK": "nothing in its group follows a last loop",
-    "focused_lab.living_web.living_content:_LINK": "nothing in its group follows a last loop",
+    "focused_lab.changing_web.changed_content:_HREF": "searched: its last loop cannot fail",
+    "focused_lab.changing_web.changed_content:_HEAD_LINK": "nothing follows a last loop in it",
+    "focused_lab.changing_web.changed_content:_LINK": "nothing follows a last loop in it",
 }
 # Made when they are needed; the number of such calls in each module.
 MADE_LATER = {

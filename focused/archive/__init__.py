@@ -1,1 +1,1 @@
-"""What a crawl keeps: page and link rows, WARC files, Parquet files."""
+"""What a crawl keeps: rows of pages, links and visits, WARC files, Parquet files."""

@@ -21,7 +21,7 @@ from focused.storage.rows import pack, unpack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.page import Fetched, NotModified, Outcome
-from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
+from focused.web.warc_records import WarcCapture, WarcRecordBuilder
 
 _LENGTH_PREFIX = struct.Struct(">I")
 _ZLIB_HEADER = 0x78
@@ -31,7 +31,8 @@ _ZLIB_HEADER = 0x78
 class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One row of ``pages.parquet``; see :data:`focused.archive.parquet.PAGES_SCHEMA`.
 
-    ``added`` has the values of the columns that features add, by name.
+    A new column stands here, in that schema, and in :mod:`focused.crawl.archive_writer`. ``added``
+    has the values of the columns that features add, by name.
     """
 
     seq: int

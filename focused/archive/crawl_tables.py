@@ -1,4 +1,4 @@
-"""The tables of a crawl as Parquet files, of finished, killed and running crawls alike.
+"""Read the Parquet tables of finished, killed and running crawls alike.
 
 The tables of a crawl of many partitions are folders with a file for each partition.
 """

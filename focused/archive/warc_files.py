@@ -18,7 +18,7 @@ from focused.files import fsync_folder
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.topic import Topic, WarcMode
-from focused.web.warc_writer import (
+from focused.web.warc_records import (
     SERVER_NOT_MODIFIED,
     OriginalRecord,
     WarcCapture,

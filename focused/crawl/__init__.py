@@ -1,4 +1,4 @@
-"""The crawl: the only package that combines web, classifier, link scoring and frontier.
+"""The crawl: combines web, classifier, link scoring and frontier.
 
 A driver (the Scrapy scheduler or the simulator) runs the loop::
 

@@ -10,7 +10,7 @@ from focused.crawl.dedup.duplicates import DuplicateMatch
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.steps import ScoredLink
 from focused.web.page import Classification, Fetched, Page
-from focused.web.warc_writer import WarcCapture
+from focused.web.warc_records import WarcCapture
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Pages that need JavaScript: count them, decide which are rendered, and learn from the results.
+"""Pages that need JavaScript: count them, have some rendered, and learn from the results.
+
+:mod:`focused.rendering.decision` decides which.
 
 The driver asks :meth:`JavascriptPages.select` between the arrival of a page and its settling, lets
 a renderer run the page's scripts, and returns the result by :meth:`JavascriptPages.learn`. What was

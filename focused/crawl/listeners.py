@@ -9,7 +9,7 @@ from typing import Protocol
 from focused.crawl.policy import LinkReprioritiser
 from focused.crawl.steps import SettledFetch
 from focused.frontier.disk_frontier import DiskFrontier, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import QueuedLink, unproductive_after
 from focused.web.page import Outcome
 

@@ -2,7 +2,8 @@
 
 The next link is that of the host which :mod:`focused.frontier.host_scheduler` picks, the best in
 its queue (:mod:`focused.frontier.disk_frontier`) after :mod:`focused.crawl.online_training` has
-scored it again. What came is processed by :mod:`focused.crawl.responses`.
+scored it again. What came goes to the handler of its purpose
+(:meth:`focused.crawl.purposes.PageRequests.settle`).
 """
 
 from __future__ import annotations

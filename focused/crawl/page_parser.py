@@ -35,7 +35,7 @@ from focused.web.html.parse import needs_parser_process, parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import RobotsFile, parse_robots_body, product_token
 from focused.web.scope_filter import QueryParameterFilter
-from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
+from focused.web.warc_records import WarcCapture, WarcRecordBuilder
 
 if TYPE_CHECKING:
     from focused.crawl.crawl_state import CrawlState

@@ -23,7 +23,7 @@ from focused.crawl.responses import ResponseProcessor
 from focused.crawl.robots_fetcher import RobotsFetcher
 from focused.crawl.steps import ROBOTS, RefusedRequest, SettledFetch
 from focused.frontier.disk_frontier import Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_table import HostTable
 from focused.frontier.queued_link import PAGE
 from focused.web.page import FailureKind, Outcome

@@ -1,6 +1,7 @@
 """Requests for robots.txt, by the crawl and by the driver, with their redirects.
 
-A redirect to another host is a direct request (:mod:`focused.crawl.leases`).
+:meth:`focused.crawl.purposes.HostAccess.robots_first` asks for that of a host without rules. A
+redirect to another host is a direct request (:mod:`focused.crawl.leases`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from focused.frontier.host import Host, HostPace
+from focused.frontier.host import Host
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.host_table import HostTable
 from focused.frontier.link_table import LinkTable
@@ -92,8 +93,9 @@ class LinkQueue(Protocol):
 class DiskFrontier:
     """Two-level queue over :class:`Tables`; single owner, no threads.
 
-    Changes become durable when the caller has called :meth:`save` and committed, which it may after
-    any method; a crash before that undoes them.
+    Changes become durable when the caller has called :meth:`save` and committed
+    (:class:`focused.crawl.crawl_state.CrawlState` does), which it may after any method; a crash
+    before that undoes them.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ from focused.topic import Training
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched, Page
 from focused.web.warc_reader import WarcResponse, read_responses
-from focused.web.warc_writer import response_record
+from focused.web.warc_records import response_record
 
 Verdict = Literal["yes", "no", "spam", "skip"]
 """On topic, off topic, made to be found and of no use, or skipped.

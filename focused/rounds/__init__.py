@@ -1,1 +1,1 @@
-"""One crawl by many processes, in rounds that a driver commits by manifests."""
+"""One crawl by processes of one or many machines, in rounds that a driver commits by manifests."""

@@ -1,7 +1,7 @@
-"""The processes of a crawl's partitions, as its driver sees them.
+"""Start the processes of partitions, and start those again that died; their last messages.
 
-One that ends is started again; one that is silent is killed first. What they said last is kept by
-partition.
+One that is silent is killed first. The next attempt begins with the stored state, on whatever
+machine it runs (:mod:`focused.rounds.replication`).
 """
 
 from __future__ import annotations

@@ -395,7 +395,7 @@ def topic_from_settings(settings: BaseSettings) -> Topic:
 
 
 def _check_revisit_policy(name: str, path: str) -> None:
-    from focused.revisit.policy import find_revisit_policy  # only for other policies
+    from focused.revisit.policies import find_revisit_policy  # only for other policies
 
     try:
         find_revisit_policy(name)

@@ -21,7 +21,7 @@ from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
 from focused.scrapy_addon.state_folder import format_error, no_pages_message, open_state
 from focused.scrapy_addon.statistics import hosts_of
 from focused.topic import Topic, topic_to_json
-from focused.web.warc_writer import WarcRecordBuilder
+from focused.web.warc_records import WarcRecordBuilder
 
 logger = logging.getLogger(__name__)
 

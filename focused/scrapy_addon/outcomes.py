@@ -44,7 +44,7 @@ from focused.web.page import (
     Outcome,
 )
 from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR
-from focused.web.warc_writer import format_http_head, status_line
+from focused.web.warc_records import format_http_head, status_line
 
 RealSeconds = Callable[[float], float]
 """From seconds of the crawl's clock to real seconds."""

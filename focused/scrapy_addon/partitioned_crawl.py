@@ -1,4 +1,4 @@
-"""``focused crawl --processes N``: the driver of a crawl by several processes of this machine."""
+"""``focused crawl --processes N``: the driver of a crawl by several processes, here or on Ray."""
 
 from __future__ import annotations
 

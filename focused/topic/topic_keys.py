@@ -1,4 +1,7 @@
-"""Every key of a topic file with its meaning; kind and default are those of its dataclass.
+"""The documentation of every key of a topic file, and their JSON Schema.
+
+The dataclasses of :mod:`focused.topic` declare the keys, :mod:`focused.topic.value_kinds` checks
+them.
 
 The reference page shows this table, and editors show it by way of its JSON Schema.
 :mod:`focused.topic.topic_file` reads the keys.

@@ -1,4 +1,4 @@
-"""Reads the sections of a TOML file as dataclasses, and collects all errors.
+"""Kinds of values of topic files: how each is read and checked; all errors are collected.
 
 A kind of values has a name, a JSON Schema and a reader. The dataclasses of :mod:`focused.topic` are
 annotated with kinds, so a key is declared once. Those of features are annotated as for msgspec.

@@ -21,7 +21,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from focused.files import open_regular_file
 from focused.web.page import RENDERED_TYPE
-from focused.web.warc_writer import (
+from focused.web.warc_records import (
     PAYLOAD_DIGEST,
     REFERS_TO_FILE,
     REFERS_TO_OFFSET,

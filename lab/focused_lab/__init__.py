@@ -4,7 +4,7 @@ Experiments run policies on the same webs from the same seeds, and evaluate them
 :mod:`experiment_plan` lists the trials, :mod:`runner` simulates each one, :mod:`ground_truth`
 evaluates it, and :mod:`comparison_files` logs it. :mod:`analysis` computes statistics and the
 report from the logged runs. :mod:`recorded_web` imports and replays recorded webs, :mod:`builders`
-make some, :mod:`living_web` lets their pages change; :mod:`orderings` and :mod:`revisit_policies`
+make some, :mod:`changing_web` lets their pages change; :mod:`orderings` and :mod:`revisit_policies`
 are those of the literature.
 
 The crawler imports nothing of this package. It finds commands, orderings, revisit policies and

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.synchronize import Event
 from types import FrameType
 from typing import TypeVar
@@ -27,6 +28,9 @@ from focused_lab.web_sources import ExperimentWeb
 
 OnRunning = Callable[[Sequence[Trial]], object]
 """Called with the running trials whenever they change."""
+
+MakeRunner = Callable[[Callable[[], bool]], ExperimentRunner]
+"""Makes a runner that stops when a function returns True."""
 
 Made = TypeVar("Made")
 
@@ -45,13 +49,12 @@ def run_trials(
     Running trials are abandoned when the iterator is closed. Raises RecordedWebError, and
     StateError when a worker process dies.
     """
+    make_runner = partial(ExperimentRunner, webs, prepared_topics, settings)
     if jobs == 1:
         with _deferred_interrupt() as is_interrupted:
-            yield from _run_in_process(
-                ExperimentRunner(webs, prepared_topics, settings, is_interrupted), trials, under_way
-            )
+            yield from _run_in_process(make_runner(is_interrupted), trials, under_way)
     elif trials:
-        yield from _run_in_pool(webs, prepared_topics, trials, settings, jobs, under_way)
+        yield from _run_in_pool(make_runner, trials, jobs, under_way)
 
 
 def iterate_completed(
@@ -117,16 +120,11 @@ def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
 
 
 def _run_in_pool(
-    webs: Mapping[str, ExperimentWeb],
-    prepared_topics: Mapping[str, PreparedTopic],
-    trials: Sequence[Trial],
-    settings: ExperimentSettings,
-    jobs: int,
-    under_way: OnRunning,
+    make_runner: MakeRunner, trials: Sequence[Trial], jobs: int, under_way: OnRunning
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
     context = spawn_context()
     stopping = context.Event()
-    arguments = (webs, prepared_topics, settings, stopping)
+    arguments = (make_runner, stopping)
     pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
     going: list[Trial] = []
 
@@ -154,22 +152,13 @@ _worker: list[ExperimentRunner] = []
 _running = threading.Lock()
 
 
-def _start_worker(
-    webs: Mapping[str, ExperimentWeb],
-    prepared_topics: Mapping[str, PreparedTopic],
-    settings: ExperimentSettings,
-    stopping: Event,
-) -> None:
+def _start_worker(make_runner: MakeRunner, stopping: Event) -> None:
     drop_secrets()
     # Ctrl-C goes to the parent, which stops the running trials.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orphaned = threading.Event()
     threading.Thread(target=_exit_with_parent, args=(orphaned,), daemon=True).start()
-    _worker.append(
-        ExperimentRunner(
-            webs, prepared_topics, settings, lambda: stopping.is_set() or orphaned.is_set()
-        )
-    )
+    _worker.append(make_runner(lambda: stopping.is_set() or orphaned.is_set()))
 
 
 def _exit_with_parent(orphaned: threading.Event) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,7 @@ def make_run_record(
     is_relevant = ground_truth.relevance_of(pages)
     found, relevant = int(is_relevant.sum()), ground_truth.relevant_count
     return {
-        "web": trial.web,
-        "topic": trial.topic,
-        "policy": trial.policy,
-        "seeds": trial.seeds,
-        "repeat": trial.repeat,
-        "budget": trial.budget,
-        "host_cap": trial.host_cap,
+        **{name: value for name, value in asdict(trial).items() if name != "start"},
         "fetched": int(is_relevant.size),
         "on_topic": found,
         "relevant": relevant,
@@ -61,9 +55,7 @@ def make_run_record(
         **classifier_measures(ground_truth, pages),
         "score_bins": bin_scores(trial.policy, ground_truth, pages),
         "end_reason": end_reason,
-        "simulated_s": spent.simulated_s,
-        "cpu_s": spent.cpu_s,
-        "peak_mb": spent.peak_mb,
+        **asdict(spent),
         "curve": harvest_curve(is_relevant),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,10 +39,10 @@ class PlannedTrials:
         return self.contexts.for_trial(self.trials[0])
 
 
-def prepare_topic(topic: Topic, web: Path) -> PreparedTopic:
+def prepare_topic(topic: Topic, web: Path, say: Callable[[str], None] = print) -> PreparedTopic:
     """Load the models of a topic, trained on a web if they are missing or outdated."""
     models = load_crawl_models(
-        topic, lambda: train_topic_model(topic, web, replay=None, say=print), print
+        topic, lambda: train_topic_model(topic, web, replay=None, say=say), say
     )
     return PreparedTopic(topic, models.classifier, models.scorer, models.training_urls)
 

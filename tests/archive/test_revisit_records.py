@@ -14,7 +14,7 @@ from focused.archive.warc_files import WARC_FILE
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange, Outcome
 from focused.web.warc_reader import WarcResponse, read_response, read_responses
-from focused.web.warc_writer import IDENTICAL_PAYLOAD, SERVER_NOT_MODIFIED, format_http_head
+from focused.web.warc_records import IDENTICAL_PAYLOAD, SERVER_NOT_MODIFIED, format_http_head
 from tests.support.continuous_crawl import DAY_S, HOME, WHALES, continuous_crawl
 from tests.support.recorded_web import html
 from tests.support.simulated import START

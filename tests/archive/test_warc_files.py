@@ -21,7 +21,7 @@ from focused.archive.warc_files import WARC_FILE, warc_files
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Redirected
 from focused.web.warc_reader import WarcResponse, read_response, read_responses
-from focused.web.warc_writer import IDENTICAL_PAYLOAD, WarcRecordBuilder, format_http_head
+from focused.web.warc_records import IDENTICAL_PAYLOAD, WarcRecordBuilder, format_http_head
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.recorded_web.web_import import import_warc
 from tests.support.recorded_web import html

@@ -17,7 +17,7 @@ from click.testing import Result
 from focused.cli.frontier import open_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.frontier.disk_frontier import DiskFrontier, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import link_key
 from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind

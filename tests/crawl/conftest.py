@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from focused.revisit.policy import RevisitPolicyFactory
+from focused.revisit.policies import RevisitPolicyFactory
 from focused.storage.tables import Tables
 
 

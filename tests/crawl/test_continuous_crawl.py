@@ -17,7 +17,8 @@ from focused.archive.page_history import VisitRow, page_history, visit_rows
 from focused.crawl import Done
 from focused.durations import HOUR_S
 from focused.revisit.disk_schedule import TableRecords
-from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Uniform
+from focused.revisit.policies import RevisitPolicyFactory, Uniform
+from focused.revisit.policy import RevisitInputs
 from focused.revisit.source_trust import SourceTrust
 from focused.storage.tables import Tables
 from focused.topic import Budget, Revisit, Scope, Topic

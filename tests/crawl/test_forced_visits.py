@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from focused.durations import DAY_S
-from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Uniform, Visit
+from focused.revisit.policies import RevisitPolicyFactory, Uniform
+from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.topic import Revisit, Scope
 from focused_lab.freshness.memory_schedule import MemorySchedule

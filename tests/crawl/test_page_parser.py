@@ -20,7 +20,7 @@ from focused.crawl.page_parser import (
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
-from focused.web.warc_writer import WarcRecordBuilder
+from focused.web.warc_records import WarcRecordBuilder
 from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, page, raw, site, topic
 from tests.support.whale_models import WhaleClassifier

@@ -13,7 +13,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from focused.frontier.disk_frontier import Known, NotYet, Offer, ScoreAgain
-from focused.frontier.host import Host, HostPace, Server
+from focused.frontier.host import Host, Server
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.queued_link import (
     Exploration,

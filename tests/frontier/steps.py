@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from focused.frontier.disk_frontier import DiskFrontier, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.state_store import StateStore
 from tests.frontier.reference_frontier import ReferenceFrontier

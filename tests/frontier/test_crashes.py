@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from focused.frontier.disk_frontier import Known, NotYet
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.queued_link import Exploration, link_key
 from tests.frontier.steps import FrontierProcess, finish, link, take, url_of_next

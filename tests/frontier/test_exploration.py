@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import NO_EXPLORATION, Exploration, unproductive_after
 from tests.frontier.steps import FrontierProcess, link
 

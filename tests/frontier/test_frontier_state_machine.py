@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from focused.frontier import link_table
 from focused.frontier.disk_frontier import NotYet, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unproductive_after
 from focused.storage import state_store as store_module

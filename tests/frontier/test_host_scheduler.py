@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
-from focused.frontier.host import Host, HostPace
+from focused.frontier.host import Host
+from focused.frontier.host_pace import HostPace
 from focused.storage.state_store import StateStore
 from tests.frontier.steps import finish, link, take
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.inspection import (
     count_totals,

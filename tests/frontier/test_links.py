@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from focused.frontier.disk_frontier import DiskFrontier, Known
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import QueuedLink, link_key
 from tests.frontier.steps import drop_host, finish, link, take, url_of_next
 

@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.frontier.state_check import check_state
 from focused.storage.state_store import StateStore

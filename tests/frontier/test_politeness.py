@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.frontier.host import (
+from focused.frontier.host_pace import (
     MAX_BACKOFF_S,
     MAX_SUSPENSION_S,
     HostPace,

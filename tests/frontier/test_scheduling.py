@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from tests.frontier.steps import FrontierProcess, drop_host, finish, link, take, url_of_next
 

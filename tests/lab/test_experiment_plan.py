@@ -11,6 +11,7 @@ import pytest
 from focused.errors import ConfigurationError
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import (
+    PreparedTopic,
     budget_in_pages,
     check_policies,
     parse_budget,
@@ -18,7 +19,7 @@ from focused_lab.experiment_plan import (
     parse_seed_set,
     run_key,
 )
-from tests.lab.two_sides import build_web, planned, prepared_topic
+from tests.lab.two_sides import planned, prepared_topic
 
 
 @pytest.mark.parametrize("text", ["on-topic", "on-topic:0", "of-topic:5", "on-topic:-1", ""])
@@ -88,29 +89,27 @@ def test_an_oracle_is_refused_in_a_real_crawl() -> None:
         check_policies(["bfs", "oracle"], live=True)
 
 
-def test_repeated_requests_run_once(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_repeated_requests_run_once(web: Path, ours: PreparedTopic) -> None:
     plan = planned(
         web, ours, "bfs", "bfs", seeds=["topic", "topic"], host_caps=[5, 5], repeat=2, budget="5"
     )
     assert len(plan.trials) == 2
 
 
-def test_a_budget_relative_to_the_topic_leaves_training_pages_out(tmp_path: Path) -> None:
-    web = build_web(tmp_path / "web")
+def test_a_budget_relative_to_the_topic_leaves_training_pages_out(
+    web: Path, tmp_path: Path
+) -> None:
     ours = prepared_topic(tmp_path, [f"http://whales.test/whales-{n}" for n in range(10)])
     assert planned(web, ours, "bfs", budget="x2").trials[0].budget == 60
 
 
-def test_without_a_host_cap_the_topics_own_holds(tmp_path: Path) -> None:
-    web = build_web(tmp_path / "web")
+def test_without_a_host_cap_the_topics_own_holds(web: Path, tmp_path: Path) -> None:
     ours = prepared_topic(tmp_path, scope="max_pages_per_host = 7")
     assert planned(web, ours, "bfs").trials[0].host_cap == 7
     assert planned(web, ours, "bfs", host_caps=[None]).trials[0].host_cap is None
 
 
-def test_seeds_that_cannot_be_sampled_skip_that_start_only(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_seeds_that_cannot_be_sampled_skip_that_start_only(web: Path, ours: PreparedTopic) -> None:
     warnings: list[str] = []
     plan = planned(
         web, ours, "bfs", seeds=["on-topic:500", "topic"], repeat=2, warn=warnings.append
@@ -122,8 +121,9 @@ def test_seeds_that_cannot_be_sampled_skip_that_start_only(tmp_path: Path) -> No
     assert "skipped" in warnings[-1]
 
 
-def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_seeds_that_the_web_does_not_have_are_skipped(
+    web: Path, ours: PreparedTopic, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "seeds.txt"
     elsewhere.write_text("http://elsewhere.test/\n")
     plan = planned(web, ours, "bfs", seeds=[str(elsewhere), "topic"])
@@ -131,14 +131,12 @@ def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
     assert [trial.seeds for trial in plan.trials] == ["topic"]
 
 
-def test_an_empty_plan_is_an_error(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_an_empty_plan_is_an_error(web: Path, ours: PreparedTopic) -> None:
     with pytest.raises(ConfigurationError, match=r"nothing to run: .*on-topic:500"):
         planned(web, ours, "bfs", seeds=["on-topic:500"])
 
 
-def test_a_budget_beyond_the_web_causes_a_warning(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_a_budget_beyond_the_web_causes_a_warning(web: Path, ours: PreparedTopic) -> None:
     warnings: list[str] = []
     planned(web, ours, "bfs", budget="82", warn=warnings.append)
     assert warnings == [
@@ -147,8 +145,7 @@ def test_a_budget_beyond_the_web_causes_a_warning(tmp_path: Path) -> None:
     ]
 
 
-def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_a_runs_key_changes_with_all_that_decides_about_it(web: Path, ours: PreparedTopic) -> None:
     trial = planned(web, ours, "bfs").trials[0]
     settings = ExperimentSettings()
     keys = [
@@ -164,8 +161,7 @@ def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> No
     assert len(set(keys)) == len(keys)
 
 
-def test_more_repeats_and_an_equal_budget_keep_a_runs_key(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_more_repeats_and_an_equal_budget_keep_a_runs_key(web: Path, ours: PreparedTopic) -> None:
     one = planned(web, ours, "bfs", budget="40")
     more = planned(web, ours, "bfs", budget="x1", repeat=3)
     assert run_key(one.trials[0], one.settings, "web") == run_key(

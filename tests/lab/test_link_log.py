@@ -21,7 +21,7 @@ from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import ExperimentPlan, PreparedTopic, Trial
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from focused_lab.web_sources import ExperimentWeb
-from tests.lab.two_sides import HTML, WORDS, build_web, planned, prepared_topic
+from tests.lab.two_sides import HTML, WORDS, planned, prepared_topic
 from tests.support.recorded_web import html
 from tests.support.whale_models import WhaleClassifier
 
@@ -76,9 +76,8 @@ def noting() -> type[Noting]:
 
 
 def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(
-    tmp_path: Path, noting: type[Noting]
+    web: Path, ours: PreparedTopic, noting: type[Noting]
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     ours = replace(ours, apprentice=noting(ours.classifier, load_link_prior()))
     ((run,),) = logs_of(planned(web, ours, "focused", budget="50"), web, ours)
     labelled = [url for url in noting.taught if url != "http://start.test/"]
@@ -130,9 +129,8 @@ def test_seeds_training_pages_copies_and_pages_without_a_label_are_not_logged(
 
 
 def test_labels_change_what_is_written_of_links_and_not_which_are_followed(
-    tmp_path: Path, noting: type[Noting]
+    web: Path, ours: PreparedTopic, tmp_path: Path, noting: type[Noting]
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     ours = replace(ours, apprentice=noting(ours.classifier, load_link_prior()))
     plan = planned(web, ours, "focused", budget="40")
     swapped = tmp_path / "swapped.tsv"
@@ -158,8 +156,8 @@ def test_labels_change_what_is_written_of_links_and_not_which_are_followed(
     assert np.array_equal(logs[0].on_topic, ~logs[1].on_topic)
 
 
-def test_what_one_run_taught_the_next_does_not_know(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), apprenticed(tmp_path)
+def test_what_one_run_taught_the_next_does_not_know(web: Path, tmp_path: Path) -> None:
+    ours = apprenticed(tmp_path)
     trial = planned(web, ours, "focused", budget="30").trials[0]
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     logger = LinkLogger(webs, {"whales": ours}, ExperimentSettings())
@@ -179,8 +177,7 @@ def both_topics(folder: Path, web: Path) -> tuple[ExperimentPlan, PreparedTopic,
     return plan, whales, trade
 
 
-def test_several_processes_log_what_one_logs(tmp_path: Path) -> None:
-    web = build_web(tmp_path / "web")
+def test_several_processes_log_what_one_logs(web: Path, tmp_path: Path) -> None:
     plan, *ours = both_topics(tmp_path, web)
     alone, together = (logs_of(plan, web, *ours, jobs=jobs) for jobs in (1, 2))
     assert [[run.topic for run in topic] for topic in alone] == [["whales"] * 2, ["trade"] * 2]
@@ -189,24 +186,23 @@ def test_several_processes_log_what_one_logs(tmp_path: Path) -> None:
         assert_same(one, other)
 
 
-def test_repeats_draw_other_links(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), apprenticed(tmp_path)
+def test_repeats_draw_other_links(web: Path, tmp_path: Path) -> None:
+    ours = apprenticed(tmp_path)
     trial = planned(web, ours, "focused", budget="30").trials[0]
     trials: list[Trial] = [trial, replace(trial, repeat=1)]
     ((one, other),) = logs_of(ExperimentPlan(ExperimentSettings(), trials), web, ours)
     assert not np.array_equal(one.rows, other.rows)
 
 
-def test_a_run_that_meets_no_link_is_an_empty_log(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), apprenticed(tmp_path)
+def test_a_run_that_meets_no_link_is_an_empty_log(web: Path, tmp_path: Path) -> None:
+    ours = apprenticed(tmp_path)
     trial = planned(web, ours, "focused", budget="1").trials[0]
     ((run,),) = logs_of(ExperimentPlan(ExperimentSettings(), [trial]), web, ours)
     assert run.rows.shape == (0, len(FEATURE_NAMES))
     assert run.on_topic.shape == (0,)
 
 
-def test_a_scorer_that_has_no_evidence_is_refused(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_a_scorer_that_has_no_evidence_is_refused(web: Path, ours: PreparedTopic) -> None:
     assert isinstance(ours.classifier, WhaleClassifier)
     with pytest.raises(TypeError, match="whales: its link scorer does not learn"):
         logs_of(planned(web, ours, "focused", budget="5"), web, ours)

@@ -13,6 +13,7 @@ from focused.crawl.spam_filter import spam_classifier_of
 from focused.errors import ConfigurationError, StateError
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page
+from focused_lab.experiment_plan import PreparedTopic
 from focused_lab.parallel_runs import run_trials
 from focused_lab.runner import (
     CachingClassifier,
@@ -23,7 +24,6 @@ from focused_lab.runner import (
 from focused_lab.web_sources import ExperimentWeb
 from tests.lab.two_sides import (
     DeadlyClassifier,
-    build_web,
     planned,
     prepared_topic,
     rows_of,
@@ -40,8 +40,7 @@ class ContraryClassifier(WhaleClassifier):
         return Classification(1 - wrong.relevance, not wrong.on_topic)
 
 
-def test_labels_decide_whatever_the_classifier_says(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_labels_decide_whatever_the_classifier_says(web: Path, ours: PreparedTopic) -> None:
     contrary = with_classifier(ours, ContraryClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     by_ours, by_contrary = (rows_of(plan, web, each)[0] for each in (ours, contrary))
@@ -50,8 +49,7 @@ def test_labels_decide_whatever_the_classifier_says(tmp_path: Path) -> None:
     assert (by_contrary["classifier_recall"], by_contrary["classifier_precision"]) == (0.0, 0.0)
 
 
-def test_training_pages_count_neither_as_harvest_nor_as_fetched(tmp_path: Path) -> None:
-    web = build_web(tmp_path / "web")
+def test_training_pages_count_neither_as_harvest_nor_as_fetched(web: Path, tmp_path: Path) -> None:
     # A URL that differs in scheme from the recorded one is the same page.
     samples = [f"https://whales.test/whales-{n}" for n in range(0, 40, 2)]
     ours = prepared_topic(tmp_path, samples)
@@ -82,15 +80,15 @@ def test_a_host_cap_bounds_what_one_host_gives(tmp_path: Path) -> None:
     assert row["end_reason"].startswith("only hosts are left whose budget is spent")
 
 
-def test_runs_with_and_without_a_cap_stand_side_by_side(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_runs_with_and_without_a_cap_stand_side_by_side(web: Path, ours: PreparedTopic) -> None:
     plan = planned(web, ours, "oracle", budget="20", host_caps=[5, None])
     rows = rows_of(plan, web, ours)
     assert [(row["host_cap"], row["on_topic"]) for row in rows] == [(5, 5), (None, 19)]
 
 
-def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(
+    web: Path, ours: PreparedTopic
+) -> None:
     plan = planned(web, ours, "bfs", "dfs", seeds=["off-topic:3"], budget="12", repeat=2)
     starts = [(trial.repeat, trial.start) for trial in plan.trials]
     assert starts[0] == starts[1] != starts[2] == starts[3]
@@ -111,8 +109,9 @@ class LearningScorer(WhaleScorer):
         return ScoredLinks(scored.scores / self.pages, scored.features)
 
 
-def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(
+    web: Path, ours: PreparedTopic
+) -> None:
     scorer = LearningScorer()
     learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
     plan = planned(web, learning, "focused", budget="20")
@@ -126,8 +125,7 @@ def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(tmp_path: 
     assert scorer.pages == 0
 
 
-def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_a_run_is_given_up_when_it_is_to_stop(web: Path, ours: PreparedTopic) -> None:
     plan = planned(web, ours, "bfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     runner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.settings, stop=lambda: True)
@@ -143,12 +141,9 @@ class BrokenClassifier(WhaleClassifier):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(
-    tmp_path: Path, jobs: int
+    web: Path, ours: PreparedTopic, jobs: int
 ) -> None:
-    web, ours = (
-        build_web(tmp_path / "web"),
-        with_classifier(prepared_topic(tmp_path), BrokenClassifier()),
-    )
+    ours = with_classifier(ours, BrokenClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     with pytest.raises(
         ConfigurationError, match="bfs on whales: 1 fetched pages could not be classified"
@@ -165,12 +160,9 @@ class InterruptedClassifier(WhaleClassifier):
 
 
 def test_ctrl_c_cancels_a_run_and_leaves_no_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    web: Path, ours: PreparedTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    web, ours = (
-        build_web(tmp_path / "web"),
-        with_classifier(prepared_topic(tmp_path), InterruptedClassifier()),
-    )
+    ours = with_classifier(ours, InterruptedClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(KeyboardInterrupt):
@@ -179,8 +171,7 @@ def test_ctrl_c_cancels_a_run_and_leaves_no_files(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
+def test_ctrl_c_between_two_runs_keeps_the_first(web: Path, ours: PreparedTopic) -> None:
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     runs = run_trials(webs, {"whales": ours}, plan.trials, plan.settings)
@@ -191,13 +182,10 @@ def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
 
 
 def test_a_dead_worker_is_reported_with_its_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    web: Path, ours: PreparedTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody cleans up after a killed process
-    web, ours = (
-        build_web(tmp_path / "web"),
-        with_classifier(prepared_topic(tmp_path), DeadlyClassifier()),
-    )
+    ours = with_classifier(ours, DeadlyClassifier())
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
         rows_of(plan, web, ours, jobs=2)

@@ -16,11 +16,11 @@ from focused.archive.warc_files import warc_files
 from focused.durations import DAY_S
 from focused.storage.state_store import StateStore
 from focused.web.warc_reader import WarcResponse, read_responses
+from focused_lab.changing_web.change_options import ChangeOptions
+from focused_lab.changing_web.changing_web import ChangingSource, ChangingWeb
 from focused_lab.freshness.change_history import Change, ChangeKind
-from focused_lab.living_web.living_options import LivingOptions
-from focused_lab.living_web.living_web import LivingSource, LivingWeb
 from focused_lab.recorded_web.replay_clock import ReplayClock
-from tests.lab.living_web.test_living_web import HOME, START, histories, record
+from tests.lab.changing_web.test_changing_web import HOME, START, histories, record
 from tests.live.webs import answered
 from tests.support.crawling import finish, start, write_topic
 from tests.support.recorded_web import served
@@ -38,9 +38,9 @@ def test_ten_kills_lose_no_visit(tmp_path: Path) -> None:
         tmp_path, HOME, revisit=f"continuous = true\nhours = {DAYS * 24}\npages_per_day = 20"
     )
     with record(tmp_path / "web") as web:
-        living = LivingWeb(web, histories(*CHANGES), LivingOptions(noise=0.0))
+        changing = ChangingWeb(web, histories(*CHANGES), ChangeOptions(noise=0.0))
         clock = ReplayClock(START, time.time(), SPEED)
-        with served(LivingSource(living, clock), clock=clock) as site:
+        with served(ChangingSource(changing, clock), clock=clock) as site:
             for _ in range(KILLS):
                 process = start(topic, site.address, FOCUSED_CLOCK=clock)
                 enough = answered(site) + rng.randint(3, 30)

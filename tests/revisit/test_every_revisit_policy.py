@@ -7,13 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from focused.revisit.policy import (
-    RevisitInputs,
-    RevisitPolicy,
-    Visit,
-    find_revisit_policy,
-    revisit_policy_names,
-)
+from focused.revisit.policies import find_revisit_policy, revisit_policy_names
+from focused.revisit.policy import RevisitInputs, RevisitPolicy, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused_lab.freshness.memory_schedule import MemorySchedule
 

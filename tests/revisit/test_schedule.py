@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 from focused.durations import DAY_S
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.hazard import Hazard
-from focused.revisit.policy import (
-    RevisitInputs,
-    Visit,
-    find_revisit_policy,
-)
+from focused.revisit.policies import find_revisit_policy
+from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule, ScheduleStore
 from focused.storage.state_store import StateStore
 from focused_lab.freshness.memory_schedule import MemorySchedule

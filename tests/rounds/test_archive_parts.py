@@ -24,7 +24,7 @@ from focused.rounds.storage import SharedStorage
 from focused.storage.state_store import StateStore
 from focused.web.page import Fetched, HttpExchange
 from focused.web.warc_reader import read_response
-from focused.web.warc_writer import format_http_head
+from focused.web.warc_records import format_http_head
 from tests.rounds.shared_storages import AtOnce, Later
 
 AGENT = {"User-Agent": "FocusedTest/0.1"}

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
-from focused.frontier.host import HostPace, suspend
+from focused.frontier.host_pace import HostPace, suspend
 from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from tests.scrapy_addon.driver_parts import ReadClock, opened, turns_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from focused.topic import Revisit
 from focused.web.page import Failed, FailureKind, HttpExchange, Outcome, Redirected
-from focused.web.warc_writer import format_http_head
+from focused.web.warc_records import format_http_head
 from tests.support.simulated import START, Answer, Simulation, page, topic
 
 DAY_S = 86_400.0
@@ -43,7 +43,7 @@ def whales(url: str, more: str = "", *links: str, **headers: str) -> Outcome:
     return page(url, *links, text=f"{WHALES} {more}", title=f"Whales {url[-4:]}", **headers)
 
 
-def living_web() -> dict[str, Answer]:
+def changing_web() -> dict[str, Answer]:
     """The home page links to all others; each changes on another day."""
     links = (NEWS, LEFT, MOVED, BACK, SHIPS)
     ships = [page(SHIPS, text=f"ships harbour engine cargo deck {n}", title="Ships") for n in "ab"]

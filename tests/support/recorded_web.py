@@ -9,8 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
-from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, WebSource
+from focused_lab.recorded_web.recorded_web import (
+    RecordedResponse,
+    RecordedWeb,
+    RecordedWebWriter,
+    WebSource,
+)
 from focused_lab.recorded_web.replay_faults import FaultPlan
 from focused_lab.recorded_web.replay_server import AccessLogEntry, ReplayServer
 from tests.support.access_rules import Access
@@ -66,11 +72,29 @@ class Served:
         return [AccessLogEntry(**json.loads(line)) for line in self.log.getvalue().splitlines()]
 
 
-def body(web: RecordedWeb, url: str) -> str:
-    """The text of the page that is recorded for ``url``."""
+def response_of(web: WebSource, url: str) -> RecordedResponse:
+    """The response that is recorded for ``url``."""
     response = web.get(url)
     assert response is not None, url
-    return response.body.decode()
+    return response
+
+
+def body(web: WebSource, url: str) -> str:
+    """The text of the page that is recorded for ``url``."""
+    return response_of(web, url).body.decode()
+
+
+@contextmanager
+def recorded(
+    folder: Path, *responses: RecordedResponse, labels: Iterable[tuple[str, str]] = ()
+) -> Iterator[RecordedWeb]:
+    """Record responses at ``folder``, and open the web."""
+    with RecordedWebWriter(folder, "web", "test") as writer:
+        for each in responses:
+            writer.add(each.url, each.status, each.headers, each.body)
+        writer.finish(labels)
+    with RecordedWeb.open(folder) as web:
+        yield web
 
 
 @contextmanager

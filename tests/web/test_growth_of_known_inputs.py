@@ -20,7 +20,7 @@ from focused.web.html.search_forms import SearchForm
 from focused.web.html.text_structure import PARAGRAPH, TextBlock, render_markdown
 from focused.web.page import Fetched, Link
 from focused.web.robots.robots_rules import parse_robots_body
-from focused_lab.living_web.living_content import remove_links
+from focused_lab.changing_web.changed_content import remove_links
 
 RESULTS = "https://a.test/s?q=whale"
 SEARCH = SearchForm("https://a.test/s", "q")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from focused.web import warc_reader
 from focused.web.page import Fetched
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_response, read_responses
-from focused.web.warc_writer import response_record
+from focused.web.warc_records import response_record
 
 MEMBERS = [
     response_record(Fetched(f"http://a.example/{n}", 200, {}, bytes([65 + n]) * 300))

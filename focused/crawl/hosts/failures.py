@@ -1,6 +1,7 @@
 """What each kind of failure means for its link and its host, and the hosts that are dead.
 
-:mod:`focused.frontier.host` computes when a host is tried again, and ``host_policy.py`` counts.
+:mod:`focused.crawl.responses` decides by them whether a link is retried,
+:mod:`focused.frontier.host_pace` computes when its host is, and ``host_policy.py`` counts.
 
 The kinds of failure in docs/reference/crawl-folder.md are generated from :data:`FAILURE_RULES`.
 """

@@ -1,4 +1,7 @@
-"""When and whether a host is requested again: pace, robots.txt, budgets, suspension."""
+"""Whether a host is requested again: robots.txt, budgets, suspension; and its pace.
+
+:mod:`focused.frontier.host_pace` computes the pace.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from focused.crawl.hosts.failures import FAILURE_RULES, DeadHosts, HostEffect
 from focused.crawl.hosts.robots_cache import RobotsCache, unreachable_reason
 from focused.crawl.listeners import SettledEvent
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.host import (
-    Host,
+from focused.frontier.host import Host
+from focused.frontier.host_pace import (
     HostPace,
     after_failure,
     after_interruption,

@@ -23,7 +23,8 @@ from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
 from focused.crawl.stop_conditions import CrawlPacer
 from focused.durations import DAY_S, HOUR_S
 from focused.revisit.disk_schedule import TableRecords
-from focused.revisit.policy import RevisitInputs, find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
+from focused.revisit.policy import RevisitInputs
 from focused.revisit.schedule import RevisitSchedule
 from focused.revisit.signalled_policy import SignalledPolicy
 from focused.storage.tables import Tables

@@ -34,7 +34,7 @@ from focused.crawl.revisits.versions import BLOCKS, VersionChecker
 from focused.crawl.steps import SettledFetch
 from focused.durations import DAY_S, HOUR_S
 from focused.frontier.disk_frontier import DiskFrontier, Offer
-from focused.frontier.host import HostPace
+from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import QueuedLink
 from focused.revisit.policy import Visit
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected

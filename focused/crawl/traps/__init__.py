@@ -1,1 +1,1 @@
-"""Crawl traps: URL shapes without end, and patterns that never yield."""
+"""Crawl traps: URL patterns and sites that never yield."""

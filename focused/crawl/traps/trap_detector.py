@@ -4,7 +4,7 @@ Two things count against a pattern: duplicates of earlier pages of the site, and
 in a row, off topic or none at all. Duplicates are rare among written pages and the rule among
 generated ones, so few close a pattern; off-topic pages are normal in a crawl, so only many do. Each
 good page earns its pattern more of both. Narrow patterns close sooner than wide ones: a trap is
-closed, its host stays open.
+closed, its host stays open. :mod:`focused.web.scope_filter` knows traps by the shape of one URL.
 """
 
 from __future__ import annotations

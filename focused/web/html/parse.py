@@ -1,4 +1,4 @@
-"""Parse a response into a page: text, links and their context.
+"""Parse a response into a page: text, language, links and their context.
 
 The tree is walked once (:mod:`focused.kernels.page_links`); the cost is linear in the size of the
 page.

@@ -201,13 +201,8 @@ def runs_frame(runs: Sequence[Run]) -> pd.DataFrame:
     # Keep counts integers even where some or all are missing.
     nullable = dict.fromkeys(("host_cap", "reachable", "half_recall_pages"), "Int64")
     floats = [
-        *(
-            "crawl_and_stop",
-            "crawl_and_stop_threshold",
-            "classifier_harvest",
-            "classifier_precision",
-        ),
-        *("classifier_recall", "simulated_s", "cpu_s", "peak_mb"),
+        *("crawl_and_stop", "crawl_and_stop_threshold", "simulated_s", "cpu_s", "peak_mb"),
+        *("classifier_harvest", "classifier_precision", "classifier_recall"),
     ]
     return frame.astype(nullable | dict.fromkeys(floats, "float64"))
 

@@ -135,10 +135,8 @@ def median_interval(weights: FloatArray, values: FloatArray) -> tuple[float | No
     sums = sums[sums[:, -1] > 0]
     # The first value with half of the resample's weight at or below it.
     middle = (2 * sums >= sums[:, -1:]).argmax(axis=1)
-    tail = (1 - CONFIDENCE_LEVEL) / 2
-    drawn = values[present][order][middle]
-    low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
-    return _finite(float(low)), _finite(float(high))
+    low, high = middle_part(values[present][order][middle])
+    return _finite(low), _finite(high)
 
 
 def interval_bands(weights: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -157,18 +155,22 @@ def _resampled_means(weights: FloatArray, values: FloatArray) -> FloatArray:
         return np.asarray(weights @ np.where(present, values, 0.0) / counts)
 
 
+def middle_part(drawn: FloatArray) -> tuple[float, float]:
+    """The ends of the middle 95% of resampled figures."""
+    tail = (1 - CONFIDENCE_LEVEL) / 2
+    # No interpolation: resampled ratios may be infinite.
+    low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
+    return float(low), float(high)
+
+
 def _estimate(mean: float | None, drawn: FloatArray, observed: int) -> Estimate | None:
     if mean is None:
         return None
     drawn = drawn[~np.isnan(drawn)]
     if observed < 2 or not drawn.size:
         return Estimate(mean)
-    tail = (1 - CONFIDENCE_LEVEL) / 2
-    # No interpolation: resampled ratios may be infinite.
-    low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
-    if not np.isfinite([low, high]).all():
-        return Estimate(mean)
-    return Estimate(mean, float(low), float(high))
+    low, high = middle_part(drawn)
+    return Estimate(mean, low, high) if np.isfinite([low, high]).all() else Estimate(mean)
 
 
 def _finite(value: float) -> float | None:

@@ -44,32 +44,25 @@ def format_mean_number(estimate: Estimate | None, digits: int = 2) -> str:
     return NONE if estimate is None else format_number(estimate.mean, digits)
 
 
-def format_share_interval(estimate: Estimate | None) -> str:
-    """``27.4–39.0``, in per cent."""
+def _interval(estimate: Estimate | None, between: str, format_end: Callable[[float], str]) -> str:
     if estimate is None or estimate.low is None or estimate.high is None:
         return NONE
-    return f"{100 * estimate.low:.1f}–{100 * estimate.high:.1f}"
+    return format_end(estimate.low) + between + format_end(estimate.high)
+
+
+def format_share_interval(estimate: Estimate | None) -> str:
+    """``27.4–39.0``, in per cent."""
+    return _interval(estimate, "–", format_bare_share)
 
 
 def format_points_interval(estimate: Estimate | None) -> str:
     """``+17.4 to +24.7``, in percentage points."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return NONE
-    return f"{format_points(estimate.low)} to {format_points(estimate.high)}"
-
-
-def format_number_interval(estimate: Estimate | None, digits: int = 2) -> str:
-    """``2.62–2.85``."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return NONE
-    return f"{estimate.low:.{digits}f}–{estimate.high:.{digits}f}"
+    return _interval(estimate, " to ", format_points)
 
 
 def format_signed_interval(estimate: Estimate | None, digits: int) -> str:
     """``+0.174 to +0.247``."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return NONE
-    return f"{format_signed(estimate.low, digits)} to {format_signed(estimate.high, digits)}"
+    return _interval(estimate, " to ", lambda end: format_signed(end, digits))
 
 
 def format_marked_points(estimate: Estimate) -> str:

@@ -20,6 +20,12 @@ from focused_lab.analysis.inference import (
     ratio_estimate,
 )
 
+_MEANS = (
+    *("hosts", "crawl_and_stop", "crawl_and_stop_threshold", "simulated_s", "cpu_s"),
+    *("classifier_harvest", "classifier_precision", "classifier_recall"),
+)
+"""What a summary has the mean of, over the runs that measured it."""
+
 
 class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A policy's means over some of the starts; shares in [0, 1], None without a run.
@@ -140,22 +146,15 @@ def _policy_summary(
         harvest=share.harvest,
         recall=share.recall,
         area=share.area,
-        hosts=_mean_measure(runs, "hosts"),
-        crawl_and_stop=_mean_measure(runs, "crawl_and_stop"),
-        crawl_and_stop_threshold=_mean_measure(runs, "crawl_and_stop_threshold"),
+        **{measure: _mean_measure(runs, measure) for measure in _MEANS},
         half_recall_pages=float(np.median(halves)) if halves else None,
         half_recall_reached=len(halves),
         ended_early=sum(run.ended_early for run in runs),
         ratio_to_bfs=_ratio(grid, weights, share.policy, BASELINE),
         ratio_to_oracle=_ratio(grid, weights, share.policy, "oracle"),
         ratio_to_path_oracle=_ratio(grid, weights, share.policy, "path-oracle"),
-        simulated_s=_mean_measure(runs, "simulated_s"),
-        cpu_s=_mean_measure(runs, "cpu_s"),
         cpu_ms_per_page=1000 * cpu_s / fetched if fetched else None,
         peak_mb=max((run.peak_mb for run in runs if run.peak_mb is not None), default=None),
-        classifier_harvest=_mean_measure(runs, "classifier_harvest"),
-        classifier_precision=_mean_measure(runs, "classifier_precision"),
-        classifier_recall=_mean_measure(runs, "classifier_recall"),
         by_group=by_group,
         by_topic=by_topic,
     )

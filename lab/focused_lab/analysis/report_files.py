@@ -60,7 +60,7 @@ def render_html(
         lstrip_blocks=True,
     )
     environment.filters |= _TEMPLATE_FILTERS
-    environment.globals |= _TEMPLATE_FUNCTIONS
+    environment.globals |= _FORMATS
     drawn = {
         name: Markup(inline_svg(svg))  # noqa: S704  # our own drawing, names in it escaped
         for name, svg in pictures.items()
@@ -126,25 +126,12 @@ def _tint_percent(value: float | None) -> str:
     return f"{0 if value is None else 45 * value:.0f}"
 
 
-_TEMPLATE_FUNCTIONS = {
-    "format_median_pages": number_format.format_median_pages,
-    "format_median_share": number_format.format_median_share,
-    "format_pages_interval": number_format.format_pages_interval,
-    "format_median_share_interval": number_format.format_median_share_interval,
+_FORMATS = {
+    name: function for name, function in vars(number_format).items() if name.startswith("format_")
 }
 _TEMPLATE_FILTERS = {
+    **_FORMATS,
     "share": number_format.share,
-    "number": number_format.format_number,
-    "points": number_format.format_points,
-    "format_mean_share": number_format.format_mean_share,
-    "format_mean_number": number_format.format_mean_number,
-    "share_interval": number_format.format_share_interval,
-    "format_points_interval": number_format.format_points_interval,
-    "format_number_interval": number_format.format_number_interval,
-    "signed": number_format.format_signed,
-    "format_signed_interval": number_format.format_signed_interval,
-    "counted": number_format.format_count,
-    "probability": number_format.format_p_value,
     "format_start_group": format_start_group,
     "duration": format_duration,
     "plain": single_line,

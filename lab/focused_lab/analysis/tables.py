@@ -69,6 +69,11 @@ def count(attribute: str) -> Callable[[Any], str]:
     return lambda row: f"{getattr(row, attribute):,}"
 
 
+def cell(show: Callable[..., str], *attributes: str) -> Callable[[Any], str]:
+    """Return a cell that shows attributes of its row."""
+    return lambda row: show(*(getattr(row, attribute) for attribute in attributes))
+
+
 def policy_cell(row: Any) -> Text:
     """Return a cell with the policy of its row."""
     return policy_text(row.policy)
@@ -108,22 +113,12 @@ def pages_to_baseline_tables(analysis: ComparisonAnalysis) -> list[Table]:
                 ("starts", count("starts")),
                 ("reached", count("reached")),
                 ("never", count("never")),
-                ("pages", lambda each: number_format.format_median_pages(each.pages, each.starts)),
+                ("pages", cell(number_format.format_median_pages, "pages", "starts")),
+                ("95%", cell(number_format.format_pages_interval, "pages_low", "pages_high")),
+                ("of its pages", cell(number_format.format_median_share, "share", "starts")),
                 (
                     "95%",
-                    lambda each: number_format.format_pages_interval(
-                        each.pages_low, each.pages_high
-                    ),
-                ),
-                (
-                    "of its pages",
-                    lambda each: number_format.format_median_share(each.share, each.starts),
-                ),
-                (
-                    "95%",
-                    lambda each: number_format.format_median_share_interval(
-                        each.share_low, each.share_high
-                    ),
+                    cell(number_format.format_median_share_interval, "share_low", "share_high"),
                 ),
             ],
             f"Medians over the starts from which {BASELINE} found anything; a run that never got "
@@ -147,8 +142,8 @@ def ablation_tables(analysis: ComparisonAnalysis) -> list[Table]:
                         each.policy.removeprefix(ABLATION_PREFIX), _PART_WIDTH
                     ),
                 ),
-                ("points", lambda each: number_format.format_marked_points(each.difference)),
-                ("95%", lambda each: number_format.format_points_interval(each.difference)),
+                ("points", cell(number_format.format_marked_points, "difference")),
+                ("95%", cell(number_format.format_points_interval, "difference")),
                 ("area", lambda each: number_format.format_signed(each.area_difference.mean, 3)),
                 ("95%", lambda each: number_format.format_signed_interval(each.area_difference, 3)),
                 ("wins", count("wins")),
@@ -194,8 +189,8 @@ def _bins_table(analysis: ComparisonAnalysis) -> Table:
             ("score", lambda each: f"{each.low:.1f}–{each.high:.1f}"),
             ("pages", count("pages")),
             ("mean score", lambda each: number_format.format_number(each.score, 2)),
-            ("on topic", lambda each: number_format.format_mean_share(each.on_topic)),
-            ("95%", lambda each: number_format.format_share_interval(each.on_topic)),
+            ("on topic", cell(number_format.format_mean_share, "on_topic")),
+            ("95%", cell(number_format.format_share_interval, "on_topic")),
         ],
     )
 
@@ -255,12 +250,12 @@ def summary_table(analysis: ComparisonAnalysis) -> Table:
         [
             ("policy", policy_cell),
             ("runs", count("runs")),
-            ("harvest", lambda each: number_format.format_mean_share(each.harvest)),
-            ("95%", lambda each: number_format.format_share_interval(each.harvest)),
-            ("recall", lambda each: number_format.format_mean_share(each.recall)),
+            ("harvest", cell(number_format.format_mean_share, "harvest")),
+            ("95%", cell(number_format.format_share_interval, "harvest")),
+            ("recall", cell(number_format.format_mean_share, "recall")),
             ("area", lambda each: number_format.format_mean_number(each.area, 3)),
             ("hosts", lambda each: number_format.format_number(each.hosts, 1)),
-            ("× bfs", lambda each: number_format.format_mean_number(each.ratio_to_bfs)),
+            ("× bfs", cell(number_format.format_mean_number, "ratio_to_bfs")),
             ("early", count("ended_early")),
         ],
         "95%: bootstrap over topics and starts. × bfs: ratio of mean harvests over paired starts. "
@@ -282,7 +277,7 @@ def unreachable_tables(analysis: ComparisonAnalysis) -> list[Table]:
                 ("topic", lambda each: clipped_text(each.topic, 26)),
                 ("web", lambda each: clipped_text(each.web, 18)),
                 ("seeds", lambda each: clipped_text(each.seeds, 14)),
-                ("cap", lambda each: number_format.format_host_cap(each.host_cap)),
+                ("cap", cell(number_format.format_host_cap, "host_cap")),
                 ("unreachable", lambda each: f"{len(each.repeats):,} of {each.starts:,}"),
                 ("repeats", _format_repeats),
             ],
@@ -306,16 +301,10 @@ def attainable_tables(analysis: ComparisonAnalysis) -> list[Table]:
             analysis.shares_of_oracles,
             [
                 ("policy", policy_cell),
-                (
-                    "of path-oracle",
-                    lambda each: number_format.format_mean_share(each.ratio_to_path_oracle),
-                ),
-                (
-                    "95%",
-                    lambda each: number_format.format_share_interval(each.ratio_to_path_oracle),
-                ),
-                ("of oracle", lambda each: number_format.format_mean_share(each.ratio_to_oracle)),
-                ("95%", lambda each: number_format.format_share_interval(each.ratio_to_oracle)),
+                ("of path-oracle", cell(number_format.format_mean_share, "ratio_to_path_oracle")),
+                ("95%", cell(number_format.format_share_interval, "ratio_to_path_oracle")),
+                ("of oracle", cell(number_format.format_mean_share, "ratio_to_oracle")),
+                ("95%", cell(number_format.format_share_interval, "ratio_to_oracle")),
             ],
             "path-oracle knows every page and every link of the web. oracle knows which waiting "
             "links lead to pages on topic, and nothing beyond: its share of path-oracle is what "
@@ -331,14 +320,14 @@ def costs_table(analysis: ComparisonAnalysis) -> Table:
         analysis.best_first,
         [
             ("policy", policy_cell),
-            ("stop", lambda each: number_format.share(each.crawl_and_stop)),
-            ("stop hot", lambda each: number_format.share(each.crawl_and_stop_threshold)),
-            ("half at", lambda each: number_format.format_number(each.half_recall_pages)),
+            ("stop", cell(number_format.share, "crawl_and_stop")),
+            ("stop hot", cell(number_format.share, "crawl_and_stop_threshold")),
+            ("half at", cell(number_format.format_number, "half_recall_pages")),
             ("reached", lambda each: f"{each.half_recall_reached:,}/{each.runs:,}"),
             ("minutes", lambda each: number_format.format_number(_minutes(each.simulated_s), 1)),
             ("CPU s", lambda each: number_format.format_number(each.cpu_s, 1)),
             ("ms/page", lambda each: number_format.format_number(each.cpu_ms_per_page, 2)),
-            ("peak MB", lambda each: number_format.format_number(each.peak_mb)),
+            ("peak MB", cell(number_format.format_number, "peak_mb")),
         ],
         "stop, stop hot: crawl and stop, without and with threshold (Cho et al. 1998). Half at: "
         "median pages to half of the recall, of the runs that reached it. Minutes: simulated",
@@ -354,7 +343,7 @@ def paired_table(analysis: ComparisonAnalysis, reference: str) -> Table:
         [
             ("policy", policy_cell),
             ("points", _format_difference),
-            ("95%", lambda each: number_format.format_points_interval(each.difference)),
+            ("95%", cell(number_format.format_points_interval, "difference")),
             ("area", lambda each: number_format.format_signed(each.area_difference.mean, 3)),
             ("wins", count("wins")),
             ("ties", count("ties")),
@@ -395,11 +384,11 @@ def classifier_tables(analysis: ComparisonAnalysis) -> list[Table]:
             known,
             [
                 ("policy", policy_cell),
-                ("by classifier", lambda each: number_format.share(each.classifier_harvest)),
-                ("by labels", lambda each: number_format.format_mean_share(each.harvest)),
+                ("by classifier", cell(number_format.share, "classifier_harvest")),
+                ("by labels", cell(number_format.format_mean_share, "harvest")),
                 ("flattery", _flattery),
-                ("precision", lambda each: number_format.share(each.classifier_precision)),
-                ("recall", lambda each: number_format.share(each.classifier_recall)),
+                ("precision", cell(number_format.share, "classifier_precision")),
+                ("recall", cell(number_format.share, "classifier_recall")),
             ],
             "Precision: share of its on-topic pages that labels confirm. Recall: share of on-topic "
             "pages, by labels, that it finds. Flattery: percentage points",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from focused.errors import RecordedWebError
+from focused_lab.builders.debian_packages import ProgressLine
 from focused_lab.recorded_web.recorded_web import WEB_FILE, RecordedWebWriter, read_details
 from focused_lab.recorded_web.web_import import page_headers
 
@@ -63,6 +65,43 @@ class SitePage:
     url: str
     title: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSite:
+    """What a builder makes of a package: the pages, and (URL, category) of the labels."""
+
+    pages: Iterable[SitePage]
+    labels: Iterable[tuple[str, str]]
+    written_at: datetime
+    hosts: int
+    download_bytes: int
+
+
+def build_site(
+    folder: Path, name: str, builder: str, progress: ProgressLine, make: Callable[[], ReferenceSite]
+) -> BuiltWeb:
+    """Record the site that ``make`` returns at ``folder``, unless it is up to date.
+
+    Raises RecordedWebError if the folder contains something else.
+    """
+    fingerprint = hashlib.sha256(builder.encode()).hexdigest()[:16]
+    if (existing := existing_web(folder, fingerprint)) is not None:
+        progress(f"{folder} is up to date")
+        return existing
+    with RecordedWebWriter(folder, name, builder) as writer:
+        site = make()
+        pages = record_site(writer, site.pages, site.written_at)
+        progress(f"{pages} pages")
+        built = BuiltWeb(folder, True, pages, 0, site.hosts, site.download_bytes)
+        writer.finish(site.labels, build_details(built, fingerprint))
+    return built
+
+
+def letter_of(title: str) -> str:
+    """The contents page of a title: its first letter, or ``other``."""
+    first = title[0].lower()
+    return first if "a" <= first <= "z" else "other"
 
 
 def record_site(writer: RecordedWebWriter, pages: Iterable[SitePage], written_at: datetime) -> int:

@@ -11,7 +11,6 @@ the libraries that at least ``_LIBRARY_USERS`` of them depend on.
 
 from __future__ import annotations
 
-import hashlib
 import html
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,13 +20,12 @@ from urllib.parse import quote, quote_plus
 
 from focused_lab.builders.built_web import (
     BuiltWeb,
+    ReferenceSite,
     SitePage,
-    build_details,
+    build_site,
     contents_pages,
-    existing_web,
     headed_list,
     link,
-    record_site,
 )
 from focused_lab.builders.debian_packages import (
     RELATIONS,
@@ -35,46 +33,15 @@ from focused_lab.builders.debian_packages import (
     PackageIndex,
     ProgressLine,
 )
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 
 BUILDER = "focused debian 1"
 HOME = "https://packages.debian.org/stable/"
-SECTIONS = frozenset(
-    {
-        "admin",
-        "comm",
-        "database",
-        "editors",
-        "education",
-        "electronics",
-        "embedded",
-        "fonts",
-        "games",
-        "gnome",
-        "graphics",
-        "hamradio",
-        "httpd",
-        "interpreters",
-        "kde",
-        "mail",
-        "math",
-        "misc",
-        "net",
-        "news",
-        "otherosfs",
-        "science",
-        "shells",
-        "sound",
-        "tex",
-        "text",
-        "utils",
-        "vcs",
-        "video",
-        "web",
-        "x11",
-        "xfce",
-    }
-)
+_SECTION_NAMES = """
+    admin comm database editors education electronics embedded fonts games gnome graphics
+    hamradio httpd interpreters kde mail math misc net news otherosfs science shells sound tex
+    text utils vcs video web x11 xfce
+"""
+SECTIONS = frozenset(_SECTION_NAMES.split())
 _LIBRARY_USERS = 10
 _HOSTS = 3
 
@@ -85,19 +52,14 @@ def build_debian_site(folder: Path, cache: Path, progress: ProgressLine) -> Buil
     The package lists are downloaded to ``cache`` and kept: the same lists give the same web. Raises
     RecordedWebError without apt or network, or if the folder contains something else.
     """
-    fingerprint = hashlib.sha256(BUILDER.encode()).hexdigest()[:16]
-    if (existing := existing_web(folder, fingerprint)) is not None:
-        progress(f"{folder} is up to date")
-        return existing
-    with RecordedWebWriter(folder, "debian", BUILDER) as writer:
+
+    def make() -> ReferenceSite:
         index = PackageIndex(cache / "lists", progress)
         chosen = index.described(choose_packages(index.packages()))
-        written_at = listed_at(index.folder)
-        pages = record_site(writer, debian_pages(chosen), written_at)
-        progress(f"{pages} pages")
-        built = BuiltWeb(folder, True, pages, 0, _HOSTS, index.size_bytes)
-        writer.finish(debian_labels(chosen), build_details(built, fingerprint))
-    return built
+        pages, labels = debian_pages(chosen), debian_labels(chosen)
+        return ReferenceSite(pages, labels, listed_at(index.folder), _HOSTS, index.size_bytes)
+
+    return build_site(folder, "debian", BUILDER, progress, make)
 
 
 def listed_at(lists: Path) -> datetime:

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote
+
+import msgspec
 
 from focused.errors import ConfigurationError
 
@@ -144,41 +146,67 @@ def load_topic_rules() -> TopicRules:
     return parse_topic_rules(tomllib.loads(data.decode("utf-8")), RULES_FILE)
 
 
+_Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+
+
+class _Rule(msgspec.Struct, forbid_unknown_fields=True):
+    at: _Text
+    why: _Text
+    path: _Text | None = None
+    without: _Text | None = msgspec.field(default=None, name="not")
+    title: _Text | None = None
+
+
+class _Topic(msgspec.Struct, forbid_unknown_fields=True):
+    category: _Text
+    why: str = ""
+    rule: tuple[_Rule, ...] = ()
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    never: _Text | None = None
+    topic: tuple[_Topic, ...] = ()
+
+
 def parse_topic_rules(document: Mapping[str, Any], source: str) -> TopicRules:
     """Parse label rules from a TOML document.
 
     Raises ConfigurationError for unknown or missing keys and invalid patterns.
     """
-    _only_known(document, {"never", "topic"}, source)
+    try:
+        parsed = msgspec.convert(document, _Document)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{source}: {error}") from error
     by_host: dict[str, list[TopicRule]] = {}
-    for topic in document.get("topic", ()):
-        _only_known(topic, {"category", "why", "rule"}, f"{source}: topic")
-        category = _required_text(topic, "category", f"{source}: topic")
-        for table in topic.get("rule", ()):
-            rule = _topic_rule(category, table, f"{source}: {category}")
-            by_host.setdefault(rule.at.partition("/")[0], []).append(rule)
+    for topic in parsed.topic:
+        for rule in topic.rule:
+            found = _topic_rule(topic.category, rule, f"{source}: {topic.category}: {rule.at}")
+            by_host.setdefault(rule.at.partition("/")[0], []).append(found)
     return TopicRules(
-        never=_pattern(document, "never", source) or re.compile(r"(?!)"),
+        never=_pattern(parsed.never, f"{source}: never") or re.compile(r"(?!)"),
         rules={host: tuple(rules) for host, rules in by_host.items()},
     )
 
 
-def _topic_rule(category: str, table: Mapping[str, Any], where: str) -> TopicRule:
-    _only_known(table, {"at", "path", "not", "title", "why"}, where)
-    at = _required_text(table, "at", where)
-    where = f"{where}: rule at {at}"
-    if "/" not in at or "://" in at:
+def _topic_rule(category: str, rule: _Rule, where: str) -> TopicRule:
+    if "/" not in rule.at or "://" in rule.at:
         raise ConfigurationError(
             f"{where}: give host and path without scheme, such as example.org/docs/"
         )
-    _required_text(table, "why", where)
     return TopicRule(
         category,
-        at,
-        path=_pattern(table, "path", where),
-        without=_pattern(table, "not", where),
-        title=_pattern(table, "title", where),
+        rule.at,
+        path=_pattern(rule.path, f"{where}: path"),
+        without=_pattern(rule.without, f"{where}: not"),
+        title=_pattern(rule.title, f"{where}: title"),
     )
+
+
+def _pattern(text: str | None, where: str) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise ConfigurationError(f"{where} is no regular expression: {error}") from error
 
 
 def _address(url: str) -> str:
@@ -187,26 +215,3 @@ def _address(url: str) -> str:
     for mark in "#?":
         bare = bare.partition(mark)[0]
     return unquote(bare.removesuffix("index.html") if bare.endswith("/index.html") else bare)
-
-
-def _required_text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigurationError(f"{where}: {key} is missing or empty")
-    return value
-
-
-def _pattern(table: Mapping[str, Any], key: str, where: str) -> re.Pattern[str] | None:
-    if key not in table:
-        return None
-    try:
-        return re.compile(_required_text(table, key, where))
-    except re.error as error:
-        raise ConfigurationError(f"{where}: {key} is no regular expression: {error}") from error
-
-
-def _only_known(table: Mapping[str, Any], known: set[str], where: str) -> None:
-    for key in table.keys() - known:
-        raise ConfigurationError(
-            f"{where}: unknown key {key}; known are {', '.join(sorted(known))}"
-        )

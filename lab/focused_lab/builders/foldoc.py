@@ -11,28 +11,25 @@ FOLDOC is copyright by Denis Howe, GNU Free Documentation License; its notice is
 from __future__ import annotations
 
 import gzip
-import hashlib
 import html
 import re
 import string
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote_plus
 
 from focused.errors import RecordedWebError
 from focused_lab.builders.built_web import (
     BuiltWeb,
+    ReferenceSite,
     SitePage,
-    build_details,
-    existing_web,
+    build_site,
+    letter_of,
     link,
-    record_site,
 )
 from focused_lab.builders.debian_packages import ProgressLine, fetch_packages, unpacked
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.web_import import modified_at
 
 BUILDER = "focused foldoc 1"
@@ -72,22 +69,17 @@ def build_foldoc(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb:
     The package is downloaded to ``cache`` and kept. Raises RecordedWebError without apt or network,
     or if the folder contains something else.
     """
-    fingerprint = hashlib.sha256(BUILDER.encode()).hexdigest()[:16]
-    if (existing := existing_web(folder, fingerprint)) is not None:
-        progress(f"{folder} is up to date")
-        return existing
-    with RecordedWebWriter(folder, "foldoc", BUILDER) as writer:
+
+    def make() -> ReferenceSite:
         deb = fetch_packages([_PACKAGE], cache / "debs", progress)[_PACKAGE]
         with unpacked(deb, cache / "unpacked" / _PACKAGE) as files:
             data = files / "usr/share/dictd/foldoc.dict.dz"
             entries = parse_entries(read_dictionary(data.with_name("foldoc.index"), data))
             written_at = modified_at(data)
-        pages = record_foldoc(writer, entries, written_at)
-        progress(f"{pages} pages")
-        built = BuiltWeb(folder, True, pages, 0, 1, deb.stat().st_size)
         labels = [(entry.url, category) for entry in entries for category in categories(entry)]
-        writer.finish(labels, build_details(built, fingerprint))
-    return built
+        return ReferenceSite(foldoc_pages(entries), labels, written_at, 1, deb.stat().st_size)
+
+    return build_site(folder, "foldoc", BUILDER, progress, make)
 
 
 def parse_entries(raw: Sequence[DictEntry]) -> list[FoldocEntry]:
@@ -132,19 +124,13 @@ def categories(entry: FoldocEntry) -> list[str]:
     ]
 
 
-def record_foldoc(
-    writer: RecordedWebWriter, entries: Sequence[FoldocEntry], written_at: datetime
-) -> int:
-    """Record home, contents and entry pages; return the number of pages."""
+def foldoc_pages(entries: Sequence[FoldocEntry]) -> Iterator[SitePage]:
+    """Yield home, contents and entry pages."""
     targets = {_key(name): entry.url for entry in reversed(entries) for name in entry.names}
     targets |= {_key(entry.title): entry.url for entry in reversed(entries)}
-    return record_site(writer, _pages(entries, targets), written_at)
-
-
-def _pages(entries: Sequence[FoldocEntry], targets: Mapping[str, str]) -> Iterator[SitePage]:
     letters: dict[str, list[FoldocEntry]] = {}
     for entry in entries:
-        letters.setdefault(_letter(entry), []).append(entry)
+        letters.setdefault(letter_of(entry.title), []).append(entry)
     navigation = '<p class="nav"><a href="/">Home</a> ' + " ".join(
         f'<a href="/contents/{letter}.html">{letter}</a>' for letter in sorted(letters)
     )
@@ -166,13 +152,8 @@ def _pages(entries: Sequence[FoldocEntry], targets: Mapping[str, str]) -> Iterat
             f"<h1>{html.escape(entry.title)}</h1>\n{text}\n"
             f'<p class="nearby">Nearby terms: {nearby}</p>\n'
             f'<p class="nav"><a href="/">Home</a> '
-            f'<a href="/contents/{_letter(entry)}.html">Contents</a></p>',
+            f'<a href="/contents/{letter_of(entry.title)}.html">Contents</a></p>',
         )
-
-
-def _letter(entry: FoldocEntry) -> str:
-    first = entry.title[0].lower()
-    return first if "a" <= first <= "z" else "other"
 
 
 def _link(entry: FoldocEntry) -> str:
@@ -202,12 +183,7 @@ def _key(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-_DIGITS = {
-    digit: value
-    for value, digit in enumerate(
-        string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
-    )
-}
+_DIGITS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +196,11 @@ class DictEntry:
 
 def decode_number(digits: str) -> int:
     """Decode a base-64 number (RFC 4648 digits, most significant first); raises ValueError."""
-    if not digits or any(digit not in _DIGITS for digit in digits):
+    if not digits or not set(digits) <= set(_DIGITS):
         raise ValueError(f"{digits!r} is no base-64 number")
     number = 0
     for digit in digits:
-        number = number * 64 + _DIGITS[digit]
+        number = number * 64 + _DIGITS.index(digit)
     return number
 
 

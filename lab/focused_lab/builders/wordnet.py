@@ -16,7 +16,6 @@ for any purpose.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,16 +26,15 @@ from urllib.parse import quote
 from focused.errors import RecordedWebError
 from focused_lab.builders.built_web import (
     BuiltWeb,
+    ReferenceSite,
     SitePage,
-    build_details,
+    build_site,
     contents_pages,
-    existing_web,
     headed_list,
+    letter_of,
     link,
-    record_site,
 )
 from focused_lab.builders.debian_packages import ProgressLine, fetch_packages, unpacked
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.web_import import modified_at
 
 BUILDER = "focused wordnet 1"
@@ -72,11 +70,8 @@ def build_wordnet(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb
     The package is downloaded to ``cache`` and kept. Raises RecordedWebError without apt or network,
     for a damaged package, or if the folder contains something else.
     """
-    fingerprint = hashlib.sha256(BUILDER.encode()).hexdigest()[:16]
-    if (existing := existing_web(folder, fingerprint)) is not None:
-        progress(f"{folder} is up to date")
-        return existing
-    with RecordedWebWriter(folder, "wordnet", BUILDER) as writer:
+
+    def make() -> ReferenceSite:
         deb = fetch_packages([_PACKAGE], cache / "debs", progress)[_PACKAGE]
         with unpacked(deb, cache / "unpacked" / _PACKAGE) as files:
             data = files / "usr/share/wordnet"
@@ -84,17 +79,16 @@ def build_wordnet(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb
             written_at = modified_at(data / "data.noun")
         domains = domains_by_synset(synsets)
         chosen = choose_synsets(synsets, domains)
-        pages = record_site(writer, wordnet_pages(chosen, domains), written_at)
-        progress(f"{pages} pages")
-        built = BuiltWeb(folder, True, pages, 0, 1, deb.stat().st_size)
-        labels = [
+        labels = {
             (address(chosen[key]), category(synsets[domain]))
             for key, own in inherited_domains(synsets, domains).items()
             for domain in own
             if key in chosen
-        ]
-        writer.finish(sorted(set(labels)), build_details(built, fingerprint))
-    return built
+        }
+        pages = wordnet_pages(chosen, domains)
+        return ReferenceSite(pages, sorted(labels), written_at, 1, deb.stat().st_size)
+
+    return build_site(folder, "wordnet", BUILDER, progress, make)
 
 
 def address(synset: Synset) -> str:
@@ -177,7 +171,7 @@ def wordnet_pages(
     letters: dict[str, list[str]] = {}
     senses: dict[str, list[Synset]] = {}
     for synset in chosen.values():
-        letters.setdefault(_letter(synset), []).append(_link(synset))
+        letters.setdefault(letter_of(synset.words[0]), []).append(_link(synset))
         for word in synset.words:
             senses.setdefault(word.casefold(), []).append(synset)
     home = SitePage(HOME, "WordNet", "<h1>WordNet</h1>\n<p>Contents by first letter.</p>")
@@ -198,7 +192,7 @@ def wordnet_pages(
             + headed_list("Other senses", [_link(o) for o in others if o is not synset])
             + f'<p class="nearby">Nearby: {" ".join(_link(o) for o in around if o is not synset)}'
             f'</p>\n<p class="nav">{link(HOME, "Home")} '
-            f"{link(f'{HOME}contents/{_letter(synset)}.html', 'Contents')}</p>",
+            f"{link(f'{HOME}contents/{letter_of(synset.words[0])}.html', 'Contents')}</p>",
         )
 
 
@@ -223,11 +217,6 @@ def _lists(synset: Synset, chosen: Mapping[str, Synset]) -> Iterator[str]:
 
 def _title(synset: Synset) -> str:
     return ", ".join(synset.words)
-
-
-def _letter(synset: Synset) -> str:
-    first = synset.words[0][0].lower()
-    return first if "a" <= first <= "z" else "other"
 
 
 def _link(synset: Synset) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -75,6 +76,7 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS
 @click.option("--json", "json_path", type=FILE, help="Also write all runs there.")
 @click.option(
     "--out",
+    "folder",
     type=FOLDER,
     default=Path("comparison"),
     show_default=True,
@@ -93,23 +95,15 @@ from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS
 )
 @click.option("--from", "document", type=FILE, help="Only report the runs of this comparison.json.")
 def compare(
-    webs: tuple[Path, ...],
-    labels: Path | None,
-    topics: tuple[Path, ...],
-    policies: str,
     budget: str,
-    seeds: tuple[str, ...],
     repeat: int,
-    host_caps: tuple[str, ...],
     latency_s: float,
     seed: int,
-    jobs: int,
-    json_path: Path | None,
-    out: Path,
-    fresh: bool,
+    folder: Path,
     live: bool,
     delay_s: float,
     document: Path | None,
+    **options: Any,
 ) -> None:
     """Simulate crawls of recorded webs and compare orderings by the webs' labels.
 
@@ -123,18 +117,6 @@ def compare(
     )
 
     if document is not None:
-        sys.exit(show_comparison_file(document, out))
-    options = CompareOptions(
-        webs=webs,
-        labels=labels,
-        topics=topics,
-        policies=policies,
-        seeds=seeds,
-        host_caps=host_caps,
-        settings=ExperimentSettings(budget, repeat, latency_s, seed, delay_s if live else None),
-        jobs=jobs,
-        json_path=json_path,
-        folder=out,
-        fresh=fresh,
-    )
-    sys.exit(compare_policies(options))
+        sys.exit(show_comparison_file(document, folder))
+    settings = ExperimentSettings(budget, repeat, latency_s, seed, delay_s if live else None)
+    sys.exit(compare_policies(CompareOptions(settings=settings, folder=folder, **options)))

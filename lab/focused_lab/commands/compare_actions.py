@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 import msgspec
@@ -21,15 +21,13 @@ from rich.console import Console
 from rich.text import Text
 
 from focused.cli.common import echo
-from focused.cli.progress_bars import page_progress
+from focused.cli.progress_bars import page_progress, progress_bar
 from focused.directory.directory_reader import load_training_samples
 from focused.directory.samples_digest import samples_digest
 from focused.errors import ConfigurationError
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
 from focused.reports.formatting import single_line
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.analysis.comparison_analysis import analyse_runs
@@ -41,7 +39,6 @@ from focused_lab.analysis.comparison_runs import (
 from focused_lab.analysis.report_files import write_comparison_report
 from focused_lab.analysis.summary_text import summary_sentence
 from focused_lab.analysis.tables import TABLES_WIDTH, all_tables
-from focused_lab.commands.runs_progress import RunsProgress
 from focused_lab.comparison_files import (
     RunLog,
     build_comparison,
@@ -77,6 +74,7 @@ from focused_lab.recorded_web.recorded_web import read_details
 from focused_lab.run_measures import RunRecord
 from focused_lab.simulation.link_graph import LinkGraph, open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
+from focused_lab.trials import prepare_topic
 from focused_lab.web_sources import ExperimentWeb, find_webs
 
 DOCUMENT_FILE = "comparison.json"
@@ -85,6 +83,7 @@ INTERRUPTED = 130
 _NOTHING_NAMED = "name at least one recorded web with --web, and one topic file with --topic"
 _TABLES_WIDTH = 130
 _LEAST_PAUSE_S = 10.0
+_MAX_NAMED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +194,14 @@ class _PlannedRuns:
         remaining = [trial for trial in self._plan.trials if trial not in done]
         if done:
             _print_status(f"{len(done)} of {self.total} runs were done before")
-        progress = RunsProgress(self.total, len(done))
+        progress = _RunsProgress(self.total, len(done))
         with progress, closing(self._runs(remaining, progress)) as runs:
             for trial, row in runs:
                 self._journal.add(self._keys[trial], row)
                 progress.advance()
 
     def _runs(
-        self, remaining: Sequence[Trial], progress: RunsProgress
+        self, remaining: Sequence[Trial], progress: _RunsProgress
     ) -> Generator[tuple[Trial, RunRecord], None, None]:
         webs, candidates, settings = self._webs, self._candidates, self._plan.settings
         jobs, under_way = self._jobs, progress.under_way
@@ -212,6 +211,37 @@ class _PlannedRuns:
         return run_live_trials(
             webs, candidates, remaining, settings, folder, jobs=jobs, under_way=under_way
         )
+
+
+class _RunsProgress:
+    """Shows how many runs are done, which are running, and the remaining time."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = progress_bar()
+        self._total = total
+        self._done = done
+        self._task = self._bar.add_task("", total=total, completed=done)
+
+    def under_way(self, trials: Sequence[Trial]) -> None:
+        """Show the current runs."""
+        named = [f"{trial.policy} on {single_line(trial.topic)}" for trial in trials]
+        more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
+        self._bar.update(self._task, description=", ".join(named[:_MAX_NAMED]) + more)
+
+    def advance(self) -> None:
+        """Count a finished run."""
+        self._bar.advance(self._task)
+        self._done += 1
+        tenths = self._done * 10 // self._total
+        if tenths > (self._done - 1) * 10 // self._total and not self._bar.console.is_terminal:
+            echo(f"focused: {self._done} of {self._total} runs are done", err=True)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
 
 
 def _warn_of_seen_labels(
@@ -278,19 +308,13 @@ def _samples_in(topic: Topic, examined: ExperimentWeb) -> int:
 
 
 def _candidate(topic: Topic, web: ExperimentWeb) -> PreparedTopic:
-    guide = load_crawl_models(
-        topic,
-        lambda: train_topic_model(topic, web.folder, replay=None, say=_print_status),
-        _print_status,
-    )
+    prepared = prepare_topic(topic, web.folder, _print_status)
     digest = hashlib.sha256(samples_digest(topic.training).encode())
     prior = Path(topic.training.link_prior)  # a bundled prior's name is in the topic file
     for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
-    digest.update("\n".join(sorted(guide.training_urls)).encode())
-    return PreparedTopic(
-        topic, guide.classifier, guide.scorer, guide.training_urls, digest.hexdigest()
-    )
+    digest.update("\n".join(sorted(prepared.sample_urls)).encode())
+    return replace(prepared, digest=digest.hexdigest())
 
 
 def _load_link_graph(web: ParsedWeb) -> LinkGraph:

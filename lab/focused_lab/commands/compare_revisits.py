@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,6 +35,7 @@ from focused.cli.common import FILE, FOLDER
 )
 @click.option(
     "--repeat",
+    "repeats",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
@@ -70,7 +72,7 @@ from focused.cli.common import FILE, FOLDER
     help="Which sites have sitemaps that state changes. See "
     "docs/how-to/compare-revisits.md#change-signals.",
 )
-@click.option("--dates", is_flag=True, help="Let all servers send Last-Modified.")
+@click.option("--dates", "dated", is_flag=True, help="Let all servers send Last-Modified.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -87,20 +89,12 @@ from focused.cli.common import FILE, FOLDER
 )
 def compare_revisits(
     histories: tuple[Path, ...],
-    poisson: bool,
-    bursty: bool,
     policies: str,
     intervals: str,
     budget: str,
-    repeat: int,
-    seed: int,
-    years: float,
-    warm_up_days: float,
-    max_pages: int,
-    signals: str,
-    dates: bool,
     jobs: int,
     out: Path,
+    **options: Any,
 ) -> None:
     """Simulate revisits of changing pages and compare policies by freshness and age.
 
@@ -112,17 +106,9 @@ def compare_revisits(
 
     settings = RevisitSettings(
         histories=tuple(str(path) for path in histories),
-        poisson=poisson,
-        bursty=bursty,
         policies=split_names(policies, "--policies"),
         intervals_days=split_days(intervals),
         budgets=("pooled", "per-site") if budget == "both" else (budget,),
-        repeats=repeat,
-        seed=seed,
-        years=years,
-        warm_up_days=warm_up_days,
-        max_pages=max_pages,
-        dated=dates,
-        signals=signals,
+        **options,
     )
     run(settings, jobs, out)

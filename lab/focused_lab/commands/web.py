@@ -202,15 +202,15 @@ def web_serve(
     **options: float,
 ) -> None:
     """Serve all hosts of a recorded web on one port until Ctrl-C."""
-    from focused_lab.living_web.living_options import LivingOptions, LivingReplay
+    from focused_lab.changing_web.change_options import ChangeOptions, ChangingReplay
     from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
     from focused_lab.recorded_web.replay_server import serve_forever
 
-    living = None
+    changing = None
     if truth is not None and not changes:
         raise click.UsageError("--truth needs --changes.")
     if changes:
-        living = LivingReplay(changes, LivingOptions(seed=seed, **options), speed, day, truth)
+        changing = ChangingReplay(changes, ChangeOptions(seed=seed, **options), speed, day, truth)
     clocks: list[ReplayClock] = []
 
     def ready(port: int) -> None:
@@ -228,7 +228,7 @@ def web_serve(
         port=port,
         faults=FaultPlan(tuple(map(parse_fault, faults)), seed),
         access_log=access_log,
-        living=living,
+        changing=changing,
         on_clock=clocks.append,
         on_ready=ready,
     )

@@ -34,17 +34,14 @@ def print_web_info(folder: Path) -> None:
             "bytes": sum(file.stat().st_size for file in folder.glob("*.warc.gz")),
         }
         name = str(opened.details.get("name", folder.name))
-    table = Table(title=Text(single_line(name)), title_justify="left", show_header=False)
-    for row, count in rows.items():
-        table.add_row(row, f"{count:,}")
     console = Console()
-    console.print(table)
+    console.print(_counts(name, list(rows.items())))
     for title, counts in (("Hosts", hosts), ("Categories", categories)):
         console.print(_counts(title, counts.most_common()))
 
 
 def _counts(title: str, counts: Sequence[tuple[str, int]]) -> Table:
-    table = Table(title=title, title_justify="left", show_header=False)
+    table = Table(title=Text(single_line(title)), title_justify="left", show_header=False)
     for name, count in counts[:_MAX_ROWS]:
         table.add_row(Text(single_line(name)), f"{count:,}")
     if len(counts) > _MAX_ROWS:

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from focused.revisit.policy import RevisitInputs, RevisitPolicyFactory, Visit
+from focused.revisit.policies import RevisitPolicyFactory
+from focused.revisit.policy import RevisitInputs, Visit
 from focused_lab.freshness.simulator import FreshnessResult, PageFreshness
 from focused_lab.freshness.windows import PageLife, Window
 

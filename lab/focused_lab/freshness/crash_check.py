@@ -1,4 +1,4 @@
-"""Check that a crawl of a living web that was killed lost nothing and repeated nothing.
+"""Check that a crawl of a changing web that was killed lost nothing and repeated nothing.
 
 Damage of the stored records is found by :mod:`focused.crawl.folder_check`. This module checks what
 a killed crawl may forget: pages that are never visited again, visits without their page's history,

@@ -19,7 +19,7 @@ import msgspec
 from focused.child_processes import drop_secrets, spawn_context
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.revisit.policy import find_revisit_policy, revisit_policy_names
+from focused.revisit.policies import find_revisit_policy, revisit_policy_names
 from focused_lab.freshness import bounds
 from focused_lab.freshness.change_history import SiteChanges, read_change_history
 from focused_lab.freshness.simulator import simulate

@@ -33,7 +33,7 @@ from focused.reports.crawl_plots import (
     to_png,
 )
 from focused.text.csv_cells import escape_formulas
-from focused_lab.analysis.inference import CONFIDENCE_LEVEL, FloatArray, bootstrap_weights
+from focused_lab.analysis.inference import FloatArray, bootstrap_weights, middle_part
 from focused_lab.analysis.number_format import NONE
 from focused_lab.analysis.svg import to_svg
 from focused_lab.analysis.tables import new_table
@@ -145,28 +145,17 @@ def _measure(compute: Callable[[FloatArray], FloatArray], weights: FloatArray) -
     drawn = drawn[np.isfinite(drawn)]
     if sites < 2 or not drawn.size:
         return Measure(value)
-    tail = (1 - CONFIDENCE_LEVEL) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
-    return Measure(value, float(low), float(high))
+    return Measure(value, *middle_part(drawn))
 
 
-_SHOWN: Mapping[str, tuple[str, Callable[[PolicyMeasures], Measure], float, int]] = {
-    "gain": (
-        "Share of the gap from uniform to optimal with true rates, %",
-        lambda e: e.gain,
-        100,
-        0,
-    ),
-    "bound_gain": (
-        "Share of the gap from uniform to the upper bound, %",
-        lambda e: e.bound_gain,
-        100,
-        0,
-    ),
-    "freshness": ("Freshness, %", lambda e: e.freshness, 100, 1),
-    "age": ("Age, days", lambda e: e.age_days, 1, 2),
-    "caught": ("Changes caught, %", lambda e: e.caught, 100, 1),
+_SHOWN: Mapping[str, tuple[str, float, int]] = {
+    "gain": ("Share of the gap from uniform to optimal with true rates, %", 100, 0),
+    "bound_gain": ("Share of the gap from uniform to the upper bound, %", 100, 0),
+    "freshness": ("Freshness, %", 100, 1),
+    "age_days": ("Age, days", 1, 2),
+    "caught": ("Changes caught, %", 100, 1),
 }
+"""The measures in tables: title, factor and digits."""
 
 
 def result_tables(measures: Sequence[PolicyMeasures]) -> list[Table]:
@@ -176,14 +165,15 @@ def result_tables(measures: Sequence[PolicyMeasures]) -> list[Table]:
         rows = [each for each in measures if each.budget == budget]
         days = list(dict.fromkeys(each.interval_days for each in rows))
         by_cell = {(each.policy, each.interval_days): each for each in rows}
-        for title, pick, factor, digits in _SHOWN.values():
+        for measure, (title, factor, digits) in _SHOWN.items():
             table = new_table(
                 f"{title} · {budget} budget", "policy",
                 *(column for each in days for column in (f"{each:g} days", "95%")),
             )  # fmt: skip
             for name in rank_policies(rows):
-                cells = [_cells(pick(by_cell[name, each]), factor, digits) for each in days]
-                table.add_row(name, *(text for pair in cells for text in pair))
+                shown = [getattr(by_cell[name, each], measure) for each in days]
+                cells = [text for each in shown for text in _cells(each, factor, digits)]
+                table.add_row(name, *cells)
             found.append(table)
     return found
 
@@ -260,25 +250,19 @@ def plot_curves(measures: Sequence[PolicyMeasures], budget: str) -> dict[str, tu
     """Draw freshness and gain against the mean interval; PNG and SVG by name."""
     rows = [each for each in measures if each.budget == budget]
     drawn = {}
-    for name, title, pick in (
-        ("freshness", "Freshness by mean interval between visits", lambda e: e.freshness),
-        ("gain", "Share of the gap from uniform to optimal with true rates", lambda e: e.gain),
+    for name, title in (
+        ("freshness", "Freshness by mean interval between visits"),
+        ("gain", "Share of the gap from uniform to optimal with true rates"),
     ):
         figure = new_figure(9, 5)
         axes = figure.add_subplot()
         style_axes(axes, title, f"{budget} budget; bands: 95% over sites")
-        _plot_measure(axes, rows, pick, clip=name == "gain")
+        _plot_measure(axes, rows, name, clip=name == "gain")
         drawn[name] = (to_png(figure), to_svg(figure, f"{name}-{budget}").encode())
     return drawn
 
 
-def _plot_measure(
-    axes: Axes,
-    rows: Sequence[PolicyMeasures],
-    pick: Callable[[PolicyMeasures], Measure],
-    *,
-    clip: bool,
-) -> None:
+def _plot_measure(axes: Axes, rows: Sequence[PolicyMeasures], measured: str, *, clip: bool) -> None:
     days = sorted({each.interval_days for each in rows})
     styles = _styles(rank_policies(rows))
     ends: dict[str, float] = {}
@@ -286,7 +270,7 @@ def _plot_measure(
         curve = sorted(
             (each for each in rows if each.policy == name), key=lambda each: each.interval_days
         )
-        points = [(each.interval_days, pick(each)) for each in curve]
+        points = [(each.interval_days, getattr(each, measured)) for each in curve]
         points = [(at, measure) for at, measure in points if measure.value is not None]
         if not points:
             continue

@@ -84,7 +84,7 @@ def draw_window(
         found = [
             life
             for page in history.pages
-            for life in _lives(page, site, start, duration_s, directories)
+            for life in page_lives(page, site, start, duration_s, directories)
         ]
         chosen = rng.permutation(len(found))[:max_pages]
         lives += [found[position] for position in chosen]
@@ -94,14 +94,14 @@ def draw_window(
     return Window(tuple(each.site for each in histories), pages, duration_s, warm_up_s)
 
 
-def _lives(
+def page_lives(
     page: PageChanges,
     site: int,
     start: float,
     duration_s: float,
     directories: dict[tuple[int, str], int],
 ) -> Iterator[PageLife]:
-    """Yield the page's lives that overlap the window."""
+    """Yield the page's lives that overlap the window; ``directories`` numbers its directories."""
     folder = page.page.rpartition("/")[0]
     directory = directories.setdefault((site, folder), len(directories))
     for created_at, deleted_at, changes in _spans(page.changes):

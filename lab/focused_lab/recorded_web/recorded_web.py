@@ -31,7 +31,12 @@ from focused.web.http_response import outcome_from_response
 from focused.web.page import Fetched, Page, Redirected
 from focused.web.urls import host_of, normalize_url
 from focused.web.warc_reader import EPOCH, parse_response_record
-from focused.web.warc_writer import record_id_from_name, response_record, warc_date, warcinfo_record
+from focused.web.warc_records import (
+    record_id_from_name,
+    response_record,
+    warc_date,
+    warcinfo_record,
+)
 from focused_lab.recorded_web.web_index import (
     RecordLocation,
     WebIndex,

@@ -10,10 +10,9 @@ from typing import Self
 
 from focused.child_processes import drop_secrets, spawn_context
 from focused.errors import FocusedError, RecordedWebError
-from focused_lab.living_web.living_options import LivingReplay
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_faults import FaultPlan
-from focused_lab.recorded_web.replay_server import serve_forever
+from focused_lab.recorded_web.replay_server import SourceOnClock, serve_forever
 
 _STOP_WITHIN_S = 5.0
 
@@ -21,7 +20,7 @@ _STOP_WITHIN_S = 5.0
 class ReplayProcess:
     """Context manager that serves a recorded web in a child process.
 
-    ``address`` is ``HOST:PORT`` while it runs. With ``living`` the pages of the web change, and
+    ``address`` is ``HOST:PORT`` while it runs. With ``changing`` the pages of the web change, and
     ``clock`` is the server's :class:`~focused_lab.recorded_web.replay_clock.ReplayClock` as text.
     Entering raises RecordedWebError with the child's reason if it cannot serve.
     """
@@ -33,13 +32,13 @@ class ReplayProcess:
         port: int = 0,
         faults: FaultPlan | None = None,
         access_log: Path | None = None,
-        living: LivingReplay | None = None,
+        changing: SourceOnClock | None = None,
     ) -> None:
         context = spawn_context()
         self._pipe, self._child_end = context.Pipe()
         self._child = context.Process(
             target=_serve,
-            args=(self._child_end, folder, port, faults, access_log, living),
+            args=(self._child_end, folder, port, faults, access_log, changing),
             daemon=True,  # never joined at exit: it ends with the pipe
         )
         self.address = ""
@@ -80,7 +79,7 @@ def _serve(
     port: int,
     faults: FaultPlan | None,
     access_log: Path | None,
-    living: LivingReplay | None,
+    changing: SourceOnClock | None,
 ) -> None:
     """Serve until the parent closes its end of the pipe, which it also does when it dies.
 
@@ -101,7 +100,7 @@ def _serve(
             port=port,
             faults=faults,
             access_log=access_log,
-            living=living,
+            changing=changing,
             on_clock=clocks.append,
             on_ready=lambda port: pipe.send((port, "".join(map(str, clocks)))),
             stop=wait_for_parent,

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -38,8 +38,7 @@ from focused_lab.recorded_web.replay_faults import (
 )
 
 if TYPE_CHECKING:
-    from focused_lab.living_web.living_options import LivingReplay
-    from focused_lab.recorded_web.recorded_web import WebSource
+    from focused_lab.recorded_web.recorded_web import RecordedWeb, WebSource
     from focused_lab.recorded_web.replay_clock import ReplayClock
 
 
@@ -223,6 +222,15 @@ def _not_recorded(url: str, fault: Fault | None) -> web.Response:
     return _text_response(404, f"Not recorded: {url}")
 
 
+class SourceOnClock(Protocol):
+    """Serves a recorded web as another one by a clock of its own; it must be picklable."""
+
+    def open(
+        self, web: RecordedWeb, real_time: Callable[[], float]
+    ) -> tuple[WebSource, ReplayClock]:
+        """Return what answers, and the clock that begins now."""
+
+
 def serve_forever(
     folder: Path,
     *,
@@ -230,14 +238,14 @@ def serve_forever(
     port: int = 0,
     faults: FaultPlan | None = None,
     access_log: Path | None = None,
-    living: LivingReplay | None = None,
+    changing: SourceOnClock | None = None,
     on_clock: Callable[[ReplayClock], None] = lambda clock: None,
     on_ready: Callable[[int], None] = lambda port: None,
     stop: Callable[[], None] | None = None,
 ) -> None:
     """Serve a recorded web until SIGINT or SIGTERM, or until ``stop`` returns.
 
-    ``living`` makes its pages change; ``on_clock`` then receives the clock, which starts when the
+    ``changing`` makes its pages change; ``on_clock`` then receives the clock, which starts when the
     server does. ``on_ready`` receives the port; ``stop`` runs in its own thread. The access log is
     appended to. Raises RecordedWebError if there is no readable web or the port cannot be bound,
     ConfigurationError if the access log cannot be written or a change history cannot be read.
@@ -252,8 +260,8 @@ def serve_forever(
         recorded = stack.enter_context(RecordedWeb.open(folder))
         source: WebSource = recorded
         clock: Callable[[], float] = time.time
-        if living is not None:
-            source, replay_clock = living.open(recorded, time.time)
+        if changing is not None:
+            source, replay_clock = changing.open(recorded, time.time)
             clock = replay_clock
             on_clock(replay_clock)
         asyncio.run(_serve(source, clock, host, port, faults, log, on_ready, stop))

@@ -10,7 +10,7 @@ a page (Castillo 2004), and weighted by page quality (Cho, Roy, Adams 2005).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from focused.durations import DAY_S, YEAR_S
 from focused.revisit.policy import RevisitInputs, Visit
@@ -32,17 +32,16 @@ from focused_lab.revisit_policies.estimators import (
     ratio_rate,
 )
 from focused_lab.revisit_policies.rate_models import (
-    FORCED_AFTER,
-    PAGE,
     ClassRates,
     CommittedRates,
     FeatureRates,
+    GroupOf,
     GroupRates,
     HistoryRates,
     PackedRecords,
-    PageVisits,
     RateModel,
     ShrunkRates,
+    StoredPolicy,
     directory_of,
     rate_class_of,
     read_page_visits,
@@ -54,24 +53,18 @@ LEARNING_HORIZON_S = 3 * YEAR_S
 """The horizon of explore-then-commit: how long a crawl is expected to run."""
 
 
-class AllocatedPolicy:
+class AllocatedPolicy(StoredPolicy):
     """A policy whose due times follow from a page's change rate and an allocation rule.
 
     The rate of a page is fixed between its visits, and so is its due time for a price.
     """
 
-    forced_after = FORCED_AFTER
-
     def __init__(self, inputs: RevisitInputs, rule: AllocationRule, rates: RateModel) -> None:
+        super().__init__(inputs)
         self.follows_siblings = rates.shares_groups
-        self._records = inputs.records
         self._popularities = PackedRecords(inputs.records, "popularity", "<df")
         self._rule = rule
         self._rates = rates
-
-    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
-        """Add a page after its first fetch."""
-        write_page_visits(self._records, page, PageVisits(at, weight, site, directory))
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit."""
@@ -97,13 +90,9 @@ class AllocatedPolicy:
         record = read_page_visits(self._records, page)
         return -math.expm1(-self._rates.rate(page, record) * max(at - record.last_at, 0.0))
 
-    def take_moved(self) -> Iterable[int]:
-        """Return nothing."""
-        return ()
-
     def remove(self, page: int) -> None:
         """Forget a page."""
-        self._records.delete(PAGE, page)
+        super().remove(page)
         self._rates.remove(page)
         self._popularities.delete(page)
 
@@ -147,18 +136,24 @@ def wire_rule(unit_s: float, quality: float = 1.0, freshness: float = 1.0) -> Al
 PolicyMaker = Callable[[RevisitInputs], AllocatedPolicy]
 
 
-def _by_history(rule: AllocationRule, estimate: RateEstimator) -> PolicyMaker:
-    def make_policy(inputs: RevisitInputs) -> AllocatedPolicy:
-        return AllocatedPolicy(inputs, rule, HistoryRates(inputs.records, estimate))
+def _by_rates(
+    rule: AllocationRule, make_rates: Callable[[RevisitInputs], RateModel]
+) -> PolicyMaker:
+    return lambda inputs: AllocatedPolicy(inputs, rule, make_rates(inputs))
 
-    return make_policy
+
+def _by_history(rule: AllocationRule, estimate: RateEstimator) -> PolicyMaker:
+    return _by_rates(rule, lambda inputs: HistoryRates(inputs.records, estimate))
 
 
 def _by_shrunk_rates(rule: AllocationRule) -> PolicyMaker:
-    def make_policy(inputs: RevisitInputs) -> AllocatedPolicy:
-        return AllocatedPolicy(inputs, rule, ShrunkRates(inputs.records))
+    return _by_rates(rule, lambda inputs: ShrunkRates(inputs.records))
 
-    return make_policy
+
+def _by_group(
+    kind: str, group_of: GroupOf, *, shares_groups: bool
+) -> Callable[[RevisitInputs], GroupRates]:
+    return lambda inputs: GroupRates(inputs.records, kind, group_of, shares_groups=shares_groups)
 
 
 proportional = _by_history(PROPORTIONAL, logarithmic_rate)
@@ -170,6 +165,23 @@ page_value = _by_history(OPTIMAL_FRESHNESS, logarithmic_rate)
 optimal_likelihood = _by_shrunk_rates(OPTIMAL_FRESHNESS)
 azar = _by_shrunk_rates(RANDOM_FRESHNESS)
 kolobov = _by_shrunk_rates(HARMONIC)
+optimal_classes = _by_rates(OPTIMAL_FRESHNESS, lambda inputs: ClassRates(inputs.records))
+optimal_features = _by_rates(
+    OPTIMAL_FRESHNESS,
+    lambda inputs: FeatureRates(inputs.records, inputs.mean_interval_s),
+)
+grouped_by_site = _by_rates(OPTIMAL_FRESHNESS, _by_group("site", site_of, shares_groups=True))
+grouped_by_directory = _by_rates(
+    OPTIMAL_FRESHNESS,
+    _by_group("directory", directory_of, shares_groups=True),
+)
+grouped_by_rate = _by_rates(
+    OPTIMAL_FRESHNESS, _by_group("class", rate_class_of, shares_groups=False)
+)
+upadhyay = _by_rates(
+    RANDOM_FRESHNESS,
+    lambda inputs: CommittedRates(inputs.records, inputs.mean_interval_s, LEARNING_HORIZON_S),
+)
 
 
 def polling(inputs: RevisitInputs) -> AllocatedPolicy:
@@ -182,39 +194,3 @@ def wire(inputs: RevisitInputs) -> AllocatedPolicy:
     """WIRE's value of a page with a = c = 1."""
     rates = HistoryRates(inputs.records, last_modified_rate)
     return AllocatedPolicy(inputs, wire_rule(inputs.mean_interval_s), rates)
-
-
-def optimal_classes(inputs: RevisitInputs) -> AllocatedPolicy:
-    """Optimal freshness by frequency classes."""
-    rates = ClassRates(inputs.records)
-    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
-
-
-def optimal_features(inputs: RevisitInputs) -> AllocatedPolicy:
-    """Optimal freshness by a linear model of features."""
-    rates = FeatureRates(inputs.records, inputs.mean_interval_s)
-    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
-
-
-def grouped_by_site(inputs: RevisitInputs) -> AllocatedPolicy:
-    """Optimal freshness with one rate per site."""
-    rates = GroupRates(inputs.records, "site", site_of, shares_groups=True)
-    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
-
-
-def grouped_by_directory(inputs: RevisitInputs) -> AllocatedPolicy:
-    """Optimal freshness with one rate per directory."""
-    rates = GroupRates(inputs.records, "directory", directory_of, shares_groups=True)
-    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
-
-
-def grouped_by_rate(inputs: RevisitInputs) -> AllocatedPolicy:
-    """Optimal freshness with one rate per class of estimated rates."""
-    rates = GroupRates(inputs.records, "class", rate_class_of, shares_groups=False)
-    return AllocatedPolicy(inputs, OPTIMAL_FRESHNESS, rates)
-
-
-def upadhyay(inputs: RevisitInputs) -> AllocatedPolicy:
-    """Explore, then commit to the optimum for visits at random times."""
-    rates = CommittedRates(inputs.records, inputs.mean_interval_s, LEARNING_HORIZON_S)
-    return AllocatedPolicy(inputs, RANDOM_FRESHNESS, rates)

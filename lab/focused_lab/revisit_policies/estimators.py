@@ -5,9 +5,9 @@ visits look like one, so the plain ratio is too low for fast pages. Rates are ch
 
 Sources: Cho, Garcia-Molina, "Estimating frequency of change" (ACM TOIT 2003) for the ratio, the
 bias-reduced logarithm, the last-modified estimator and frequency classes; Castillo, "Effective web
-crawling" (PhD thesis 2004) for WIRE's form; Upadhyay and others, "Learning to crawl" (AAAI 2020)
-for moment matching; Barbosa and others, "Looking at both the present and the past" (WIDM 2005) for
-the model on page features; Cho, Roy, Adams, "Page quality" (SIGMOD 2005) for the quality of a page.
+crawling" (PhD thesis 2004) for WIRE's form; Barbosa and others, "Looking at both the present and
+the past" (WIDM 2005) for the model on page features; Cho, Roy, Adams, "Page quality" (SIGMOD 2005)
+for the quality of a page.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from focused.durations import DAY_S
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -53,15 +50,6 @@ class CheckHistory:
             self.dated += 1
             self.quiet_s += min(max(since_change_s, 0.0), interval_s)
 
-    def add_all(self, other: CheckHistory) -> None:
-        """Add the visits of another page, for the rate of a group."""
-        self.checks += other.checks
-        self.changes += other.changes
-        self.watched_s += other.watched_s
-        self.changed_s += other.changed_s
-        self.quiet_s += other.quiet_s
-        self.dated += other.dated
-
 
 RateEstimator = Callable[[CheckHistory], float]
 
@@ -88,7 +76,7 @@ def last_modified_rate(history: CheckHistory) -> float:
 
     X' = (X - 1) - X / (n log(1 - X/n)) removes the bias of X / T. WIRE prints X' / (S T); that has
     the unit of a rate only if T is the quiet share of the S seconds, and then equals this.
-    Changes without a date count as in :func:`maximum_likelihood_rate`, at the same mean interval.
+    Changes without a date count as in :func:`grouped_likelihood_rate`, at the same mean interval.
     """
     if history.changes == 0 or history.quiet_s <= 0:
         return logarithmic_rate(history)
@@ -104,8 +92,8 @@ def last_modified_rate(history: CheckHistory) -> float:
 def grouped_likelihood_rate(history: CheckHistory) -> float:
     """The maximum-likelihood rate as if all changed intervals had their mean length.
 
-    Closed form of :func:`maximum_likelihood_rate` on bounded state; exact for equal intervals. Half
-    a change and half a quiet interval are added, as the logarithmic estimator does.
+    A closed form on bounded state; exact for equal intervals. Half a change and half a quiet
+    interval are added, as the logarithmic estimator does.
     """
     if history.watched_s <= 0:
         return 0.0
@@ -113,61 +101,6 @@ def grouped_likelihood_rate(history: CheckHistory) -> float:
     changed_s = history.changed_s / history.changes if history.changes else mean_s
     quiet_s = history.watched_s - history.changed_s + 0.5 * mean_s
     return math.log1p(history.changes * changed_s / quiet_s) / changed_s
-
-
-def maximum_likelihood_rate(intervals_s: Sequence[float], changed: Sequence[bool]) -> float:
-    """The rate that makes the visits most likely, for intervals of any lengths.
-
-    Solves sum over changed intervals of d / (exp(d rate) - 1) = sum of unchanged ones. Zero if no
-    visit found a change, infinite if all did.
-    """
-    lengths = np.asarray(intervals_s, dtype=np.float64)
-    hits = np.asarray(changed, dtype=bool)
-    quiet_s = float(lengths[~hits].sum())
-    if not hits.any():
-        return 0.0
-    if quiet_s <= 0:
-        return math.inf
-
-    def excess(rate: float) -> float:
-        return float((lengths[hits] / np.expm1(lengths[hits] * rate)).sum()) - quiet_s
-
-    return _decreasing_root(excess, 1.0 / quiet_s)
-
-
-def moment_matching_rate(intervals_s: Sequence[float], changed: Sequence[bool]) -> float:
-    """The rate at which the expected number of detected changes equals the observed one.
-
-    Solves sum of 1 - exp(-rate d) = X (Upadhyay and others 2020). Zero without a change, infinite
-    if all visits found one.
-    """
-    lengths = np.asarray(intervals_s, dtype=np.float64)
-    found = int(np.count_nonzero(changed))
-    if found == 0:
-        return 0.0
-    if found == len(lengths):
-        return math.inf
-
-    def missing(rate: float) -> float:
-        return found + float(np.expm1(-rate * lengths).sum())
-
-    return _decreasing_root(missing, found / float(lengths.sum()))
-
-
-def _decreasing_root(function: Callable[[float], float], near: float) -> float:
-    """The root of a decreasing function of a positive number, by bisection of its logarithm."""
-    low = high = near
-    while function(low) < 0:
-        low /= 2
-    while function(high) > 0:
-        high *= 2
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        if function(middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(low * high)
 
 
 CLASS_INTERVALS_DAYS = (1.0, 7.0, 30.0, 120.0, 365.0)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from focused.durations import DAY_S
-from focused.revisit.policy import RecordStore, Visit
+from focused.revisit.policy import RecordStore, RevisitInputs, Visit
 from focused_lab.revisit_policies.estimators import (
     CheckHistory,
     FrequencyClasses,
@@ -35,8 +35,6 @@ Estimators that give an unchanged page the rate 0 would never visit it again: at
 """
 LEAST_CHECKS = 3
 """Visits from which on a page has a rate of its own: one unchanged visit says little."""
-StaticFeatures = Callable[[int], Sequence[float]]
-"""Features of a page that a crawler knows from its first fetch, such as its number of links."""
 
 
 @dataclass(slots=True)
@@ -175,6 +173,32 @@ class PageLists:
         return _NO_PAGE if head is None else int(head[0])
 
 
+class StoredPolicy:
+    """What the literature's policies share: records, forced visits, and pages that moved."""
+
+    follows_siblings = False
+    forced_after = FORCED_AFTER
+
+    def __init__(self, inputs: RevisitInputs) -> None:
+        self._records = inputs.records
+        self._unit_s = inputs.mean_interval_s
+        self._moved: list[int] = []
+
+    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
+        """Add a page after its first fetch."""
+        write_page_visits(self._records, page, PageVisits(at, weight, site, directory))
+
+    def take_moved(self) -> Iterable[int]:
+        """Return the pages that a visit of another page moved, once."""
+        moved, self._moved = self._moved, []
+        return moved
+
+    def remove(self, page: int) -> None:
+        """Forget a page."""
+        self._records.delete(PAGE, page)
+        self._moved = [each for each in self._moved if each != page]
+
+
 class RateModel(Protocol):
     """Estimates change rates of pages, in changes per second."""
 
@@ -212,33 +236,8 @@ class CollectionRate:
         return grouped_likelihood_rate(self.history)
 
 
-class HistoryRates:
-    """The rate of a page from its own visits; that of the collection before the third."""
-
-    shares_groups = False
-
-    def __init__(self, records: RecordStore, estimate: RateEstimator) -> None:
-        self._collection = CollectionRate(records)
-        self._estimate = estimate
-
-    def learn(self, visit: Visit, page: PageVisits) -> None:
-        """Add the visit to the collection; the policy adds it to the page."""
-        self._collection.add(visit)
-
-    def rate(self, number: int, page: PageVisits) -> float:
-        """Return the estimate."""
-        history = page.history
-        return self._estimate(history) if history.checks >= LEAST_CHECKS else self._collection.rate
-
-    def remove(self, number: int) -> None:
-        """Keep nothing of the page."""
-
-
-class ShrunkRates:
-    """The likelihood estimate of a page, shrunk to the rate of the collection by one change.
-
-    No page has the rate 0. Kolobov and others (2019) smooth their likelihood alike.
-    """
+class CollectionRates:
+    """The rate of the collection for all pages; models that start from it add what they know."""
 
     shares_groups = False
 
@@ -250,11 +249,35 @@ class ShrunkRates:
         self._collection.add(visit)
 
     def rate(self, number: int, page: PageVisits) -> float:
-        """Return the shrunk estimate."""
-        return shrunk_rate(page.history, self._collection.rate)
+        """Return the rate of a page."""
+        return self._collection.rate
 
     def remove(self, number: int) -> None:
-        """Keep nothing of the page."""
+        """Keep nothing of the page, and its past visits in all sums."""
+
+
+class HistoryRates(CollectionRates):
+    """The rate of a page from its own visits; that of the collection before the third."""
+
+    def __init__(self, records: RecordStore, estimate: RateEstimator) -> None:
+        super().__init__(records)
+        self._estimate = estimate
+
+    def rate(self, number: int, page: PageVisits) -> float:
+        """Return the estimate."""
+        history = page.history
+        return self._estimate(history) if history.checks >= LEAST_CHECKS else self._collection.rate
+
+
+class ShrunkRates(CollectionRates):
+    """The likelihood estimate of a page, shrunk to the rate of the collection by one change.
+
+    No page has the rate 0. Kolobov and others (2019) smooth their likelihood alike.
+    """
+
+    def rate(self, number: int, page: PageVisits) -> float:
+        """Return the shrunk estimate."""
+        return shrunk_rate(page.history, self._collection.rate)
 
 
 def smoothed_rate(history: CheckHistory) -> float:
@@ -327,7 +350,7 @@ def rate_class_of(page: PageVisits) -> int:
     return 100 + round(math.log2(logarithmic_rate(history) * DAY_S))
 
 
-class GroupRates:
+class GroupRates(CollectionRates):
     """The rate of a page's group: the representative of Carney, Lee, Zdonik (2003).
 
     Small groups are shrunk to the rate of the collection.
@@ -336,15 +359,15 @@ class GroupRates:
     def __init__(
         self, records: RecordStore, kind: str, group_of: GroupOf, *, shares_groups: bool
     ) -> None:
+        super().__init__(records)
         self.shares_groups = shares_groups
         self._records = records
         self._kind = f"{kind}-rate"
         self._group_of = group_of
-        self._collection = CollectionRate(records)
 
     def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to the page's group."""
-        self._collection.add(visit)
+        super().learn(visit, page)
         group = self._group_of(page)
         history = read_history(self._records, self._kind, group)
         add_visit(history, visit)
@@ -355,32 +378,22 @@ class GroupRates:
         history = read_history(self._records, self._kind, self._group_of(page))
         return shrunk_rate(history, self._collection.rate)
 
-    def remove(self, number: int) -> None:
-        """Keep the group's sums: they include the page's past visits."""
-
 
 class FeatureRates:
     """The rate by a linear model of features (Barbosa and others 2005).
 
     Features: the page's own smoothed rate, its share of changed visits, the rates of its directory
-    and site, its weight, and whatever ``static`` returns. Rates are per mean interval. The model
+    and site, and its weight. Rates are per mean interval. The model
     lives in memory and is stored with each fit.
     """
 
     shares_groups = True
 
-    def __init__(
-        self,
-        records: RecordStore,
-        mean_interval_s: float,
-        static: StaticFeatures | None = None,
-        static_count: int = 0,
-    ) -> None:
+    def __init__(self, records: RecordStore, mean_interval_s: float) -> None:
         self._unit_s = mean_interval_s
-        self._static = static
         self._directories = GroupRates(records, "directory", directory_of, shares_groups=True)
         self._sites = GroupRates(records, "site", site_of, shares_groups=True)
-        self._model = LinearRateModel(5 + static_count, ridge=1.0)
+        self._model = LinearRateModel(5, ridge=1.0)
 
     def learn(self, visit: Visit, page: PageVisits) -> None:
         """Add the visit to model and groups; the features are those before the visit."""
@@ -402,17 +415,16 @@ class FeatureRates:
         history = page.history
         site = self._sites.rate(number, page)
         own = smoothed_rate(history) if history.checks else site
-        found = [
+        return [
             own * self._unit_s,
             history.changes / (history.checks + 1),
             self._directories.rate(number, page) * self._unit_s,
             site * self._unit_s,
             page.weight,
         ]
-        return found if self._static is None else [*found, *self._static(number)]
 
 
-class CommittedRates:
+class CommittedRates(CollectionRates):
     """Explore, then commit (Upadhyay and others 2020): a rate that is fixed after some visits.
 
     While it explores, a page has the collection's rate, so all such pages are visited alike. The
@@ -420,27 +432,18 @@ class CommittedRates:
     root of the number of mean intervals in it. A committed rate is at least one change per horizon.
     """
 
-    shares_groups = False
-
     def __init__(self, records: RecordStore, mean_interval_s: float, horizon_s: float) -> None:
+        super().__init__(records)
         self._committed = PackedRecords(records, "committed", "<f")
         self._horizon_s = horizon_s
         self._explored = max(1, round(math.sqrt(horizon_s / mean_interval_s)))
-        self._collection = CollectionRate(records)
 
     def learn(self, visit: Visit, page: PageVisits) -> None:
         """Commit to the estimate at the last visit of the exploration."""
-        self._collection.add(visit)
+        super().learn(visit, page)
         if page.history.checks + 1 != self._explored:
             return
-        history = CheckHistory(
-            page.history.checks,
-            page.history.changes,
-            page.history.watched_s,
-            page.history.changed_s,
-            page.history.quiet_s,
-            page.history.dated,
-        )
+        history = replace(page.history)
         add_visit(history, visit)
         # Explored at even intervals, where moment matching and the likelihood agree.
         rate = max(grouped_likelihood_rate(history), 1 / self._horizon_s)

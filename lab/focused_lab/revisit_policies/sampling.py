@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import Literal
 
@@ -18,7 +17,7 @@ import xxhash
 
 from focused.revisit.policy import RevisitInputs, Visit
 from focused_lab.revisit_policies.allocation import optimal_sample_size
-from focused_lab.revisit_policies.rate_models import FORCED_AFTER, PAGE, PackedRecords, PageLists
+from focused_lab.revisit_policies.rate_models import PAGE, PackedRecords, PageLists, StoredPolicy
 
 CYCLES_PER_INTERVAL = 4
 """A cycle is so short that the budget visits a quarter of the pages in it."""
@@ -55,25 +54,21 @@ class _Site:
         self.wanted = 0
 
 
-class SiteSampling:
+class SiteSampling(StoredPolicy):
     """Visits a sample of each site, then the pages of the sites that changed most."""
-
-    follows_siblings = False
-    forced_after = FORCED_AFTER
 
     def __init__(
         self, inputs: RevisitInputs, mode: Literal["proportional", "greedy", "adaptive"]
     ) -> None:
+        super().__init__(inputs)
         self._pages = PackedRecords(inputs.records, PAGE, "<dfI")  # last visit, weight, site
         self._samples = PackedRecords(inputs.records, "site", "<IIIIIff")
-        self._unit_s = inputs.mean_interval_s
         self._cycle_s = inputs.mean_interval_s / CYCLES_PER_INTERVAL
         self._adaptive = mode == "adaptive"
         self._greed = _GREED[mode]
         self._lists = PageLists(inputs.records, "site-page")
         self._sites = PageLists(inputs.records, "site-list")
         self._cycle_begun = -1
-        self._moved: list[int] = []
         self._price = 0.0
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
@@ -132,17 +127,11 @@ class SiteSampling:
         cycles = max(at - last_at, 0.0) / self._cycle_s
         return -math.expm1(-self._site(site_number).share * cycles)
 
-    def take_moved(self) -> Iterable[int]:
-        """Return the pages of the sites whose samples were completed, once."""
-        moved, self._moved = self._moved, []
-        return moved
-
     def remove(self, page: int) -> None:
         """Forget a page."""
         _, _, site_number = self._pages.read(page)
-        self._pages.delete(page)
+        super().remove(page)
         self._lists.remove(site_number, page)
-        self._moved = [each for each in self._moved if each != page]
         site = self._site(site_number)
         site.pages -= 1
         self._put_site(site_number, site)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +21,12 @@ from focused.durations import DAY_S
 from focused.revisit.policy import RevisitInputs, Visit
 from focused_lab.revisit_policies.estimators import logarithmic_rate
 from focused_lab.revisit_policies.rate_models import (
-    FORCED_AFTER,
     LEAST_CHECKS,
     PAGE,
     PackedRecords,
     PageLists,
     PageVisits,
+    StoredPolicy,
     add_visit,
     read_history,
     read_page_visits,
@@ -38,15 +38,12 @@ from focused_lab.revisit_policies.rate_models import (
 FloatArray = NDArray[np.float64]
 
 
-class NutchAdaptive:
+class NutchAdaptive(StoredPolicy):
     """Nutch's AdaptiveFetchSchedule: a changed page's interval shrinks, another's grows.
 
     With a date of the last change the interval is at least the time since that change, and the next
     visit is counted from a point between change and visit (``sync_delta``).
     """
-
-    follows_siblings = False
-    forced_after = FORCED_AFTER
 
     def __init__(
         self,
@@ -57,8 +54,8 @@ class NutchAdaptive:
         min_interval_s: float = 60.0,
         max_interval_s: float = 365 * DAY_S,
     ) -> None:
+        super().__init__(inputs)
         self._pages = PackedRecords(inputs.records, PAGE, "<dff")  # counted from, weight, interval
-        self._unit_s = inputs.mean_interval_s
         self._increase = increase
         self._decrease = decrease
         self._sync_share = sync_share
@@ -96,16 +93,8 @@ class NutchAdaptive:
         begin, _, interval_s = self._pages.read(page)
         return -math.expm1(-math.log(2) * max(at - begin, 0.0) / interval_s)
 
-    def take_moved(self) -> Iterable[int]:
-        """Return nothing."""
-        return ()
 
-    def remove(self, page: int) -> None:
-        """Forget a page."""
-        self._pages.delete(page)
-
-
-class Tianwang:
+class Tianwang(StoredPolicy):
     """Tianwang's cycle: pages whose next crawl time falls into a cycle are assigned to it.
 
     The crawl interval is the reciprocal of the logarithmic estimate, at most ``longest`` mean
@@ -114,8 +103,6 @@ class Tianwang:
     Index pages first is the crawler's task: they bring new links.
     """
 
-    follows_siblings = False
-    forced_after = FORCED_AFTER
     _kind = "recent-change"
 
     def __init__(
@@ -126,16 +113,11 @@ class Tianwang:
         recent: int = 2,
         recent_share: float = 0.25,
     ) -> None:
-        self._records = inputs.records
-        self._unit_s = inputs.mean_interval_s
+        super().__init__(inputs)
         self._cycle_s = inputs.mean_interval_s / cycles_per_interval
         self._longest = longest
         self._recent = recent
         self._recent_share = recent_share
-
-    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
-        """Add a page after its first fetch."""
-        write_page_visits(self._records, page, PageVisits(at, weight, site, directory))
 
     def record(self, visit: Visit) -> None:
         """Count the visit, and note a change for the visits that follow it soon."""
@@ -165,13 +147,9 @@ class Tianwang:
         record = read_page_visits(self._records, page)
         return -math.expm1(-smoothed_rate(record.history) * max(at - record.last_at, 0.0))
 
-    def take_moved(self) -> Iterable[int]:
-        """Return nothing."""
-        return ()
-
     def remove(self, page: int) -> None:
         """Forget a page."""
-        self._records.delete(PAGE, page)
+        super().remove(page)
         self._records.delete(self._kind, page)
 
     def _interval_s(self, page: int, record: PageVisits) -> float:
@@ -243,7 +221,7 @@ def plan_periods(
     return fetches, after_period(obsolete, fetches[0])
 
 
-class WebFountain:
+class WebFountain(StoredPolicy):
     """Plans the fetches of each bucket of change rates anew in each period.
 
     Buckets, their mean rates and the obsolete pages in them are learned; a page moves between
@@ -252,24 +230,18 @@ class WebFountain:
     sums per bucket.
     """
 
-    follows_siblings = False
-    forced_after = FORCED_AFTER
-
     def __init__(self, inputs: RevisitInputs) -> None:
-        self._records = inputs.records
-        self._unit_s = inputs.mean_interval_s
+        super().__init__(inputs)
         self._period_s = inputs.mean_interval_s / 2
         self._lists = PageLists(inputs.records, "bucket-page")
         self._period = -1
-        self._moved: list[int] = []
         self._plans = PackedRecords(inputs.records, "bucket-plan", "<Idd")
         self._buckets = [self._read_bucket(number) for number in range(len(BUCKET_LIMITS) + 1)]
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page to the bucket of pages without a history."""
-        record = PageVisits(at, weight, site, directory)
-        write_page_visits(self._records, page, record)
-        self._enter(page, self._bucket(record))
+        super().add(page, site, directory, weight, at)
+        self._enter(page, self._bucket(PageVisits(at, weight, site, directory)))
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit, and plan a new period when one begins."""
@@ -310,17 +282,11 @@ class WebFountain:
         rate = self._rates()[self._bucket(record)]
         return -math.expm1(-rate * max(at - record.last_at, 0.0))
 
-    def take_moved(self) -> Iterable[int]:
-        """Return the pages of the buckets whose intervals changed by a fifth, once."""
-        moved, self._moved = self._moved, []
-        return moved
-
     def remove(self, page: int) -> None:
         """Forget a page."""
         bucket = self._bucket(read_page_visits(self._records, page))
         self._leave(page, bucket)
-        self._records.delete(PAGE, page)
-        self._moved = [each for each in self._moved if each != page]
+        super().remove(page)
 
     def _bucket(self, record: PageVisits) -> int:
         if record.history.checks == 0:

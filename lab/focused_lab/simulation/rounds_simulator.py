@@ -39,9 +39,14 @@ from focused.storage.state_store import StateStore
 from focused.topic import PARTITION_UNITS, Budget, Topic, adapt_to_recorded_web
 from focused.web.page import Outcome
 from focused.web.urls import normalize_url
-from focused_lab.simulation.simulator import Latency, Network, pages_frame
+from focused_lab.simulation.simulator import (
+    SETTLES_PER_COMMIT,
+    Latency,
+    Network,
+    pages_frame,
+    without_output,
+)
 
-_SETTLES_PER_COMMIT = 1_000
 _MAX_STEPS_AT_ONCE = 10_000
 _ATTEND_S = 0.1
 """A partition looks for messages at least so often, also while all its connections are in use."""
@@ -299,15 +304,11 @@ def simulate_rounds(
             own = [url for url in normalized if owner.of_url(url) == start.partition]
             where = Path(folder) / str(start.partition)
             store = StateStore.open(
-                where / "state", {"simulation": "rounds"}, commit_every=_SETTLES_PER_COMMIT
+                where / "state", {"simulation": "rounds"}, commit_every=SETTLES_PER_COMMIT
             )
             rounds = build_partition_rounds(
                 start,
-                replace(
-                    topic,
-                    output=replace(topic.output, folder=where, warc="off", parquet=False),
-                    budget=Budget(),
-                ),
+                replace(without_output(topic, where), budget=Budget()),
                 classifier,
                 make_policy(),
                 store,

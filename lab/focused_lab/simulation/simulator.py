@@ -32,10 +32,7 @@ from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.urls import host_of
-from focused_lab.living_web.living_web import LivingSource, LivingWeb
-from focused_lab.recorded_web.conditional_requests import headers_of_not_modified
 from focused_lab.recorded_web.recorded_web import WebSource
-from focused_lab.recorded_web.replay_faults import answers_not_modified
 
 Latency = Callable[[str], float]
 """Seconds from request to last byte, by URL."""
@@ -76,41 +73,6 @@ class RecordedNetwork:
         return parse_page(fetched)
 
 
-class LivingNetwork:
-    """Answers from a living web; second 0 of the simulation is ``start``, seconds since the epoch.
-
-    The answers equal those of a replay server at the same time.
-    """
-
-    def __init__(self, web: LivingWeb, start: float) -> None:
-        self._web = web
-        self._start = start
-        self._time = start
-        self._network = RecordedNetwork(LivingSource(web, lambda: self._time))
-
-    def answer(
-        self,
-        url: str,
-        now: float,
-        elapsed_s: float,
-        conditional_headers: Mapping[str, str] | None = None,
-    ) -> Outcome:
-        """Answer a request for ``url``, with the lower-case headers of a conditional request."""
-        self._time = self._start + now
-        if conditional_headers:
-            response = self._web.response_at(url, self._time)
-            if response is not None and answers_not_modified(conditional_headers, response, None):
-                headers = headers_of_not_modified(response.headers)
-                return outcome_from_response(
-                    304, headers, url, b"", elapsed_s, now, conditional=True
-                )
-        return self._network.answer(url, now, elapsed_s)
-
-    def parse(self, fetched: Fetched) -> Page | Failed:
-        """Parse the answer."""
-        return parse_page(fetched)
-
-
 def constant_latency(latency_s: float) -> Latency:
     """Every answer takes ``latency_s`` seconds."""
     return lambda url: latency_s
@@ -126,7 +88,8 @@ def hashed_latency(mean_s: float, seed: int) -> Latency:
 
 
 _MAX_IDLE_STEPS = 10_000
-_SETTLES_PER_COMMIT = 1_000
+SETTLES_PER_COMMIT = 1_000
+"""Nothing needs to survive a simulation's process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +132,11 @@ def simulate(
     """
     began_s = time.process_time()
     with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
-        topic = _without_output(topic, Path(folder))
+        topic = without_output(adapt_to_recorded_web(topic), Path(folder))
         store = StateStore.open(
             Path(folder) / "state",
             {"simulation": policy.name},
-            commit_every=_SETTLES_PER_COMMIT,  # nothing needs to survive this process
+            commit_every=SETTLES_PER_COMMIT,
         )
         try:
             crawl = build_crawl(
@@ -200,9 +163,9 @@ def simulate(
     return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors, traps)
 
 
-def _without_output(topic: Topic, folder: Path) -> Topic:
-    output = replace(topic.output, folder=folder, warc="off", parquet=False)
-    return replace(adapt_to_recorded_web(topic), output=output)
+def without_output(topic: Topic, folder: Path) -> Topic:
+    """Return the topic of a crawl that writes nothing but its state, below ``folder``."""
+    return replace(topic, output=replace(topic.output, folder=folder, warc="off", parquet=False))
 
 
 def pages_frame(tables: Tables) -> pd.DataFrame:

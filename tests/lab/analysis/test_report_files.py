@@ -45,6 +45,15 @@ def with_scores(rows: list[Row]) -> list[Row]:
     return [row | {"score_bins": bins} for row in rows] + nothing
 
 
+def printed(rows: list[Row]) -> str:
+    """The tables on a terminal of a hundred columns."""
+    console = Console(width=100)
+    with console.capture() as capture:
+        for table in all_tables(analyse_runs(runs_of(rows))):
+            console.print(table)
+    return capture.get()
+
+
 def page_of(folder: Path) -> str:
     return (folder / "report.html").read_text("utf-8")
 
@@ -224,11 +233,7 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policies", [("focused", "bfs", "oracle"), MANY])
 def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...]) -> None:
-    console = Console(width=100, record=True, file=None, quiet=False)
-    with console.capture() as capture:
-        for table in all_tables(analyse_runs(runs_of(with_scores(two_topics(*policies))))):
-            console.print(table)
-    text = capture.get()
+    text = printed(with_scores(two_topics(*policies)))
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
     assert all(policy in text for policy in policies)
@@ -237,11 +242,7 @@ def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...
 def test_names_of_ablations_are_cut_distinctly_and_their_tables_fit() -> None:
     parts = ("exploration-of-hosts", "other-host", "word")
     policies = ["focused", *(f"focused-without-{part}" for part in parts), "bfs"]
-    console = Console(width=100)
-    with console.capture() as capture:
-        for table in all_tables(analyse_runs(runs_of(with_scores(two_topics(*policies))))):
-            console.print(table)
-    text = capture.get()
+    text = printed(with_scores(two_topics(*policies)))
     assert max(map(len, text.splitlines())) <= 100
     assert all(part in text for part in parts)
     assert "…without-other-host" in text and "focused-without-word" in text
@@ -249,21 +250,14 @@ def test_names_of_ablations_are_cut_distinctly_and_their_tables_fit() -> None:
 
 def test_names_of_custom_policies_are_cut_to_their_ends() -> None:
     own = ("my_project.policies.shorter.policy", "my_project.policies.longer.policy")
-    (table, *_) = all_tables(analyse_runs(runs_of(two_topics(*own))))
-    console = Console(width=100)
-    with console.capture() as capture:
-        console.print(table)
-    assert "ies.shorter.policy" in capture.get() and "ies.longer.policy" in capture.get()
+    text = printed(two_topics(*own))
+    assert "ies.shorter.policy" in text and "ies.longer.policy" in text
 
 
 def test_the_terminal_is_not_steered_by_names() -> None:
     rows = [run(policy, 0.3, topic=HOSTILE, seeds=HOSTILE) for policy in ("focused", "bfs")]
     rows += [run("bfs", 0.0, topic=HOSTILE, web=HOSTILE, seeds=HOSTILE, reachable=0)]
-    console = Console(width=100)
-    with console.capture() as capture:
-        for table in all_tables(analyse_runs(runs_of(rows))):
-            console.print(table)
-    assert "\x1b[31m" not in capture.get()
+    assert "\x1b[31m" not in printed(rows)
 
 
 def test_what_a_run_left_of_its_budget_counts_as_off_topic_in_its_curve() -> None:

@@ -1,10 +1,12 @@
 """Building the documentation web, with stand-ins for Debian's tools."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from focused.errors import RecordedWebError
+from focused_lab.builders.built_web import BuiltWeb
 from focused_lab.builders.debian_packages import fetch_packages, parse_packages, unpack
 from focused_lab.builders.docweb import build_docweb
 from focused_lab.recorded_web.recorded_web import RecordedWeb
@@ -12,6 +14,7 @@ from tests.lab.builders.fake_debian import FakeDebian
 
 OS = "/usr/share/doc/python3.11/html/library/os.html"
 HOME = "/usr/share/doc/python3.11/html/index.html"
+Build = Callable[..., BuiltWeb]
 FLASK = "/usr/share/doc/python-flask-doc/html/index.html"
 
 
@@ -25,12 +28,20 @@ def lines() -> list[str]:
     return []
 
 
+@pytest.fixture
+def build(tmp_path: Path, lines: list[str]) -> Build:
+    def run(folder: str = "web", tier: str = "small", cache: str = "cache") -> BuiltWeb:
+        return build_docweb(tmp_path / folder, tier, tmp_path / cache, lines.append)
+
+    return run
+
+
 def test_a_tier_is_built_from_the_packages_there_are(
-    debian: FakeDebian, tmp_path: Path, lines: list[str]
+    debian: FakeDebian, tmp_path: Path, lines: list[str], build: Build
 ) -> None:
     debian.add("python3.11-doc", {HOME: b"home", OS: b"os"})
     debian.add("python-flask-doc", {FLASK: b'<a href="http://docs.python.org/library/os">os</a>'})
-    built = build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    built = build()
     assert (built.fresh, built.pages, built.redirects, built.hosts) == (True, 3, 1, 2)
     with RecordedWeb.open(tmp_path / "web") as web:
         assert web.details["tier"] == "small"
@@ -40,40 +51,38 @@ def test_a_tier_is_built_from_the_packages_there_are(
 
 
 def test_the_same_packages_make_the_same_file(
-    debian: FakeDebian, tmp_path: Path, lines: list[str]
+    debian: FakeDebian, tmp_path: Path, build: Build
 ) -> None:
     debian.add("python3.11-doc", {HOME: b"home"})
     debian.add("python-flask-doc", {FLASK.replace("index", "guide"): b"no index page"})
     for name in ("one", "two"):
-        build_docweb(tmp_path / name, "small", tmp_path / f"{name}-cache", lines.append)
+        build(name, cache=f"{name}-cache")
     one, two = (tmp_path / name / "pages.warc.gz" for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_a_second_build_touches_nothing(
-    debian: FakeDebian, tmp_path: Path, lines: list[str]
-) -> None:
+def test_a_second_build_touches_nothing(debian: FakeDebian, tmp_path: Path, build: Build) -> None:
     debian.add("python3.11-doc", {HOME: b"home"})
-    first = build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    first = build()
     before = (tmp_path / "web/pages.warc.gz").stat()
     calls = debian.calls("apt-cache")
-    second = build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    second = build()
     assert not second.fresh
     assert (second.pages, second.hosts) == (first.pages, first.hosts)
     assert (tmp_path / "web/pages.warc.gz").stat() == before
     assert debian.calls("apt-cache") == calls
 
 
-def test_another_tier_is_built_anew(debian: FakeDebian, tmp_path: Path, lines: list[str]) -> None:
+def test_another_tier_is_built_anew(debian: FakeDebian, build: Build) -> None:
     debian.add("python3.11-doc", {HOME: b"home"})
-    build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
-    assert build_docweb(tmp_path / "web", "full", tmp_path / "cache", lines.append).fresh
+    build()
+    assert build(tier="full").fresh
 
 
-def test_packages_are_downloaded_once(debian: FakeDebian, tmp_path: Path, lines: list[str]) -> None:
+def test_packages_are_downloaded_once(debian: FakeDebian, build: Build) -> None:
     debian.add("python3.11-doc", {HOME: b"home"})
-    build_docweb(tmp_path / "one", "small", tmp_path / "cache", lines.append)
-    build_docweb(tmp_path / "two", "small", tmp_path / "cache", lines.append)
+    build("one")
+    build("two")
     assert len(debian.calls("apt-get")) == 1
 
 
@@ -89,30 +98,30 @@ def test_a_download_that_was_cut_is_made_again(
 
 
 def test_nothing_unpacked_is_left_in_the_cache(
-    debian: FakeDebian, tmp_path: Path, lines: list[str]
+    debian: FakeDebian, tmp_path: Path, build: Build
 ) -> None:
     debian.add("python3.11-doc", {HOME: b"home"})
-    build_docweb(tmp_path / "web", "small", tmp_path / "cache", lines.append)
+    build()
     assert not list(tmp_path.glob("cache/unpacked/*"))
 
 
-def test_an_unknown_tier_is_an_error_that_names_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_tier_is_an_error_that_names_the_known_ones(build: Build) -> None:
     with pytest.raises(RecordedWebError, match=r"'huge'.*small, medium, full"):
-        build_docweb(tmp_path / "web", "huge", tmp_path / "cache", print)
+        build(tier="huge")
 
 
 def test_without_apt_the_error_says_what_to_do_instead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Build
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RecordedWebError, match=r"apt-get.*focused web import"):
-        build_docweb(tmp_path / "web", "small", tmp_path / "cache", print)
+        build()
     assert not (tmp_path / "web").exists()
 
 
-def test_without_package_lists_the_error_says_to_update(debian: FakeDebian, tmp_path: Path) -> None:
+def test_without_package_lists_the_error_says_to_update(debian: FakeDebian, build: Build) -> None:
     with pytest.raises(RecordedWebError, match="apt-get update"):
-        build_docweb(tmp_path / "web", "small", tmp_path / "cache", print)
+        build()
     assert debian.calls("apt-get") == []
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from focused_lab.builders.docweb import DocRecorder
 from focused_lab.builders.docweb_rules import DocPackage
-from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from tests.support.recorded_web import response_of
 
 PYTHON = DocPackage(
     "python3.11-doc",
@@ -46,16 +47,10 @@ def record(tmp_path: Path) -> Iterator[Record]:
         yield run
 
 
-def response(web: RecordedWeb, url: str) -> RecordedResponse:
-    found = web.get(url)
-    assert found is not None, url
-    return found
-
-
 def test_pages_stand_below_the_public_address(record: Record) -> None:
     web = record((PYTHON, {"index.html": "home", "library/os.html": "<p>os</p>"}))
-    assert response(web, "https://docs.python.org/3/").body == b"home"
-    assert response(web, "https://docs.python.org/3/library/os.html").body == b"<p>os</p>"
+    assert response_of(web, "https://docs.python.org/3/").body == b"home"
+    assert response_of(web, "https://docs.python.org/3/library/os.html").body == b"<p>os</p>"
 
 
 def test_every_page_has_its_packages_category(record: Record) -> None:
@@ -88,20 +83,20 @@ def test_api_pages_are_taken_where_the_map_says_so(record: Record) -> None:
 def test_links_to_local_files_become_public(record: Record, local: str) -> None:
     page = f'<a class="x" href="{local}#name">os</a>'
     web = record((PYTHON, {"library/os.html": "os"}), (SQLITE, {"index.html": page}))
-    body = response(web, "https://www.sqlite.org/").body
+    body = response_of(web, "https://www.sqlite.org/").body
     assert body == b'<a class="x" href="https://docs.python.org/3/library/os.html#name">os</a>'
 
 
 def test_links_to_local_files_of_no_package_stay(record: Record) -> None:
     page = '<a href="/usr/share/doc/nothing/x.html">x</a>'
     web = record((SQLITE, {"index.html": page}))
-    assert response(web, "https://www.sqlite.org/").body == page.encode()
+    assert response_of(web, "https://www.sqlite.org/").body == page.encode()
 
 
 def test_other_addresses_that_are_linked_to_redirect(record: Record) -> None:
     page = '<a href="http://docs.python.org/2/library/os.html#os.path">os</a>'
     web = record((PYTHON, {"library/os.html": "os"}), (SQLITE, {"index.html": page}))
-    moved = response(web, "http://docs.python.org/2/library/os.html")
+    moved = response_of(web, "http://docs.python.org/2/library/os.html")
     assert moved.status == 301
     assert moved.headers["location"] == "https://docs.python.org/3/library/os.html"
 
@@ -121,7 +116,7 @@ def test_http_redirects_to_https_only_where_it_is_linked_that_way(record: Record
 
 def test_a_root_without_index_page_answers_with_a_listing(record: Record) -> None:
     web = record((SQLITE, {"b.html": "b", "sub/c.html": "c"}))
-    listing = response(web, "https://www.sqlite.org/").body
+    listing = response_of(web, "https://www.sqlite.org/").body
     assert b'<a href="b.html">b.html</a>' in listing
     assert b"c.html" not in listing
 
@@ -146,7 +141,7 @@ def test_a_root_behind_a_link_inside_the_package_is_followed(
 
 def test_robots_txt_keeps_crawlers_out_of_what_the_data_file_names(record: Record) -> None:
     web = record((PYTHON, {"index.html": "home"}))
-    robots = response(web, "https://docs.python.org/robots.txt")
+    robots = response_of(web, "https://docs.python.org/robots.txt")
     assert robots.headers["content-type"].startswith("text/plain")
     assert b"User-agent: *\nDisallow: " in robots.body
 

@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
+from focused_lab.builders.built_web import record_site
 from focused_lab.builders.foldoc import (
     DictEntry,
     FoldocEntry,
     build_foldoc,
     categories,
     decode_number,
+    foldoc_pages,
     parse_entries,
     parse_entry,
     read_dictionary,
-    record_foldoc,
 )
 from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from tests.lab.builders.fake_debian import FakeDebian
@@ -66,7 +67,7 @@ def entry(text: str, *headwords: str) -> FoldocEntry:
 def web(tmp_path: Path) -> Iterator[RecordedWeb]:
     entries = [entry(BROKER), entry(ORB), entry(PLAIN)]
     with RecordedWebWriter(tmp_path / "web", "foldoc", "test") as writer:
-        record_foldoc(writer, entries, WRITTEN_AT)
+        record_site(writer, foldoc_pages(entries), WRITTEN_AT)
         writer.finish()
     with RecordedWeb.open(tmp_path / "web") as opened:
         yield opened

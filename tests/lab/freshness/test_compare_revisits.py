@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from focused.errors import ConfigurationError
-from focused.revisit.policy import revisit_policy_names
+from focused.revisit.policies import revisit_policy_names
 from focused_lab.freshness.change_history import write_change_history
 from focused_lab.freshness.revisit_comparison import (
     RevisitRun,

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from focused.durations import DAY_S
-from focused.revisit.policy import find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
 from focused_lab.freshness.simulator import measure_page, simulate
 from focused_lab.freshness.windows import PageLife, Window
 

@@ -9,7 +9,7 @@ import pytest
 
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
-from focused.revisit.policy import find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
 from focused_lab.freshness.revisit_comparison import RevisitSettings, plan_runs
 from focused_lab.freshness.simulator import FreshnessResult, simulate
 from focused_lab.freshness.sitemaps import (

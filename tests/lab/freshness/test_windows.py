@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from focused.durations import DAY_S, YEAR_S
-from focused.revisit.policy import find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
 from focused_lab.freshness.bounds import optimal, upper_bound
 from focused_lab.freshness.change_history import Change, ChangeKind, SiteChanges, page_changes
 from focused_lab.freshness.simulator import simulate

@@ -14,17 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused_lab.recorded_web.recorded_web import WARC_FILE, RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import (
+    WARC_FILE,
+    RecordedResponse,
+    RecordedWeb,
+    RecordedWebWriter,
+)
+from tests.support.recorded_web import answer, body, page, recorded, redirect, response_of
 
 HTML = {"content-type": "text/html"}
+URL = "https://a.example/"
 
 
 def write_web(folder: Path, pages: Mapping[str, bytes]) -> Path:
-    with RecordedWebWriter(folder, "tiny", "test") as writer:
-        for url, body in pages.items():
-            writer.add(url, 200, HTML, body)
-        writer.finish()
-    return folder
+    with recorded(folder, *(page(url, content) for url, content in pages.items())):
+        return folder
 
 
 def offsets(warc: Path) -> list[int]:
@@ -78,28 +82,23 @@ def test_what_was_written_is_read_back(
     folder = tmp_path_factory.mktemp("round") / "web"
     written: dict[str, tuple[int, dict[str, str], bytes]] = {}
     with RecordedWebWriter(folder, "round", "test") as writer:
-        for path, status, headers, body in responses:
+        for path, status, headers, content in responses:
             url = f"https://a.example/{path}"
-            if writer.add(url, status, headers, body):
-                written[url] = (status, headers, body)
+            if writer.add(url, status, headers, content):
+                written[url] = (status, headers, content)
         writer.finish()
     with RecordedWeb.open(folder) as web:
         assert len(web) == len(written)
-        for url, (status, headers, body) in written.items():
-            response = web.get(url)
-            assert response is not None
-            assert (response.status, response.body) == (status, body)
-            assert response.headers == {**headers, "content-length": str(len(body))}
+        for url, (status, headers, content) in written.items():
+            response = response_of(web, url)
+            assert (response.status, response.body) == (status, content)
+            assert response.headers == {**headers, "content-length": str(len(content))}
 
 
 def test_header_names_are_lower_case(tmp_path: Path) -> None:
-    with RecordedWebWriter(tmp_path / "web", "tiny", "test") as writer:
-        writer.add("https://a.example/", 200, {"Content-TYPE": "text/html"}, b"x")
-        writer.finish()
-    with RecordedWeb.open(tmp_path / "web") as web:
-        response = web.get("https://a.example/")
-        assert response is not None
-        assert response.headers["content-type"] == "text/html"
+    given = RecordedResponse(URL, 200, {"Content-TYPE": "text/html"}, b"x")
+    with recorded(tmp_path / "web", given) as web:
+        assert response_of(web, URL).headers["content-type"] == "text/html"
 
 
 def test_a_url_that_was_not_recorded_has_no_response(docs: RecordedWeb) -> None:
@@ -111,15 +110,11 @@ def test_what_is_not_an_url_has_no_response(docs: RecordedWeb) -> None:
 
 
 def test_the_fragment_does_not_matter(docs: RecordedWeb) -> None:
-    response = docs.get("https://docs.example/3/#top")
-    assert response is not None
-    assert response.body == b"home"
+    assert body(docs, "https://docs.example/3/#top") == "home"
 
 
 def test_http_answers_for_https(docs: RecordedWeb) -> None:
-    response = docs.get("http://docs.example/3/")
-    assert response is not None
-    assert response.url == "https://docs.example/3/"
+    assert response_of(docs, "http://docs.example/3/").url == "https://docs.example/3/"
 
 
 def test_https_answers_for_http(docs: RecordedWeb) -> None:
@@ -133,9 +128,7 @@ def test_an_index_file_answers_with_the_page_of_its_folder(docs: RecordedWeb) ->
 def test_an_index_file_of_its_own_is_preferred(tmp_path: Path) -> None:
     pages = {"https://a.example/": b"folder", "https://a.example/index.html": b"file"}
     with RecordedWeb.open(write_web(tmp_path / "web", pages)) as web:
-        response = web.get("https://a.example/index.html")
-        assert response is not None
-        assert response.body == b"file"
+        assert body(web, "https://a.example/index.html") == "file"
 
 
 def test_the_first_response_for_a_url_stays(tmp_path: Path) -> None:
@@ -144,20 +137,18 @@ def test_the_first_response_for_a_url_stays(tmp_path: Path) -> None:
         assert not writer.add("https://a.example/x#y", 200, HTML, b"second")
         writer.finish()
     with RecordedWeb.open(tmp_path / "web") as web:
-        response = web.get("https://a.example/x")
-        assert response is not None
-        assert response.body == b"first"
+        assert body(web, "https://a.example/x") == "first"
 
 
 def test_pages_are_what_answers_200_and_is_not_robots_txt(tmp_path: Path) -> None:
-    with RecordedWebWriter(tmp_path / "web", "tiny", "test") as writer:
-        writer.add("https://a.example/", 200, HTML, b"x")
-        writer.add("https://a.example/gone", 404, HTML, b"x")
-        writer.add("https://a.example/robots.txt", 200, {}, b"User-agent: *\n")
-        writer.add("https://a.example/old", 301, {"location": "https://a.example/"}, b"")
-        writer.finish()
-    with RecordedWeb.open(tmp_path / "web") as web:
-        assert web.page_urls == ("https://a.example/",)
+    responses = (
+        page(URL, "x"),
+        answer(f"{URL}gone", 404, "x"),
+        answer(f"{URL}robots.txt", 200, "User-agent: *\n"),
+        redirect(f"{URL}old", URL),
+    )
+    with recorded(tmp_path / "web", *responses) as web:
+        assert web.page_urls == (URL,)
         assert len(web) == 4
 
 
@@ -168,10 +159,8 @@ def test_hosts_carry_the_port_unless_it_is_the_schemes_own(tmp_path: Path) -> No
 
 
 def test_labels_are_found_by_any_address_of_the_page(tmp_path: Path) -> None:
-    with RecordedWebWriter(tmp_path / "web", "tiny", "test") as writer:
-        writer.add("https://a.example/d/", 200, HTML, b"x")
-        writer.finish([("https://a.example/d/", "Top/B"), ("https://a.example/d/", "Top/A")])
-    with RecordedWeb.open(tmp_path / "web") as web:
+    labels = [("https://a.example/d/", "Top/B"), ("https://a.example/d/", "Top/A")]
+    with recorded(tmp_path / "web", page("https://a.example/d/", "x"), labels=labels) as web:
         assert web.categories("http://a.example/d/index.html") == {"Top/A", "Top/B"}
         assert web.categories("https://a.example/e") == frozenset()
 
@@ -215,9 +204,7 @@ def test_the_records_behind_a_damaged_one_are_still_there(three_pages: Path) -> 
     with RecordedWeb.open(three_pages) as web:
         assert web.urls == ("https://a.example/one.html", "https://a.example/six.html")
         assert web.damaged == 1
-        response = web.get("https://a.example/six.html")
-        assert response is not None
-        assert response.body == b"six" * 500
+        assert body(web, "https://a.example/six.html") == "six" * 500
 
 
 def test_damage_is_remembered_with_the_index(three_pages: Path) -> None:
@@ -285,7 +272,7 @@ def test_other_tools_can_read_the_records(three_pages: Path) -> None:
 def test_the_time_of_recording_is_the_records_date(tmp_path: Path) -> None:
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     with RecordedWebWriter(tmp_path / "web", "tiny", "test") as writer:
-        writer.add("https://a.example/", 200, HTML, b"x", when)
+        writer.add(URL, 200, HTML, b"x", when)
         writer.finish()
     with (tmp_path / "web" / WARC_FILE).open("rb") as file:
         record = next(iter(ArchiveIterator(file, record_types=WarcRecordType.response)))
@@ -344,8 +331,7 @@ def test_several_threads_may_ask_at_once(three_pages: Path) -> None:
 
     def ask(web: RecordedWeb, name: str) -> None:
         for _ in range(100):
-            response = web.get(f"https://a.example/{name}.html")
-            if response is None or response.body != name.encode() * 500:
+            if body(web, f"https://a.example/{name}.html") != name * 500:
                 wrong.append(name)
 
     with RecordedWeb.open(three_pages) as web:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, RecordedWebError
+from focused_lab.changing_web.change_options import ChangingReplay
 from focused_lab.freshness.change_history import (
     Change,
     ChangeKind,
@@ -23,7 +24,6 @@ from focused_lab.freshness.change_history import (
     SiteChanges,
     write_change_history,
 )
-from focused_lab.living_web.living_options import LivingReplay
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
@@ -178,21 +178,23 @@ def test_the_command_prints_the_settings_of_a_crawl_of_pages_that_change(
     assert ReplayClock.parse(settings["FOCUSED_CLOCK"]).speed == 10_000
 
 
-def test_a_living_web_is_served_with_its_clock(folder: Path, changes: Path, tmp_path: Path) -> None:
-    living = LivingReplay((changes,), speed=1e4, day=20.0, truth=tmp_path / "truth")
-    with ReplayProcess(folder, living=living) as replay:
+def test_a_changing_web_is_served_with_its_clock(
+    folder: Path, changes: Path, tmp_path: Path
+) -> None:
+    changing = ChangingReplay((changes,), speed=1e4, day=20.0, truth=tmp_path / "truth")
+    with ReplayProcess(folder, changing=changing) as replay:
         assert ask(replay.address)[0] == 200
         clock = ReplayClock.parse(replay.clock)
-    assert (clock.start, clock.speed) == (living.options.start + 20 * 86_400, 1e4)
+    assert (clock.start, clock.speed) == (changing.options.start + 20 * 86_400, 1e4)
     assert (tmp_path / "truth" / "a.example.tsv.gz").is_file()
 
 
 def test_a_wrong_change_history_is_reported_by_the_parents_error(
     folder: Path, tmp_path: Path
 ) -> None:
-    living = LivingReplay((tmp_path / "missing.tsv.gz",))
+    changing = ChangingReplay((tmp_path / "missing.tsv.gz",))
     with (
         pytest.raises(RecordedWebError, match=r"missing\.tsv\.gz"),
-        ReplayProcess(folder, living=living),
+        ReplayProcess(folder, changing=changing),
     ):
         raise AssertionError("served without the history")

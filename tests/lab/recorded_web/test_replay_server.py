@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,13 @@ WEB = MemoryWeb(
     ),
     answer("http://a.example/gone", 410, "gone", content_type="text/plain"),
 )
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Served]:
+    """The web, served without faults; other tests ask it, too."""
+    with served(WEB) as found:
+        yield found
 
 
 @dataclass(frozen=True)
@@ -81,92 +89,78 @@ def plan(*texts: str, seed: int = 0) -> FaultPlan:
     return FaultPlan(tuple(parse_fault(text) for text in texts), seed)
 
 
-def test_a_recorded_page_comes_with_its_status_type_and_body() -> None:
-    with served(WEB) as site:
-        got = asking(site, A)
+def test_a_recorded_page_comes_with_its_status_type_and_body(site: Served) -> None:
+    got = asking(site, A)
     assert (got.status, got.body) == (200, html("plain a", "/next"))
     assert got.headers["Content-Type"] == "text/html; charset=utf-8"
     assert got.headers["Content-Length"] == str(len(got.body))
 
 
-def test_the_scheme_header_chooses_between_http_and_https() -> None:
-    with served(WEB) as site:
-        assert asking(site, "https://a.example/").body == html("secure a")
+def test_the_scheme_header_chooses_between_http_and_https(site: Served) -> None:
+    assert asking(site, "https://a.example/").body == html("secure a")
 
 
-def test_without_a_scheme_header_http_is_meant() -> None:
-    with served(WEB) as site:
-        got = raw(site, b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
+def test_without_a_scheme_header_http_is_meant(site: Served) -> None:
+    got = raw(site, b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
     assert got.endswith(html("plain a", "/next"))
 
 
-def test_port_query_and_escapes_of_a_url_reach_the_web_as_they_are() -> None:
-    with served(WEB) as site:
-        assert asking(site, "https://b.example:8443/p?q=1&r=%C3%A9").body == html("b")
+def test_port_query_and_escapes_of_a_url_reach_the_web_as_they_are(site: Served) -> None:
+    assert asking(site, "https://b.example:8443/p?q=1&r=%C3%A9").body == html("b")
 
 
 @pytest.mark.parametrize("host", ["A.Example", "a.example:80"])
-def test_other_spellings_of_a_host_are_the_same_host(host: str) -> None:
-    with served(WEB) as site:
-        assert asking(site, f"http://{host}/").status == 200
+def test_other_spellings_of_a_host_are_the_same_host(site: Served, host: str) -> None:
+    assert asking(site, f"http://{host}/").status == 200
 
 
-def test_the_other_schemes_port_is_another_host() -> None:
-    with served(WEB) as site:
-        assert asking(site, "https://a.example:80/").headers[FAULT_HEADER] == UNKNOWN_HOST
+def test_the_other_schemes_port_is_another_host(site: Served) -> None:
+    assert asking(site, "https://a.example:80/").headers[FAULT_HEADER] == UNKNOWN_HOST
 
 
-def test_an_absolute_request_uri_is_answered_as_by_a_proxy() -> None:
-    with served(WEB) as site:
-        got = raw(
-            site,
-            b"GET https://a.example/ HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n",
-        )
+def test_an_absolute_request_uri_is_answered_as_by_a_proxy(site: Served) -> None:
+    got = raw(
+        site,
+        b"GET https://a.example/ HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n",
+    )
     assert got.endswith(html("secure a"))
 
 
-def test_an_unknown_page_of_a_known_host_is_a_404() -> None:
-    with served(WEB) as site:
-        got = asking(site, "http://a.example/nowhere")
+def test_an_unknown_page_of_a_known_host_is_a_404(site: Served) -> None:
+    got = asking(site, "http://a.example/nowhere")
     assert got.status == 404
     assert FAULT_HEADER not in got.headers
 
 
-def test_an_unknown_host_is_marked_as_such_and_has_no_body() -> None:
-    with served(WEB) as site:
-        got = asking(site, "http://nowhere.example/")
+def test_an_unknown_host_is_marked_as_such_and_has_no_body(site: Served) -> None:
+    got = asking(site, "http://nowhere.example/")
     assert (got.status, got.headers[FAULT_HEADER], got.body) == (502, UNKNOWN_HOST, b"")
 
 
-def test_recorded_redirects_and_errors_come_as_recorded() -> None:
-    with served(WEB) as site:
-        old, gone = asking(site, "http://a.example/old"), asking(site, "http://a.example/gone")
+def test_recorded_redirects_and_errors_come_as_recorded(site: Served) -> None:
+    old, gone = asking(site, "http://a.example/old"), asking(site, "http://a.example/gone")
     assert (old.status, old.headers["Location"]) == (301, "https://b.example:8443/p?q=1&r=%C3%A9")
     assert (gone.status, gone.body) == (410, b"gone")
 
 
-def test_robots_txt_is_a_page_like_any_other() -> None:
-    with served(WEB) as site:
-        assert asking(site, "http://a.example/robots.txt").body.startswith(b"User-agent")
-        assert asking(site, "https://b.example:8443/robots.txt").status == 404
+def test_robots_txt_is_a_page_like_any_other(site: Served) -> None:
+    assert asking(site, "http://a.example/robots.txt").body.startswith(b"User-agent")
+    assert asking(site, "https://b.example:8443/robots.txt").status == 404
 
 
-def test_head_gives_the_headers_of_get_and_no_body() -> None:
-    with served(WEB) as site:
-        got = asking(site, "http://a.example/big", "HEAD")
+def test_head_gives_the_headers_of_get_and_no_body(site: Served) -> None:
+    got = asking(site, "http://a.example/big", "HEAD")
     assert (got.status, got.body) == (200, b"")
     assert got.headers["Content-Length"] == str(len(BIG))
 
 
-def test_a_recorded_web_cannot_be_written_to() -> None:
-    with served(WEB) as site:
-        got = asking(site, A, "POST")
+def test_a_recorded_web_cannot_be_written_to(site: Served) -> None:
+    got = asking(site, A, "POST")
     assert (got.status, got.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on() -> None:
-    with served(WEB) as site:
-        got = asking(site, "http://a.example/hops")
+def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on(site: Served) -> None:
+    got = asking(site, "http://a.example/hops")
     assert got.body == b"decoded when kept"
     assert got.headers["x-kept"] == "2"
     assert not {"x-hop", "content-encoding", "transfer-encoding"} & {
@@ -174,9 +168,8 @@ def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on() -> No
     }
 
 
-def test_a_page_recorded_without_a_type_gets_none_made_up() -> None:
-    with served(WEB) as site:
-        assert asking(site, "http://a.example/bare").headers["Content-Type"] == ""
+def test_a_page_recorded_without_a_type_gets_none_made_up(site: Served) -> None:
+    assert asking(site, "http://a.example/bare").headers["Content-Type"] == ""
 
 
 def test_the_access_log_tells_who_requested_what_and_when() -> None:

@@ -8,6 +8,7 @@ import pytest
 from focused.errors import RecordedWebError
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.recorded_web.web_import import import_html, import_warc
+from tests.support.recorded_web import body, response_of
 
 
 def http_record(
@@ -50,9 +51,7 @@ def test_a_folder_of_html_becomes_a_web_under_its_address(site: Path, tmp_path: 
             "https://a.example/docs/zipped.html",
         }
         assert web.details["name"] == "mine"
-        response = web.get("https://a.example/docs/zipped.html")
-        assert response is not None
-        assert response.body == b"zipped"
+        assert body(web, "https://a.example/docs/zipped.html") == "zipped"
 
 
 def test_no_page_is_excluded_by_its_name(site: Path, tmp_path: Path) -> None:
@@ -118,9 +117,8 @@ def test_responses_of_a_warc_file_become_a_web(tmp_path: Path, compress: object)
     imported = import_warc([tmp_path / "crawl.warc"], tmp_path / "web", "theirs")
     assert imported.responses == 2
     with RecordedWeb.open(tmp_path / "web") as web:
-        home = web.get("http://a.example/")
-        assert home is not None
-        assert home.headers == {"x-mine": "yes", "content-length": "4"}
+        headers = response_of(web, "http://a.example/").headers
+        assert headers == {"x-mine": "yes", "content-length": "4"}
         assert web.status("https://b.example/x?y=1") == 404
 
 
@@ -132,8 +130,7 @@ def test_compressed_and_chunked_bodies_are_decoded(tmp_path: Path) -> None:
     warc.write_bytes(http_record("http://a.example/", chunked, head))
     import_warc([warc], tmp_path / "web", "theirs")
     with RecordedWeb.open(tmp_path / "web") as web:
-        response = web.get("http://a.example/")
-        assert response is not None
+        response = response_of(web, "http://a.example/")
         assert response.body == b"words " * 50
         assert response.headers == {"content-length": "300"}
 
@@ -146,9 +143,7 @@ def test_of_several_responses_the_first_good_one_is_taken(tmp_path: Path) -> Non
     imported = import_warc([one, two], tmp_path / "web", "theirs")
     assert (imported.responses, imported.duplicates) == (1, 2)
     with RecordedWeb.open(tmp_path / "web") as web:
-        response = web.get(url)
-        assert response is not None
-        assert response.body == b"first"
+        assert body(web, url) == "first"
 
 
 def test_a_cut_file_gives_what_is_whole_and_counts_the_rest(tmp_path: Path) -> None:

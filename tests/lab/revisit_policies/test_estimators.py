@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ from focused_lab.revisit_policies.estimators import (
     grouped_likelihood_rate,
     last_modified_rate,
     logarithmic_rate,
-    maximum_likelihood_rate,
-    moment_matching_rate,
     page_quality,
     ratio_rate,
 )
@@ -115,34 +112,6 @@ def test_the_grouped_likelihood_equals_the_logarithm_at_equal_intervals() -> Non
         assert grouped_likelihood_rate(history) == pytest.approx(logarithmic_rate(history))
 
 
-def irregular_visits(
-    rate: float, visits: int, rng: np.random.Generator
-) -> tuple[list[float], list[bool]]:
-    intervals = rng.exponential(1.0, visits) + 0.05
-    return intervals.tolist(), (rng.random(visits) < -np.expm1(-rate * intervals)).tolist()
-
-
-@pytest.mark.parametrize("estimate", [maximum_likelihood_rate, moment_matching_rate])
-@pytest.mark.parametrize("rate", [0.2, 1.0, 3.0])
-def test_irregular_visits_give_a_consistent_rate(
-    estimate: Callable[[list[float], list[bool]], float], rate: float
-) -> None:
-    rng = np.random.default_rng(3)
-    found = [estimate(*irregular_visits(rate, 400, rng)) for _ in range(100)]
-    assert np.mean(found) == pytest.approx(rate, rel=0.05)
-
-
-def test_bounded_state_is_near_the_exact_likelihood() -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        intervals, changed = irregular_visits(0.5, 200, rng)
-        history = CheckHistory()
-        for interval, hit in zip(intervals, changed, strict=True):
-            history.add(interval, hit)
-        exact = maximum_likelihood_rate(intervals, changed)
-        assert grouped_likelihood_rate(history) == pytest.approx(exact, rel=0.1)
-
-
 @pytest.mark.parametrize(
     "estimate", [ratio_rate, logarithmic_rate, last_modified_rate, grouped_likelihood_rate]
 )
@@ -151,12 +120,6 @@ def test_a_page_that_never_changed_has_the_rate_zero(estimate: RateEstimator) ->
     assert estimate(history) == 0
     history.add(DAY_S, False)
     assert estimate(history) == 0
-
-
-def test_exact_estimators_name_the_ends_of_their_range() -> None:
-    for estimate in (maximum_likelihood_rate, moment_matching_rate):
-        assert estimate([1.0, 2.0], [False, False]) == 0
-        assert estimate([1.0, 2.0], [True, True]) == math.inf
 
 
 @pytest.mark.parametrize(("days", "expected"), [(1.0, 0), (7.0, 1), (30.0, 2), (365.0, 4)])

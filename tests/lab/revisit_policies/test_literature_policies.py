@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from focused.revisit.policy import RevisitInputs, Visit, find_revisit_policy
+from focused.revisit.policies import find_revisit_policy
+from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused_lab.freshness.memory_schedule import MemorySchedule
 from focused_lab.revisit_policies.allocated import azar, optimal_last_modified, page_value, wire

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused_lab.living_web.living_content import (
+from focused_lab.changing_web.changed_content import (
     Edit,
     apply_edits,
     insert_at_end,

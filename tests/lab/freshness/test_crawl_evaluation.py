@@ -1,4 +1,4 @@
-"""Specification of the evaluation of a crawl of a living web."""
+"""Specification of the evaluation of a crawl of a changing web."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from focused_lab.freshness.change_history import (
     SiteChanges,
     write_change_history,
 )
-from focused_lab.freshness.living_evaluation import (
+from focused_lab.freshness.crawl_evaluation import (
     CrawlVisits,
     collect_visits,
     downloaded_pages,

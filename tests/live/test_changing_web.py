@@ -1,4 +1,4 @@
-"""A real crawl of a living web runs on the clock of its server."""
+"""A real crawl of a changing web runs on the clock of its server."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import pandas as pd
 
 from focused.durations import DAY_S
+from focused_lab.changing_web.changing_web import ChangingSource, ChangingWeb
 from focused_lab.freshness.change_history import Change, ChangeKind
-from focused_lab.freshness.living_evaluation import (
+from focused_lab.freshness.crawl_evaluation import (
     evaluate_crawl,
     read_crawl_visits,
     true_window,
 )
-from focused_lab.living_web.living_web import LivingSource, LivingWeb
 from focused_lab.recorded_web.replay_clock import ReplayClock
-from tests.lab.living_web.test_living_web import (
+from tests.lab.changing_web.test_changing_web import (
     END,
     HOME,
     LOUD,
@@ -34,16 +34,16 @@ SPEED = 100_000.0
 def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, HOME)
     with record(tmp_path / "web") as web:
-        living = LivingWeb(web, histories(Change(ChangeKind.CREATED, 360 * DAY_S, 50)), LOUD)
+        changing = ChangingWeb(web, histories(Change(ChangeKind.CREATED, 360 * DAY_S, 50)), LOUD)
         clock = ReplayClock(START, time.time(), SPEED)
-        with served(LivingSource(living, clock), clock=clock) as site:
+        with served(ChangingSource(changing, clock), clock=clock) as site:
             ended = crawl(topic, site.address, FOCUSED_CLOCK=clock)
             ended_at = clock()
         assert ended.status == 0, ended.output
         pages = pd.read_parquet(ended.folder / "pages.parquet").set_index("url")
         fetched = pages[pages["status"] == 200]
         assert set(fetched.index) >= {
-            url for url in living.page_urls if living.exists_at(url, START)
+            url for url in changing.page_urls if changing.exists_at(url, START)
         }
         assert (
             fetched["fetched_at"]
@@ -52,7 +52,7 @@ def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: 
         )
         # A response takes less than a second, but hours of the clock.
         assert fetched["elapsed_s"].max() < 60
-        truth = living.true_changes()
+        truth = changing.true_changes()
     assert HOME in fetched.index
     assert len(fetched) <= len(NAMES) + 2
     window = true_window(truth, START, END)

@@ -1,4 +1,4 @@
-"""Options of a living web: its period, how its hosts answer, and what a replay needs of it."""
+"""Options of a changing web: its period, how its hosts answer, and what a replay needs of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from focused.durations import DAY_S, YEAR_S
 from focused.errors import ConfigurationError
 from focused.text.hash_sampling import hash_fraction
-from focused_lab.living_web.living_changes import ReplayPeriod
+from focused_lab.changing_web.assigned_changes import ReplayPeriod
 from focused_lab.recorded_web.replay_clock import ReplayClock
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ HostValidators = Literal["strong", "weak", "date", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class LivingOptions:
-    """How a living web behaves; all numbers but the first three are shares in [0, 1].
+class ChangeOptions:
+    """How a changing web behaves; all numbers but the first three are shares in [0, 1].
 
     ``start`` is in seconds since the epoch; the histories end ``years`` later. ``sitemaps`` and
     ``feeds`` are shares of hosts. Half of these hosts announce all their changes, the others
@@ -72,7 +72,7 @@ class HostBehaviour:
     has_noise: bool
 
 
-def host_behaviour(host: str, options: LivingOptions) -> HostBehaviour:
+def host_behaviour(host: str, options: ChangeOptions) -> HostBehaviour:
     """Draw how a host answers; depends only on the host and the options."""
 
     def draw(what: str) -> float:
@@ -102,8 +102,8 @@ def is_announced(url: str, number: int, share: float, seed: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class LivingReplay:
-    """How a replay server serves a recorded web as a living one.
+class ChangingReplay:
+    """How a replay server serves a recorded web as a changing one.
 
     ``changes`` are files of change histories. The clock begins ``day`` days after the start of the
     histories and runs ``speed`` times as fast as real time. ``truth`` is a folder for the true
@@ -111,7 +111,7 @@ class LivingReplay:
     """
 
     changes: tuple[Path, ...]
-    options: LivingOptions = LivingOptions()
+    options: ChangeOptions = ChangeOptions()
     speed: float = 1.0
     day: float = 0.0
     truth: Path | None = None
@@ -119,15 +119,15 @@ class LivingReplay:
     def open(
         self, web: RecordedWeb, real_time: Callable[[], float]
     ) -> tuple[WebSource, ReplayClock]:
-        """Open the living web and write its truth; the clock begins when this is done.
+        """Open the changing web and write its truth; the clock begins when this is done.
 
         Raises ConfigurationError if a change history cannot be read or the truth not be written.
         """
-        from focused_lab.living_web.living_web import LivingSource, open_living_web
+        from focused_lab.changing_web.changing_web import ChangingSource, open_changing_web
 
-        living = open_living_web(web, self)
+        changing = open_changing_web(web, self)
         clock = self.clock(real_time())
-        return LivingSource(living, clock), clock
+        return ChangingSource(changing, clock), clock
 
     def clock(self, real_start: float) -> ReplayClock:
         """Return the clock that begins at ``real_start``, in seconds since the epoch."""

@@ -24,7 +24,7 @@ from focused_lab.freshness.change_history import (
 
 @dataclass(frozen=True, slots=True)
 class ReplayPeriod:
-    """The time that a living web replays, in seconds since the epoch."""
+    """The time that a changing web replays, in seconds since the epoch."""
 
     start: float
     end: float
@@ -72,8 +72,8 @@ def _move(history: SiteChanges, period: ReplayPeriod) -> SiteChanges:
 
 def _draw_order(history: SiteChanges, period: ReplayPeriod, seed: int) -> list[PageChanges]:
     """Return the pages that exist in the period; the last one is drawn first."""
-    living = [page for page in history.pages if _exists_within(page, period)]
-    return sorted(living, key=lambda page: hash_fraction(f"{history.site} {page.page}", seed))
+    existing = [page for page in history.pages if _exists_within(page, period)]
+    return sorted(existing, key=lambda page: hash_fraction(f"{history.site} {page.page}", seed))
 
 
 def _exists_within(page: PageChanges, period: ReplayPeriod) -> bool:

@@ -1,4 +1,4 @@
-"""A living web: a recorded web whose pages change, appear and vanish by change histories.
+"""A changing web: a recorded web whose pages change, appear and vanish by change histories.
 
 The recorded page is its version when the replay starts. Each change of its history edits its
 paragraphs with words of other pages of the host. A page that is created during the replay is linked
@@ -21,23 +21,20 @@ from focused.errors import ConfigurationError
 from focused.text.hash_sampling import hash_fraction
 from focused.web.decoding import media_type_of
 from focused.web.urls import host_of, normalize_url
-from focused_lab.freshness.change_history import (
-    Change,
-    ChangeKind,
-    PageChanges,
-    SiteChanges,
-    exists_at,
-    last_change_at,
-    read_change_history,
-    write_change_history,
-)
-from focused_lab.living_web.living_changes import (
+from focused_lab.changing_web.assigned_changes import (
     always_exists,
     assign_histories,
     directory_pages,
     home_page,
 )
-from focused_lab.living_web.living_content import (
+from focused_lab.changing_web.change_options import (
+    ChangeOptions,
+    ChangingReplay,
+    HostBehaviour,
+    host_behaviour,
+    is_announced,
+)
+from focused_lab.changing_web.changed_content import (
     Announcement,
     Edit,
     Words,
@@ -52,12 +49,15 @@ from focused_lab.living_web.living_content import (
     robots_with_sitemap,
     sitemap,
 )
-from focused_lab.living_web.living_options import (
-    HostBehaviour,
-    LivingOptions,
-    LivingReplay,
-    host_behaviour,
-    is_announced,
+from focused_lab.freshness.change_history import (
+    Change,
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    exists_at,
+    last_change_at,
+    read_change_history,
+    write_change_history,
 )
 from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb
@@ -75,7 +75,7 @@ _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 @dataclass(slots=True)
-class _LivingPage:
+class _ChangingPage:
     """A page and what happens to it.
 
     ``events`` are the page's own and the new links on it, in order of time. ``new_links`` are
@@ -91,11 +91,11 @@ class _LivingPage:
     edit_times: list[float] = field(default_factory=list)
 
 
-class LivingWeb:
-    """Responses of a living web by URL and time; opening it reads every recorded page."""
+class ChangingWeb:
+    """Responses of a changing web by URL and time; opening it reads every recorded page."""
 
     def __init__(
-        self, web: RecordedWeb, histories: Sequence[SiteChanges], options: LivingOptions
+        self, web: RecordedWeb, histories: Sequence[SiteChanges], options: ChangeOptions
     ) -> None:
         self.options = options
         self._web = web
@@ -106,7 +106,8 @@ class LivingWeb:
         self._behaviours = {host: host_behaviour(host, options) for host in web.hosts}
         assigned = assign_histories(web.page_urls, histories, options.period, options.seed)
         self._pages = {
-            url: _LivingPage(url, assigned.get(url, PageChanges(url, ()))) for url in web.page_urls
+            url: _ChangingPage(url, assigned.get(url, PageChanges(url, ())))
+            for url in web.page_urls
         }
         self._donors: dict[str, list[Words]] = {}
         for page in self._pages.values():
@@ -129,14 +130,6 @@ class LivingWeb:
     def page_urls(self) -> Sequence[str]:
         """The URLs of all pages that exist at some time."""
         return self._web.page_urls
-
-    def find(self, url: str) -> str | None:
-        """Return the recorded URL that answers for ``url``, or None."""
-        return self._web.find(url)
-
-    def close(self) -> None:
-        """Close the recorded web."""
-        self._web.close()
 
     def behaviour(self, host: str) -> HostBehaviour:
         """Return how a host answers."""
@@ -375,26 +368,26 @@ class LivingWeb:
         )
 
 
-def open_living_web(web: RecordedWeb, replay: LivingReplay) -> LivingWeb:
-    """Open the living web of a replay, and write its truth.
+def open_changing_web(web: RecordedWeb, replay: ChangingReplay) -> ChangingWeb:
+    """Open the changing web of a replay, and write its truth.
 
     Raises ConfigurationError if a change history cannot be read or the truth cannot be written.
     """
     histories = [read_change_history(path) for path in replay.changes]
-    living = LivingWeb(web, histories, replay.options)
+    changing = ChangingWeb(web, histories, replay.options)
     if replay.truth is not None:
-        write_truth(replay.truth, living)
-    return living
+        write_truth(replay.truth, changing)
+    return changing
 
 
-def write_truth(folder: Path, living: LivingWeb) -> None:
+def write_truth(folder: Path, changing: ChangingWeb) -> None:
     """Write the true history of each host, whose pages are URLs, as ``HOST.tsv.gz``.
 
     For evaluation only. Raises ConfigurationError if the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for history in living.true_changes():
+        for history in changing.true_changes():
             write_change_history(folder / f"{history.site}.tsv.gz", history)
     except OSError as error:
         raise ConfigurationError(
@@ -402,10 +395,10 @@ def write_truth(folder: Path, living: LivingWeb) -> None:
         ) from error
 
 
-class LivingSource:
-    """The responses of a living web at the time of a clock."""
+class ChangingSource:
+    """The responses of a changing web at the time of a clock."""
 
-    def __init__(self, web: LivingWeb, clock: Callable[[], float]) -> None:
+    def __init__(self, web: ChangingWeb, clock: Callable[[], float]) -> None:
         self._web = web
         self._clock = clock
 
@@ -419,7 +412,7 @@ class LivingSource:
         return self._web.response_at(url, self._clock())
 
 
-def _edits_of(page: _LivingPage, options: LivingOptions) -> tuple[list[Edit], list[float]]:
+def _edits_of(page: _ChangingPage, options: ChangeOptions) -> tuple[list[Edit], list[float]]:
     """Return the edits of a page since the start, and set its events."""
     lines = 0
     edits: list[Edit] = []

@@ -1,23 +1,23 @@
-"""What the sitemaps and feeds of a living web state, as lists for the simulator."""
+"""What the sitemaps and feeds of a changing web state, as lists for the simulator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
+from focused_lab.changing_web.change_options import ChangeOptions, host_behaviour, is_announced
+from focused_lab.changing_web.changed_content import MAX_ENTRIES
 from focused_lab.freshness.change_history import ChangeKind, PageChanges, SiteChanges
 from focused_lab.freshness.sitemaps import SiteList, Statement
 from focused_lab.freshness.windows import Window
-from focused_lab.living_web.living_content import MAX_ENTRIES
-from focused_lab.living_web.living_options import LivingOptions, host_behaviour, is_announced
 
 _Lives = Mapping[tuple[str, float], int]
 
 
-def living_lists(
-    window: Window, truth: Sequence[SiteChanges], options: LivingOptions
+def announced_lists(
+    window: Window, truth: Sequence[SiteChanges], options: ChangeOptions
 ) -> dict[tuple[str, str], SiteList]:
-    """Return the lists of a living web by host and kind, ``sitemap`` or ``feed``.
+    """Return the lists of a changing web by host and kind, ``sitemap`` or ``feed``.
 
     ``window`` is one of the true histories from the start of the options; lists name its pages.
     """
@@ -48,7 +48,7 @@ def living_lists(
 
 
 def _statements(
-    page: PageChanges, lives: _Lives, share: float, options: LivingOptions
+    page: PageChanges, lives: _Lives, share: float, options: ChangeOptions
 ) -> Iterator[Statement]:
     """Yield what a complete list states of a page, in seconds since the start."""
     stated: float | None = None

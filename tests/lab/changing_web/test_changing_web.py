@@ -1,4 +1,4 @@
-"""Specification of living webs: pages that change, appear and vanish by change histories."""
+"""Specification of changing webs: pages that change, appear and vanish by change histories."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from focused.errors import ConfigurationError
 from focused.web.feeds import parse_feed
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
+from focused_lab.changing_web.assigned_changes import assign_histories, directory_pages
+from focused_lab.changing_web.change_options import ChangeOptions
+from focused_lab.changing_web.changing_web import ChangingWeb, write_truth
 from focused_lab.freshness.change_history import (
     Change,
     ChangeKind,
@@ -20,19 +23,16 @@ from focused_lab.freshness.change_history import (
     exists_at,
     read_change_history,
 )
-from focused_lab.living_web.living_changes import assign_histories, directory_pages
-from focused_lab.living_web.living_options import LivingOptions
-from focused_lab.living_web.living_web import LivingWeb, write_truth
 from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 from tests.support.recorded_web import html
 
 HOST = "https://food.example"
 HOME = f"{HOST}/"
 NAMES = ("bread", "cheese", "milk", "wine")
-START = LivingOptions().start
-END = LivingOptions().period.end
-QUIET = LivingOptions(sitemaps=0.0, feeds=0.0, noise=0.0)
-LOUD = LivingOptions(sitemaps=1.0, feeds=1.0, noise=0.0, announced=1.0)
+START = ChangeOptions().start
+END = ChangeOptions().period.end
+QUIET = ChangeOptions(sitemaps=0.0, feeds=0.0, noise=0.0)
+LOUD = ChangeOptions(sitemaps=1.0, feeds=1.0, noise=0.0, announced=1.0)
 
 
 def at_day(day: float) -> float:
@@ -76,10 +76,10 @@ def recorded(folder: Path) -> Iterator[RecordedWeb]:
         yield web
 
 
-def page_of(living: LivingWeb, kind: ChangeKind) -> tuple[str, float]:
+def page_of(changing: ChangingWeb, kind: ChangeKind) -> tuple[str, float]:
     """The first page with an event of its own of this kind, and the event's time."""
-    for url in living.page_urls:
-        for change in living.changes_of(url):
+    for url in changing.page_urls:
+        for change in changing.changes_of(url):
             if change.kind is kind and url != HOME:
                 return url, change.at
     raise AssertionError(f"nothing is {kind}")
@@ -92,19 +92,19 @@ def read(response: RecordedResponse | None) -> Page:
     return page
 
 
-def linked_from(living: LivingWeb, url: str, time: float) -> set[str]:
+def linked_from(changing: ChangingWeb, url: str, time: float) -> set[str]:
     return {
         source
-        for source in living.page_urls
-        if living.exists_at(source, time)
-        and url in {link.url for link in read(living.response_at(source, time)).links}
+        for source in changing.page_urls
+        if changing.exists_at(source, time)
+        and url in {link.url for link in read(changing.response_at(source, time)).links}
     }
 
 
 def test_before_its_first_change_a_page_is_as_it_was_recorded(recorded: RecordedWeb) -> None:
-    living = LivingWeb(recorded, histories(CREATED), QUIET)
-    for url in living.page_urls:
-        response, original = living.response_at(url, START), recorded.get(url)
+    changing = ChangingWeb(recorded, histories(CREATED), QUIET)
+    for url in changing.page_urls:
+        response, original = changing.response_at(url, START), recorded.get(url)
         assert response is not None
         assert original is not None
         assert response.body == original.body
@@ -112,11 +112,11 @@ def test_before_its_first_change_a_page_is_as_it_was_recorded(recorded: Recorded
 
 def test_a_page_changes_at_the_times_of_its_history(recorded: RecordedWeb) -> None:
     changes = (CREATED, *(Change(ChangeKind.CHANGED, day * DAY_S, 30, 10) for day in (50, 90)))
-    living = LivingWeb(recorded, histories(*changes), QUIET)
-    url = next(url for url in living.page_urls if len(living.changes_of(url)) == 2)
-    first, second = (change.at for change in living.changes_of(url))
+    changing = ChangingWeb(recorded, histories(*changes), QUIET)
+    url = next(url for url in changing.page_urls if len(changing.changes_of(url)) == 2)
+    first, second = (change.at for change in changing.changes_of(url))
     assert second - first == 40 * DAY_S
-    bodies = [living.content_at(url, time) for time in (START, first - 1, first, second, END)]
+    bodies = [changing.content_at(url, time) for time in (START, first - 1, first, second, END)]
     assert bodies[0] == bodies[1] != bodies[2] != bodies[3] == bodies[4]
     assert len(set(bodies)) == 3
 
@@ -124,8 +124,8 @@ def test_a_page_changes_at_the_times_of_its_history(recorded: RecordedWeb) -> No
 def test_equal_arguments_give_equal_responses(folder: Path) -> None:
     def responses() -> list[RecordedResponse | None]:
         with RecordedWeb.open(folder) as web:
-            living = LivingWeb(web, histories(CREATED, Change(ChangeKind.CHANGED, 9.0)), LOUD)
-            return [living.response_at(url, at_day(200)) for url in living.page_urls]
+            changing = ChangingWeb(web, histories(CREATED, Change(ChangeKind.CHANGED, 9.0)), LOUD)
+            return [changing.response_at(url, at_day(200)) for url in changing.page_urls]
 
     assert responses() == responses()
 
@@ -133,15 +133,15 @@ def test_equal_arguments_give_equal_responses(folder: Path) -> None:
 def test_a_created_page_is_missing_before_and_linked_from_hubs_after(
     recorded: RecordedWeb,
 ) -> None:
-    living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
-    url, created_at = page_of(living, ChangeKind.CREATED)
-    before, after = (living.response_at(url, created_at + s) for s in (-1.0, 0.0))
+    changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
+    url, created_at = page_of(changing, ChangeKind.CREATED)
+    before, after = (changing.response_at(url, created_at + s) for s in (-1.0, 0.0))
     assert before is not None
     assert before.status in (404, 410)
     assert after is not None
     assert after.status == 200
-    assert linked_from(living, url, created_at - 1) == set()
-    hubs = linked_from(living, url, created_at)
+    assert linked_from(changing, url, created_at - 1) == set()
+    hubs = linked_from(changing, url, created_at)
     assert HOME in hubs
     assert len(hubs) == 2
 
@@ -156,60 +156,60 @@ def test_a_link_to_a_redirect_to_a_new_page_appears_with_the_page(tmp_path: Path
     created = Change(ChangeKind.CREATED, END - START, 50)
     history = SiteChanges("x", (PageChanges("a", (CREATED,)), PageChanges("m", (created,))))
     with RecordedWeb.open(tmp_path / "web") as web:
-        living = LivingWeb(web, [history], QUIET)
-        url, created_at = page_of(living, ChangeKind.CREATED)
+        changing = ChangingWeb(web, [history], QUIET)
+        url, created_at = page_of(changing, ChangeKind.CREATED)
         assert url == f"{HOST}/new.html"
-        assert linked_from(living, f"{HOST}/moved", created_at - 1) == set()
-        assert linked_from(living, f"{HOST}/moved", created_at) == {HOME}
+        assert linked_from(changing, f"{HOST}/moved", created_at - 1) == set()
+        assert linked_from(changing, f"{HOST}/moved", created_at) == {HOME}
 
 
 def test_a_new_link_is_a_change_of_the_hub(recorded: RecordedWeb) -> None:
-    living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
-    url, created_at = page_of(living, ChangeKind.CREATED)
-    assert Change(ChangeKind.CHANGED, created_at, 1, 0) in living.changes_of(HOME)
-    assert living.version_at(HOME, created_at) == living.version_at(HOME, created_at - 1) + 1
-    assert url.rpartition("/")[2] not in read(living.response_at(HOME, created_at - 1)).text
+    changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
+    url, created_at = page_of(changing, ChangeKind.CREATED)
+    assert Change(ChangeKind.CHANGED, created_at, 1, 0) in changing.changes_of(HOME)
+    assert changing.version_at(HOME, created_at) == changing.version_at(HOME, created_at - 1) + 1
+    assert url.rpartition("/")[2] not in read(changing.response_at(HOME, created_at - 1)).text
 
 
 def test_a_deleted_page_is_gone(recorded: RecordedWeb) -> None:
     gone = (CREATED, Change(ChangeKind.DELETED, 100 * DAY_S, 0, 50))
-    living = LivingWeb(recorded, histories(*gone), QUIET)
-    url, deleted_at = page_of(living, ChangeKind.DELETED)
-    statuses = [living.response_at(url, deleted_at + s).status for s in (-1.0, 0.0, DAY_S)]  # type: ignore[union-attr]
+    changing = ChangingWeb(recorded, histories(*gone), QUIET)
+    url, deleted_at = page_of(changing, ChangeKind.DELETED)
+    statuses = [changing.response_at(url, deleted_at + s).status for s in (-1.0, 0.0, DAY_S)]  # type: ignore[union-attr]
     assert statuses[0] == 200
-    assert statuses[1] == statuses[2] == living.behaviour("food.example").gone_status
+    assert statuses[1] == statuses[2] == changing.behaviour("food.example").gone_status
 
 
 def test_home_pages_and_directories_always_exist(recorded: RecordedWeb) -> None:
     short = (Change(ChangeKind.CREATED, 10 * DAY_S, 9), Change(ChangeKind.DELETED, 20 * DAY_S))
     pages = tuple(PageChanges(str(number), short) for number in range(5))
     end = PageChanges("z", (CREATED, Change(ChangeKind.CHANGED, END - START)))
-    living = LivingWeb(recorded, [SiteChanges("food", (*pages, end))], QUIET)
-    assert all(living.exists_at(HOME, at_day(day)) for day in range(0, 366, 5))
+    changing = ChangingWeb(recorded, [SiteChanges("food", (*pages, end))], QUIET)
+    assert all(changing.exists_at(HOME, at_day(day)) for day in range(0, 366, 5))
     urls = ["http://a/", "http://a/b/", "http://a/b/c.html", "http://a/d/", "http://a/e/index.html"]
     assert directory_pages(urls) == {"http://a/", "http://a/b/"}
 
 
 def test_other_responses_stay_as_recorded(recorded: RecordedWeb) -> None:
-    living = LivingWeb(recorded, histories(CREATED), QUIET)
-    assert living.response_at(f"{HOST}/old", START) == recorded.get(f"{HOST}/old")
-    assert living.response_at(f"{HOST}/nowhere", START) is None
-    assert living.response_at("https://other.example/", START) is None
+    changing = ChangingWeb(recorded, histories(CREATED), QUIET)
+    assert changing.response_at(f"{HOST}/old", START) == recorded.get(f"{HOST}/old")
+    assert changing.response_at(f"{HOST}/nowhere", START) is None
+    assert changing.response_at("https://other.example/", START) is None
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_validators_change_with_the_version_and_only_then(recorded: RecordedWeb, seed: int) -> None:
-    options = LivingOptions(seed=seed, sitemaps=0.0, feeds=0.0, noise=0.5)
+    options = ChangeOptions(seed=seed, sitemaps=0.0, feeds=0.0, noise=0.5)
     changes = (CREATED, Change(ChangeKind.CHANGED, 100 * DAY_S, 30, 10))
-    living = LivingWeb(recorded, histories(*changes), options)
-    url = next(url for url in living.page_urls if living.version_at(url, at_day(150)) == 1)
-    changed_at = living.changes_of(url)[0].at
+    changing = ChangingWeb(recorded, histories(*changes), options)
+    url = next(url for url in changing.page_urls if changing.version_at(url, at_day(150)) == 1)
+    changed_at = changing.changes_of(url)[0].at
     first, same, other = (
-        {k: v for k, v in living.response_at(url, time).headers.items() if k != "content-type"}  # type: ignore[union-attr]
+        {k: v for k, v in changing.response_at(url, time).headers.items() if k != "content-type"}  # type: ignore[union-attr]
         for time in (START, changed_at - 1, changed_at)
     )
     assert first == same
-    kind = living.behaviour("food.example").validators
+    kind = changing.behaviour("food.example").validators
     assert (
         set(first)
         == {
@@ -220,39 +220,39 @@ def test_validators_change_with_the_version_and_only_then(recorded: RecordedWeb,
         }[kind]
     )
     assert all(first[name] != other[name] for name in first)
-    assert kind != "strong" or not living.behaviour("food.example").has_noise
+    assert kind != "strong" or not changing.behaviour("food.example").has_noise
 
 
 def test_noise_changes_the_bytes_but_not_the_version(recorded: RecordedWeb) -> None:
-    living = LivingWeb(recorded, histories(CREATED), LivingOptions(noise=1.0))
-    one, other = (living.response_at(HOME, at_day(day)) for day in (10, 11))
+    changing = ChangingWeb(recorded, histories(CREATED), ChangeOptions(noise=1.0))
+    one, other = (changing.response_at(HOME, at_day(day)) for day in (10, 11))
     assert one is not None
     assert other is not None
     assert one.body != other.body
-    assert living.version_at(HOME, at_day(10)) == living.version_at(HOME, at_day(11))
+    assert changing.version_at(HOME, at_day(10)) == changing.version_at(HOME, at_day(11))
 
 
 def test_sitemap_and_feed_announce_existing_pages_and_their_changes(
     recorded: RecordedWeb,
 ) -> None:
-    living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), LOUD)
-    url, created_at = page_of(living, ChangeKind.CREATED)
+    changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), LOUD)
+    url, created_at = page_of(changing, ChangeKind.CREATED)
 
     def entries(path: str, time: float) -> set[str]:
-        response = living.response_at(HOST + path, time)
+        response = changing.response_at(HOST + path, time)
         assert response is not None
         page = parse_feed(Fetched(response.url, 200, response.headers, response.body))
         assert page is not None
         return {link.url for link in page.links}
 
     assert url not in entries("/sitemap.xml", created_at - 1)
-    assert entries("/sitemap.xml", END) == set(living.page_urls)
+    assert entries("/sitemap.xml", END) == set(changing.page_urls)
     assert url not in entries("/changes.atom", created_at - 1)
     assert url in entries("/changes.atom", created_at)
-    robots = living.response_at(f"{HOST}/robots.txt", START)
+    robots = changing.response_at(f"{HOST}/robots.txt", START)
     assert robots is not None
     assert f"Sitemap: {HOST}/sitemap.xml".encode() in robots.body
-    home = living.response_at(HOME, START)
+    home = changing.response_at(HOME, START)
     assert home is not None
     assert b'type="application/atom+xml" href="/changes.atom"' in home.body
 
@@ -261,19 +261,19 @@ def test_a_host_that_announces_nothing_lists_only_the_pages_of_the_start(
     recorded: RecordedWeb,
 ) -> None:
     seed = next(seed for seed in range(99) if _announces_nothing(seed))
-    options = LivingOptions(seed=seed, sitemaps=1.0, feeds=0.0, announced=0.0)
-    living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 99 * DAY_S, 50)), options)
-    url, _ = page_of(living, ChangeKind.CREATED)
-    response = living.response_at(f"{HOST}/sitemap.xml", END)
+    options = ChangeOptions(seed=seed, sitemaps=1.0, feeds=0.0, announced=0.0)
+    changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 99 * DAY_S, 50)), options)
+    url, _ = page_of(changing, ChangeKind.CREATED)
+    response = changing.response_at(f"{HOST}/sitemap.xml", END)
     assert response is not None
     assert url.encode() not in response.body
     assert HOME.encode() in response.body
 
 
 def _announces_nothing(seed: int) -> bool:
-    from focused_lab.living_web.living_options import host_behaviour
+    from focused_lab.changing_web.change_options import host_behaviour
 
-    return host_behaviour("food.example", LivingOptions(seed, announced=0.0)).announced == 0.0
+    return host_behaviour("food.example", ChangeOptions(seed, announced=0.0)).announced == 0.0
 
 
 def test_histories_are_moved_by_weeks_and_each_page_is_used_once() -> None:
@@ -293,17 +293,17 @@ def test_histories_are_moved_by_weeks_and_each_page_is_used_once() -> None:
 
 def test_pages_without_a_history_never_change(recorded: RecordedWeb) -> None:
     only = SiteChanges("x", (PageChanges("a", (CREATED, Change(ChangeKind.CHANGED, 0.0))),))
-    living = LivingWeb(recorded, [only, SiteChanges("empty", ())], QUIET)
-    assert sum(len(living.changes_of(url)) for url in living.page_urls) == 1
-    assert all(living.exists_at(url, START) for url in living.page_urls)
+    changing = ChangingWeb(recorded, [only, SiteChanges("empty", ())], QUIET)
+    assert sum(len(changing.changes_of(url)) for url in changing.page_urls) == 1
+    assert all(changing.exists_at(url, START) for url in changing.page_urls)
 
 
 def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Path) -> None:
-    living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
-    write_truth(tmp_path / "truth", living)
+    changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
+    write_truth(tmp_path / "truth", changing)
     history = read_change_history(tmp_path / "truth" / "food.example.tsv.gz")
-    assert [history] == living.true_changes()
-    url, created_at = page_of(living, ChangeKind.CREATED)
+    assert [history] == changing.true_changes()
+    url, created_at = page_of(changing, ChangeKind.CREATED)
     page = next(page for page in history.pages if page.page == url)
     assert [exists_at(page, created_at + s) for s in (-1.0, 0.0)] == [False, True]
 
@@ -311,4 +311,4 @@ def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Pa
 @pytest.mark.parametrize("wrong", [{"noise": 1.5}, {"years": 0.0}, {"feeds": float("nan")}])
 def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError):
-        LivingOptions(**wrong)  # type: ignore[arg-type]
+        ChangeOptions(**wrong)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from focused.web.page import Fetched
-from focused.web.warc_writer import response_record
+from focused.web.warc_records import response_record
 
 SMALL, LARGE = b"<p>small</p>", b"".join(b"<p>%d</p>" % number for number in range(10_000))
 

@@ -1,4 +1,4 @@
-"""The content of a living web: edited pages, sitemaps, Atom feeds and robots.txt files.
+"""The content of a changing web: edited pages, sitemaps, Atom feeds and robots.txt files.
 
 Edits insert, replace and delete paragraphs of a page's HTML, hide links, and add boilerplate. All
 functions are pure. The choices of an edit depend only on its key, so the same edits give the same

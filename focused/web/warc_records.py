@@ -1,4 +1,7 @@
-"""Create WARC records (ISO 28500, WARC 1.1), each as a gzip member of its own."""
+"""Create WARC records (ISO 28500, WARC 1.1), each as a gzip member of its own.
+
+:mod:`focused.archive.warc_files` writes them.
+"""
 
 from __future__ import annotations
 

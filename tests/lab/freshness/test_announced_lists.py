@@ -1,4 +1,4 @@
-"""The lists of a living web in the simulator state what the web's server states."""
+"""The lists of a changing web in the simulator state what the web's server states."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import pytest
 from focused.crawl.revisits.announcements import read_change_signals
 from focused.durations import DAY_S
 from focused.web.page import Fetched
+from focused_lab.changing_web.change_options import ChangeOptions
+from focused_lab.changing_web.changed_content import MAX_ENTRIES
+from focused_lab.changing_web.changing_web import FEED_PATH, SITEMAP_PATH, ChangingWeb
+from focused_lab.freshness.announced_lists import announced_lists
 from focused_lab.freshness.change_history import Change, ChangeKind, PageChanges, SiteChanges
-from focused_lab.freshness.living_evaluation import restrict_window, true_window
-from focused_lab.freshness.living_lists import living_lists
+from focused_lab.freshness.crawl_evaluation import restrict_window, true_window
 from focused_lab.freshness.sitemaps import SiteList
 from focused_lab.freshness.windows import Window
-from focused_lab.living_web.living_content import MAX_ENTRIES
-from focused_lab.living_web.living_options import LivingOptions
-from focused_lab.living_web.living_web import FEED_PATH, SITEMAP_PATH, LivingWeb
 from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from tests.support.recorded_web import html
 
 HOST = "food.example"
 SITE = f"https://{HOST}"
 URLS = [f"{SITE}/{name}.html" for name in ("bread", "cheese", "milk", "wine")]
-START, END = LivingOptions().start, LivingOptions().period.end
+START, END = ChangeOptions().start, ChangeOptions().period.end
 PATHS = {"sitemap": SITEMAP_PATH, "feed": FEED_PATH}
 EVENTS = [(10, "changed"), (40, "deleted"), (70, "created"), (90, "changed"), (360, "changed")]
 
 
-def options(announced: float = 1.0, seed: int = 0) -> LivingOptions:
-    return LivingOptions(seed, sitemaps=1.0, feeds=1.0, noise=0.0, announced=announced)
+def options(announced: float = 1.0, seed: int = 0) -> ChangeOptions:
+    return ChangeOptions(seed, sitemaps=1.0, feeds=1.0, noise=0.0, announced=announced)
 
 
 def history(*days_and_kinds: tuple[float, str]) -> tuple[Change, ...]:
@@ -39,14 +39,14 @@ def history(*days_and_kinds: tuple[float, str]) -> tuple[Change, ...]:
     return (created, *later)
 
 
-def serve(web: RecordedWeb, chosen: LivingOptions) -> LivingWeb:
+def serve(web: RecordedWeb, chosen: ChangeOptions) -> ChangingWeb:
     """Four pages that change; three of them vanish and come back."""
     pages = [PageChanges("a", history((20, "changed"), (363, "changed")))]
     pages += [
         PageChanges(name, history(*((day + late, kind) for day, kind in EVENTS)))
         for late, name in enumerate("bcd")
     ]
-    return LivingWeb(web, [SiteChanges("food", tuple(pages))], chosen)
+    return ChangingWeb(web, [SiteChanges("food", tuple(pages))], chosen)
 
 
 @pytest.fixture
@@ -60,10 +60,10 @@ def web(tmp_path: Path) -> Iterator[RecordedWeb]:
         yield found
 
 
-def lists_of(living: LivingWeb) -> tuple[Window, dict[tuple[str, str], SiteList]]:
-    truth = living.true_changes()
+def lists_of(changing: ChangingWeb) -> tuple[Window, dict[tuple[str, str], SiteList]]:
+    truth = changing.true_changes()
     window = true_window(truth, START, END)
-    return window, living_lists(window, truth, living.options)
+    return window, announced_lists(window, truth, changing.options)
 
 
 def stated_by(found: SiteList, window: Window, until: float) -> dict[str, int]:
@@ -78,8 +78,8 @@ def stated_by(found: SiteList, window: Window, until: float) -> dict[str, int]:
     return named
 
 
-def served(living: LivingWeb, kind: str, at: float) -> dict[str, int]:
-    response = living.response_at(SITE + PATHS[kind], at)
+def served(changing: ChangingWeb, kind: str, at: float) -> dict[str, int]:
+    response = changing.response_at(SITE + PATHS[kind], at)
     assert response is not None
     fetched = Fetched(response.url, 200, response.headers, response.body, received_at=at)
     _, signals = read_change_signals(fetched, lambda _: 0.0)
@@ -91,11 +91,11 @@ def served(living: LivingWeb, kind: str, at: float) -> dict[str, int]:
 def test_a_list_names_the_pages_and_times_that_the_server_names(
     web: RecordedWeb, kind: str, seed: int
 ) -> None:
-    living = serve(web, options(announced=0.5, seed=seed))
-    window, lists = lists_of(living)
+    changing = serve(web, options(announced=0.5, seed=seed))
+    window, lists = lists_of(changing)
     for day in range(0, 365, 5):
         at = START + (day + 0.5) * DAY_S
-        assert stated_by(lists[HOST, kind], window, at) == served(living, kind, at)
+        assert stated_by(lists[HOST, kind], window, at) == served(changing, kind, at)
 
 
 def test_the_silence_of_a_sitemap_may_be_news_and_that_of_a_feed_not(web: RecordedWeb) -> None:
@@ -105,15 +105,15 @@ def test_the_silence_of_a_sitemap_may_be_news_and_that_of_a_feed_not(web: Record
 
 
 def test_lists_name_only_the_pages_of_the_window(web: RecordedWeb) -> None:
-    living = serve(web, options())
-    truth = living.true_changes()
+    changing = serve(web, options())
+    truth = changing.true_changes()
     window = restrict_window(true_window(truth, START, END), URLS[:1])
-    found = living_lists(window, truth, living.options)[HOST, "sitemap"]
+    found = announced_lists(window, truth, changing.options)[HOST, "sitemap"]
     assert stated_by(found, window, END).keys() <= {URLS[0]}
 
 
 def test_a_host_without_a_list_has_none(web: RecordedWeb) -> None:
-    silent = LivingOptions(sitemaps=0.0, feeds=0.0)
+    silent = ChangeOptions(sitemaps=0.0, feeds=0.0)
     assert lists_of(serve(web, silent))[1] == {}
 
 
@@ -125,5 +125,5 @@ def test_a_feed_forgets_the_oldest_entry(tmp_path: Path) -> None:
     ]
     truth = [SiteChanges(HOST, tuple(map(PageChanges, urls, changes)))]
     window = true_window(truth, START, END)
-    feed = living_lists(window, truth, options())[HOST, "feed"]
+    feed = announced_lists(window, truth, options())[HOST, "feed"]
     assert list(stated_by(feed, window, END)) == urls[2:]

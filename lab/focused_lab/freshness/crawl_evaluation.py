@@ -1,4 +1,4 @@
-"""Evaluate a crawl of a living web by the true histories of its pages.
+"""Evaluate a crawl of a changing web by the true histories of its pages.
 
 Freshness, age and caught changes are those of the simulator
 (:mod:`focused_lab.freshness.simulator`), so that a crawl and simulated policies over the
@@ -8,7 +8,7 @@ same pages are comparable.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -17,14 +17,9 @@ from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
 from focused.storage.state_store import StateStore
-from focused_lab.freshness.change_history import (
-    Change,
-    ChangeKind,
-    SiteChanges,
-    read_change_history,
-)
+from focused_lab.freshness.change_history import SiteChanges, read_change_history
 from focused_lab.freshness.simulator import FreshnessResult, measure_page
-from focused_lab.freshness.windows import PageLife, Window
+from focused_lab.freshness.windows import PageLife, Window, page_lives
 from focused_lab.recorded_web.web_index import find_key
 
 _DOWNLOADS = frozenset(
@@ -80,7 +75,7 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
-class LivingEvaluation:
+class CrawlEvaluation:
     """The measures of a crawl: ``result`` over the pages that it downloaded.
 
     ``requests`` counts all visits to the pages of the window, ``revisits`` those in the measured
@@ -124,38 +119,14 @@ def true_window(
     ``only`` restricts the pages. The simulator accepts the same window.
     """
     directories: dict[tuple[int, str], int] = {}
-    lives: list[PageLife] = []
-    for site, history in enumerate(truth):
-        for page in history.pages:
-            if only is not None and page.page not in only:
-                continue
-            folder = page.page.rpartition("/")[0]
-            directory = directories.setdefault((site, folder), len(directories))
-            lives += (
-                PageLife(site, directory, created_at, deleted_at, changes, page.page)
-                for created_at, deleted_at, changes in _lives(page.changes, start, end)
-            )
+    lives = [
+        life
+        for site, history in enumerate(truth)
+        for page in history.pages
+        if only is None or page.page in only
+        for life in page_lives(page, site, start, end - start, directories)
+    ]
     return Window(tuple(each.site for each in truth), tuple(lives), end - start, warm_up_s)
-
-
-def _lives(
-    changes: Sequence[Change], start: float, end: float
-) -> Iterator[tuple[float, float, tuple[float, ...]]]:
-    """Yield creation, deletion and changes, in seconds since ``start``, of a page's lives."""
-    creations = [change.at for change in changes if change.kind is ChangeKind.CREATED]
-    deletions = [change.at for change in changes if change.kind is ChangeKind.DELETED]
-    for created_at in creations:
-        deleted_at = min((at for at in deletions if at > created_at), default=math.inf)
-        if created_at >= end or deleted_at <= start:
-            continue
-        times = (
-            change.at - start
-            for change in changes
-            if change.kind is ChangeKind.CHANGED
-            and max(created_at, start) < change.at < min(deleted_at, end)
-        )
-        deleted_s = deleted_at - start if deleted_at < end else math.inf
-        yield max(created_at - start, 0.0), deleted_s, tuple(times)
 
 
 def read_crawl_visits(folder: Path) -> dict[str, CrawlVisits]:
@@ -203,7 +174,7 @@ def evaluate_crawl(
     start: float,
     visits: Mapping[str, CrawlVisits],
     relevant: Collection[str] | None = None,
-) -> LivingEvaluation:
+) -> CrawlEvaluation:
     """Measure a crawl over the pages of a window that begins at ``start``.
 
     ``relevant`` are the URLs whose discovery is measured; by default all.
@@ -225,7 +196,7 @@ def evaluate_crawl(
     requests = sum(each.requests for each in by_page.values())
     revisits = sum(since <= at - start < until for each in by_page.values() for at in each.revisits)
     discovery = Discovery(len(delays), found, tuple(delays))
-    return LivingEvaluation(FreshnessResult(tuple(measured)), discovery, requests, revisits)
+    return CrawlEvaluation(FreshnessResult(tuple(measured)), discovery, requests, revisits)
 
 
 def downloaded_pages(window: Window, visits: Mapping[str, CrawlVisits]) -> frozenset[str]:
