@@ -21,7 +21,7 @@ import resource
 import secrets
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import TypeVar, cast
 
@@ -164,30 +164,61 @@ _Body = TypeVar("_Body")
 
 
 class LocalApp:
-    """Creates and guards an aiohttp application; ``token`` authorises requests to ``/api/``.
-
-    A subclass adds its routes to what :meth:`create` returns.
+    """Guards an aiohttp application; ``token`` authorises requests to ``/api/``.
 
     ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. ``static``
-    maps paths to a file of the package ``package`` and its content type.
+    maps paths to a file of the package ``package`` and its content type; ``routes`` are the others.
     """
 
     def __init__(
-        self, clock: Clock, host: str, package: str, static: Mapping[str, tuple[str, str]]
+        self,
+        clock: Clock,
+        host: str,
+        package: str,
+        static: Mapping[str, tuple[str, str]],
+        routes: Iterable[web.RouteDef],
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        self.clock = clock
+        self.application = web.Application(
+            middlewares=[self._guard], client_max_size=_MAX_REQUEST_BYTES
+        )
+        self.application.add_routes([web.get(path, self._send_file) for path in static])
+        self.application.add_routes(routes)
+        self._clock = clock
         self._host = host
         self._package = package
         self._static = static
         self._used_at = clock()
 
-    def create(self) -> web.Application:
-        """Create the application with its static files; the caller adds its other routes."""
-        app = web.Application(middlewares=[self._guard], client_max_size=_MAX_REQUEST_BYTES)
-        for path in self._static:
-            app.router.add_get(path, self._send_file)
-        return app
+    def serve(self, *, port: int, ready: Callable[[str], None]) -> None:
+        """Serve until SIGINT or SIGTERM.
+
+        ``ready`` receives the address with the token once it is served; port 0 takes a free one.
+        Raises ConfigurationError when the port is taken.
+        """
+        try:
+            asyncio.run(self._serve(port, ready))
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self._host}:{port}: cannot serve there: {error.strerror}"
+            ) from error
+
+    async def _serve(self, port: int, ready: Callable[[str], None]) -> None:
+        host = self._host
+        listener = open_listener(host, port)
+        server = LocalServer(self.application)
+        try:
+            await server.start(listener)
+            stop = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
+                    loop.add_signal_handler(number, stop.set)
+            name = f"[{host}]" if ":" in host else host
+            ready(f"http://{name}:{listener.getsockname()[1]}/#{self.token}")
+            await stop.wait()
+        finally:
+            await server.close()
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -211,7 +242,7 @@ class LocalApp:
         if not request.path.startswith("/api/"):
             return
         given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
-        now = self.clock()
+        now = self._clock()
         if not hmac.compare_digest(given, self.token.encode()):
             raise web.HTTPForbidden(text="The token is missing, invalid or expired.")
         if now - self._used_at > TOKEN_IDLE_S:
@@ -249,36 +280,3 @@ async def read_json_body(request: web.Request, kind: type[_Body]) -> _Body:
         raise web.HTTPBadRequest(text=f"The body is wrong: {error}.") from error
     except (ValueError, LookupError, RecursionError) as error:
         raise web.HTTPBadRequest(text="The body is not valid JSON.") from error
-
-
-def serve_local_app(
-    app: web.Application, token: str, *, host: str, port: int, ready: Callable[[str], None]
-) -> None:
-    """Serve until SIGINT or SIGTERM.
-
-    ``ready`` receives the address with the token once it is served; port 0 takes a free one.
-    Raises ConfigurationError when the port is taken.
-    """
-    try:
-        asyncio.run(_serve_until_stopped(app, token, host, port, ready))
-    except OSError as error:
-        raise ConfigurationError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
-
-
-async def _serve_until_stopped(
-    app: web.Application, token: str, host: str, port: int, ready: Callable[[str], None]
-) -> None:
-    listener = open_listener(host, port)
-    server = LocalServer(app)
-    try:
-        await server.start(listener)
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
-                loop.add_signal_handler(number, stop.set)
-        name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{listener.getsockname()[1]}/#{token}")
-        await stop.wait()
-    finally:
-        await server.close()

@@ -6,22 +6,30 @@ The tables of a crawl of many partitions are folders with a file for each partit
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any, TypedDict, TypeVar
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from focused.archive.archive import PAGE_COLUMNS, PageRow
-from focused.archive.parquet import write_parquet_files
+from focused.archive.archive import HISTORY_COLUMNS, PAGE_COLUMNS, PageRow
+from focused.archive.parquet import (
+    LINKS_SCHEMA,
+    PAGES_SCHEMA,
+    VISITS_SCHEMA,
+    write_parquet_files,
+)
 from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import StateError, StateFormatError
 from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
+from focused.topic import Scope, scope_from_json
 from focused.web.urls import normalize_url
 
 
@@ -85,29 +93,173 @@ def _count_rows(path: Path) -> int | None:
     return rows
 
 
+class _Seeds(TypedDict, total=False):
+    urls: list[str]
+
+
+class _Training(TypedDict, total=False):
+    good: list[str]
+    labels: str | None
+    link_prior: str
+
+
+class _Politeness(TypedDict, total=False):
+    robots: bool
+
+
+class _Topic(TypedDict, total=False):
+    name: str
+    path: str
+    seeds: _Seeds
+    training: _Training
+    politeness: _Politeness
+    scope: dict[str, Any]
+
+
+class _Settings(TypedDict, total=False):
+    topic: _Topic
+    policy: str
+    web: str | None
+
+
 def read_settings(folder: Path) -> Mapping[str, Any]:
     """Read the settings of the last run; empty without the file. Raises :class:`StateError`.
 
-    ``topic`` and the sections of it that others read are dictionaries, if they are there.
+    What others read of them has its type, if it is there.
     """
-    path = folder / "settings.json"
-    settings = read_json(path)
-    topic = settings.get("topic", {})
-    sections = map(topic.get, _SECTIONS, repeat({})) if isinstance(topic, dict) else (None,)
-    if not all(isinstance(each, dict) for each in sections):
-        raise StateError(
-            f"{path}: holds what no crawl writes (a topic without sections); delete it to go on "
-            "without it"
-        )
-    return settings
+    return read_json(folder / "settings.json", _Settings)
 
 
-_SECTIONS = ("seeds", "training", "scope", "politeness")
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 60)]
+_Number = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+_Counts = dict[str, _Count]
+
+
+class _Trap(TypedDict):
+    site: str
+    kind: str
+    pages: _Count
+    links: _Count
+
+
+class _Blocked(TypedDict, total=False):
+    longest_s: _Number
+    times: _Count
+    threshold_s: _Number
+
+
+class _Profile(TypedDict, total=False):
+    pages: _Count
+    elapsed_s: _Number
+    cpu_s: _Number
+    stages: dict[str, _Number]
+    parser_processes: _Count
+    pages_parsed_in_processes: _Count
+    parser_process_s: _Number
+    reactor_blocked: _Blocked
+
+
+class _Stats(TypedDict, total=False):
+    fetched: _Count
+    on_topic: _Count
+    classified: _Count
+    spam: _Count | _Counts
+    nofollow: _Count | _Counts
+    links_over_limit: _Count | _Counts
+    robots_excluded: _Count | _Counts
+    unrecorded_hosts: _Count | _Counts
+    frontier: _Count | _Counts
+    failures: _Counts
+    out_of_scope: _Counts
+    javascript: _Counts
+    javascript_hosts: _Counts
+    mirrors: dict[str, str]
+    long_crawl_delays: dict[str, _Number]
+    traps: list[_Trap]
+    active_s: _Number
+    started_at: _Number
+    ended_at: _Number
+    end_reason: str
+    profile: _Profile | None
+
+
+def read_stats(folder: Path) -> Mapping[str, Any]:
+    """Read the statistics of the last stop, as :func:`read_settings`; empty after a kill."""
+    return read_json(folder / "stats.json", _Stats)
+
+
+def read_scope(folder: Path) -> Scope | None:
+    """Read the scope of the last run; None if it is unknown. Raises :class:`StateError`."""
+    topic = read_settings(folder).get("topic")
+    try:
+        scope = None if topic is None else scope_from_json(topic)
+        for pattern in () if scope is None else (*scope.allow_paths, *scope.deny_paths):
+            re.compile(pattern)
+    except (ValueError, re.error) as error:
+        raise _damaged(folder / "settings.json", error) from None
+    return scope
+
+
+_ROWS_AT_ONCE = 4_096
 
 
 def table_files(tables: Path, name: str) -> list[Path]:
     """Return the Parquet files of a table: one of the crawl, or one of each partition."""
     return sorted((tables / name).glob("*.parquet")) or [tables / f"{name}.parquet"]
+
+
+_SCHEMAS = {"pages": PAGES_SCHEMA, "links": LINKS_SCHEMA, "visits": VISITS_SCHEMA}
+_KNOWN = frozenset(
+    {"seq", "url", "host", "outcome", "fetched_at", "source", "target", "page", "at", "result"}
+)
+"""Columns in which each row has a value."""
+_Columns = TypeVar("_Columns", pa.Table, pa.RecordBatch)
+
+
+def stored_columns(path: Path, table: str, columns: Collection[str]) -> list[str]:
+    """Return those of some ``columns`` that a file of a table has.
+
+    It may lack :data:`HISTORY_COLUMNS`. Raises StateError if it lacks others, or if a column has
+    another type.
+    """
+    with readable_table(path):
+        stored = pq.read_schema(path)
+    found = [name for name in columns if stored.names.count(name) == 1]
+    if missing := set(columns).difference(found, HISTORY_COLUMNS):
+        raise _foreign(path, f"lacks the columns {', '.join(sorted(missing))}")
+    for name in found:
+        kind, expected = stored.field(name).type, _SCHEMAS[table].field(name).type
+        if _comparable(kind) != _comparable(expected):
+            raise _foreign(path, f"its column {name} has the type {kind}, not {expected}")
+    return found
+
+
+def _comparable(kind: pa.DataType) -> pa.DataType:
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    # Files of earlier versions hold times in seconds.
+    if is_number or pa.types.is_timestamp(kind):
+        return pa.float64()
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def _foreign(path: Path, problem: str) -> StateError:
+    return StateError(f"{path}: {problem}; it was written by another program or version")
+
+
+def complete_columns(found: _Columns, path: Path, table: str, columns: Collection[str]) -> _Columns:
+    """Return what was read of a file, with times as seconds and the columns that the file lacks.
+
+    These are null. Raises StateError for a row without what each row has, and for one with nan.
+    """
+    for name in sorted(set(columns).difference(found.schema.names)):
+        found = found.append_column(name, pa.nulls(len(found), _SCHEMAS[table].field(name).type))
+    found = times_as_seconds(found)
+    for name in columns:
+        values = found.column(name)
+        is_nan = pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()
+        if is_nan or (name in _KNOWN and values.null_count):
+            raise _foreign(path, f"has rows without {name}")
+    return found
 
 
 def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterator[PageRow]:
@@ -118,10 +270,19 @@ def read_page_rows(tables: Path, urls: Collection[str] | None = None) -> Iterato
     columns = [name for name in PAGE_COLUMNS if urls is not None or name != "features"]
     chosen = None if urls is None else [("url", "in", list(urls))]
     for path in table_files(tables, "pages"):
+        stored_columns(path, "pages", columns)
         with readable_table(path):
-            table = times_as_seconds(pq.read_table(path, columns=columns, filters=chosen))
-        for row in table.to_pylist():
-            yield PageRow(**row | {"features": dict(row.get("features") or ())})
+            table = pq.read_table(path, columns=columns, filters=chosen)
+        for batch in complete_columns(table, path, "pages", columns).to_batches(_ROWS_AT_ONCE):
+            for row in batch.to_pylist():
+                known = {name: value for name, value in row.items() if value is not None}
+                known["features"] = dict(row.get("features") or ())
+                yield PageRow(**{**_UNKNOWN, **known})
+
+
+_UNKNOWN: Mapping[str, Any] = {
+    "score": 0.0, "depth": 0, "parent": None, "anchor": "", "found_at": 0.0, "policy": ""
+}  # fmt: skip
 
 
 @contextmanager
@@ -139,19 +300,23 @@ def readable_table(path: Path) -> Iterator[None]:
         ) from None
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a crawl's folder; empty without the file. Raises StateError."""
+def read_json(path: Path, shape: Any = dict[str, Any]) -> dict[str, Any]:
+    """Read a JSON object of a crawl's folder; empty without the file. Raises StateError.
+
+    ``shape`` is a type by which msgspec checks the object.
+    """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        msgspec.convert(value, shape)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StateError(
-            f"{path}: is damaged ({first_line(error)}); delete it to go on without it"
-        ) from None
-    if not isinstance(value, dict):
-        raise StateError(f"{path}: is damaged (no JSON object); delete it to go on without it")
+        raise _damaged(path, error) from None
     return value
+
+
+def _damaged(path: Path, error: Exception) -> StateError:
+    return StateError(f"{path}: is damaged ({first_line(error)}); delete it to go on without it")
 
 
 def first_line(error: Exception) -> str:

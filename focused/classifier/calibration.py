@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,14 +36,7 @@ class CalibrationCurve:
         )
         if not self.points:
             return smooth
-        index = bisect_right(self.points, raw_score)
-        if 0 < index < len(self.points):
-            (low, high), (least, most) = (
-                self.points[index - 1 : index + 1],
-                self.shares[index - 1 : index + 1],
-            )
-            return (smooth + least + (most - least) * (raw_score - low) / (high - low)) / 2
-        return (smooth + self.shares[min(index, len(self.points) - 1)]) / 2
+        return (smooth + float(np.interp(raw_score, self.points, self.shares))) / 2
 
 
 def expit(log_odds: FloatArray) -> FloatArray:

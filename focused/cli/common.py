@@ -18,26 +18,34 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 ANY_PATH = click.Path(path_type=Path)
 
 
+def finite(value: Any) -> float:
+    """Return a number; the type of options without nan and infinity, which click's accept."""
+    number: float = click.FLOAT.convert(value, None, None)
+    if not math.isfinite(number):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return number
+
+
 class Finite(click.FloatRange):
-    """A range of numbers without nan and infinity, which click's accepts."""
+    """A range of finite numbers."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number; fails for a text that is none."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
+        return finite(super().convert(value, param, ctx))
 
 
 SECONDS = Finite(min=0)
 
 
 class Converted(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments
-    """What a function makes of a text; a ValueError means that the text has a problem."""
+    """What a function makes of a text; a ValueError means that the text has a problem.
 
-    def __init__(self, name: str, function: Callable[[str], Any], problem: str) -> None:
+    Without ``problem`` the error describes it.
+    """
+
+    def __init__(self, name: str, function: Callable[[str], Any], problem: str = "") -> None:
         self.name = name
         self._function = function
         self._problem = problem
@@ -46,8 +54,8 @@ class Converted(click.ParamType):  # type: ignore[type-arg]  # older clicks have
         """Return the value; fails for a text with the problem."""
         try:
             return self._function(value.strip())
-        except ValueError:
-            self.fail(f"{value} {self._problem}", param, ctx)
+        except ValueError as error:
+            self.fail(f"{value} {self._problem or error}", param, ctx)
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

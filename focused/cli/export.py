@@ -46,7 +46,7 @@ _DAY = Converted(
     "DAY", lambda text: date.fromisoformat(text).isoformat(), "is no date, such as 2026-01-31"
 )
 _LANGUAGE = Converted("TEXT", _language, "is no code of ISO 639-1, such as en or de")
-_LOWER = Converted("TEXT", str.lower, "")
+_LOWER = Converted("TEXT", str.lower)
 
 _chunk_option = click.option(
     "--chunk-chars",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any
 
 import click
 
-from focused.archive.crawl_tables import read_settings
+from focused.archive.crawl_tables import read_scope
 from focused.cli.common import (
     FILE,
     FOLDER,
@@ -25,6 +24,7 @@ from focused.cli.common import (
     Problems,
     add_options,
     echo,
+    finite,
     read_url_file,
 )
 from focused.crawl.frontier_editor import AddResult, FrontierEditor, load_frontier
@@ -51,26 +51,19 @@ from focused.frontier.inspection import (
 from focused.frontier.queued_link import InvalidRow, QueuedLink
 from focused.reports.formatting import format_duration, single_line
 from focused.storage.state_store import StateStore
-from focused.topic import Scope, scope_from_json
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError
-    return number
+from focused.topic import Scope
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError from error
+        raise ValueError(f"is no regular expression: {error}") from error
 
 
 _COUNT = click.IntRange(min=1)
 _PROBABILITY = Finite(0.0, 1.0)
-_DELTA = Converted("FLOAT", _finite, "is not a finite number")
-_REGEX = Converted("REGEX", _compile, "is no regular expression")
+_REGEX = Converted("REGEX", _compile)
 
 
 class _ShowByDefault(click.Group):
@@ -222,7 +215,7 @@ def drop(folder: Path, **selection: Any) -> None:
 @frontier.command()
 @_selection_options
 @click.option("--to", type=_PROBABILITY, help="Move to the position of this score.")
-@click.option("--by", type=_DELTA, help="Add to the priority.")
+@click.option("--by", type=finite, metavar="FLOAT", help="Add to the priority.")
 def move(folder: Path, to: float | None, by: float | None, **selection: Any) -> None:
     """Change the priority of queued links of a stopped crawl.
 
@@ -336,8 +329,7 @@ def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
 
 
 def _load_frontier(store: StateStore, folder: Path) -> OpenFrontier:
-    topic = read_settings(folder).get("topic")
-    scope = None if topic is None else scope_from_json(topic)
+    scope = read_scope(folder)
     frontier, order = load_frontier(store.tables, scope)
     return OpenFrontier(frontier, store, order, scope, DeadHosts(store.tables))
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.filesize import decimal
 
 from focused.archive.crawl_tables import read_settings
-from focused.cli.common import ANY_PATH, FILE, FOLDER, echo, parse_time, writing
+from focused.cli.common import ANY_PATH, FILE, FOLDER, crawl_folder, echo, parse_time, writing
 from focused.durations import DAY_S, HOUR_S, WEEK_S, iso_time
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
@@ -159,7 +159,7 @@ def changes(where: Path, since: str, form: str, relevant_only: bool, out: Path |
 
     now = time.time()
     begin = parse_when(since, now)
-    (folder,) = _crawl_folders((where,), None)
+    folder = crawl_folder(where)
     found = read_changes(folder, begin, relevant_only=relevant_only)
     if form == "atom":
         name = read_settings(folder).get("topic", {}).get("name") or folder.name

@@ -21,7 +21,13 @@ import msgspec
 import numpy as np
 
 from focused.archive.archive import PageRow, decode_page_links, decode_page_row
-from focused.archive.crawl_tables import open_tables, read_json, read_page_rows
+from focused.archive.crawl_tables import (
+    open_tables,
+    read_page_rows,
+    read_scope,
+    read_settings,
+    read_stats,
+)
 from focused.corpus.page_selection import url_hash
 from focused.crawl.frontier_editor import load_frontier
 from focused.crawl.hosts.failures import DeadHosts
@@ -41,7 +47,6 @@ from focused.reports.metrics import rolling_harvest, sample_indices
 from focused.storage.environment import shared_lock
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-from focused.topic import Scope, scope_from_json
 
 LIVE_S = 5.0
 """A status that is older is not shown as live."""
@@ -107,7 +112,7 @@ class CrawlData:
 
     def summary(self) -> dict[str, Any]:
         """Return the crawl in one line of the list: topic, ordering, state, totals."""
-        settings, stats = self._read_json("settings.json"), self._read_json("stats.json")
+        settings, stats = self._read(read_settings), self.totals()
         running = self.is_running()
         live = self.live() if running else None
         if live is not None and "stats" in live:
@@ -132,13 +137,13 @@ class CrawlData:
             return None
         return status
 
-    def totals(self) -> dict[str, Any]:
+    def totals(self) -> Mapping[str, Any]:
         """Return the final totals of a crawl that ended; empty while it runs or after a kill."""
-        return self._read_json("stats.json")
+        return self._read(read_stats)
 
     def topic_file_and_web(self) -> tuple[str, str | None]:
         """Return the paths of the topic file, empty if unknown, and of the recorded web."""
-        settings = self._read_json("settings.json")
+        settings = self._read(read_settings)
         return str(settings.get("topic", {}).get("path", "")), settings.get("web")
 
     def refresh(self) -> int:
@@ -363,16 +368,15 @@ class CrawlData:
             def host_json(host: HostSummary) -> dict[str, Any]:
                 return {**asdict(host), "waits": _why_it_waits(host, dead.why(host.name))}
 
-            yield load_frontier(store.tables, self._scope())[0], host_json
+            scope = None
+            with suppress(StateError):
+                scope = read_scope(self.folder)
+            yield load_frontier(store.tables, scope)[0], host_json
 
-    def _scope(self) -> Scope | None:
-        topic = self._read_json("settings.json").get("topic")
-        return scope_from_json(topic) if topic else None
-
-    def _read_json(self, name: str) -> dict[str, Any]:
-        """Return a JSON file of the folder; empty if it is missing or damaged."""
+    def _read(self, read: Callable[[Path], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return what ``read`` reads of the folder; empty if it is damaged."""
         try:
-            return read_json(self.folder / name)
+            return read(self.folder)
         except StateError:
             return {}
 

@@ -29,7 +29,6 @@ from focused.local_server import (
     LocalApp,
     add_security_headers,
     read_json_body,
-    serve_local_app,
 )
 
 EVENT_INTERVAL_S = 1.0
@@ -52,37 +51,46 @@ _FILES = {
 }
 
 
-class ConsoleServer(LocalApp):
-    """The application for the crawls in ``folders``, or in folders right below them."""
+class ConsoleServer:
+    """The console of the crawls in ``folders``, or in folders right below them."""
 
-    def __init__(self, folders: Sequence[Path], clock: Clock, host: str = "127.0.0.1") -> None:
-        super().__init__(clock, host, "focused.console", _FILES)
+    def __init__(self, folders: Sequence[Path], clock: Clock) -> None:
         self._roots = folders
+        self._clock = clock
         self._crawls: list[CrawlData] = []
         self._known: set[Path] = set()
         self._children = ChildCommands()
 
-    def application(self) -> web.Application:
-        """Create the aiohttp application."""
-        app = self.create()
+    def app(self, host: str = "127.0.0.1") -> LocalApp:
+        """Return the web application, to be served at ``host``."""
         crawl = r"/api/crawls/{number:\d{1,6}}"
-        app.router.add_get("/api/crawls", self._list)
-        app.router.add_get(f"{crawl}/events", self._events)
-        app.router.add_get(f"{crawl}/pages", self._pages)
-        app.router.add_get(f"{crawl}/page", self._page)
-        for name, read in _READERS.items():
-            app.router.add_get(f"{crawl}/{name}", partial(self._read, read))
-        app.router.add_get(f"{crawl}/search", self._search)
-        app.router.add_post(f"{crawl}/index", self._index)
-        app.router.add_post(f"{crawl}/commands", self._command)
-        app.router.add_post(f"{crawl}/label", self._label)
-        app.router.add_post(f"{crawl}/retrain", self._retrain)
-        app.router.add_get(f"{crawl}/retrain", self._retraining)
-        app.router.add_get(f"{crawl}/graph", self._graph)
-        app.router.add_post(f"{crawl}/graph", self._build_graph)
-        app.router.add_get("/api/feature-tabs", self._list_tabs)
-        app.router.add_get(f"{crawl}/feature-tabs/{{name}}", self._tab)
-        app.on_cleanup.append(self._end_children)
+        app = LocalApp(
+            self._clock,
+            host,
+            "focused.console",
+            _FILES,
+            [
+                web.get("/api/crawls", self._list),
+                web.get(f"{crawl}/events", self._events),
+                web.get(f"{crawl}/pages", self._pages),
+                web.get(f"{crawl}/page", self._page),
+                *(
+                    web.get(f"{crawl}/{name}", partial(self._read, read))
+                    for name, read in _READERS.items()
+                ),
+                web.get(f"{crawl}/search", self._search),
+                web.post(f"{crawl}/index", self._index),
+                web.post(f"{crawl}/commands", self._command),
+                web.post(f"{crawl}/label", self._label),
+                web.post(f"{crawl}/retrain", self._retrain),
+                web.get(f"{crawl}/retrain", self._retraining),
+                web.get(f"{crawl}/graph", self._graph),
+                web.post(f"{crawl}/graph", self._build_graph),
+                web.get("/api/feature-tabs", self._list_tabs),
+                web.get(f"{crawl}/feature-tabs/{{name}}", self._tab),
+            ],
+        )
+        app.application.on_cleanup.append(self._end_children)
         return app
 
     def find_crawls(self) -> list[CrawlData]:
@@ -164,7 +172,7 @@ class ConsoleServer(LocalApp):
                 "focused frontier."
             )
         by = f"{_user()}, console"
-        sent = crawl.control.send(command, by=by, now=self.clock(), undoes=undoes)
+        sent = crawl.control.send(command, by=by, now=self._clock(), undoes=undoes)
         return web.json_response({"id": sent})
 
     async def _label(self, request: web.Request) -> web.Response:
@@ -287,10 +295,10 @@ def serve_console(
     """Serve the console of ``folders`` until SIGINT or SIGTERM.
 
     Raises ConfigurationError without a crawl. The other arguments are those of
-    :func:`focused.local_server.serve_local_app`.
+    :class:`focused.local_server.LocalApp`.
     """
-    server = ConsoleServer(folders, clock, host)
+    server = ConsoleServer(folders, clock)
     if not server.find_crawls():
         names = ", ".join(map(str, folders))
         raise ConfigurationError(f"{names}: there is no crawl here; name the folder of a crawl")
-    serve_local_app(server.application(), server.token, host=host, port=port, ready=ready)
+    server.app(host).serve(port=port, ready=ready)

@@ -68,6 +68,7 @@ def export_corpus(
     could be extracted, OSError if a file cannot be written.
     """
     require_extraction()
+    settings = read_settings(crawl)
     work = folder / WORK_FOLDER
     is_replaced = fresh and work.is_dir()
     if is_replaced:
@@ -88,7 +89,6 @@ def export_corpus(
             selection.drop_documents()  # the next export tries all pages again
             reasons = ", ".join(f"{reason}: {pages:,}" for reason, pages in sorted(failed.items()))
             raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
-        settings = read_settings(crawl)
         card = data_card(settings, options, selection.totals, result)
     _move(work / "files", folder)
     write_atomically(folder / CARD_FILE, card.encode())

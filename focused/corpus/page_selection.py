@@ -24,11 +24,16 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
-from focused.archive.crawl_tables import open_tables, readable_table, table_files
+from focused.archive.crawl_tables import (
+    complete_columns,
+    open_tables,
+    readable_table,
+    stored_columns,
+    table_files,
+)
 from focused.corpus.records import TRAIN, VALIDATION, InLink
 from focused.errors import ConfigurationError, StateError
 from focused.files import atomic_write_path
-from focused.storage.arrow_columns import times_as_seconds
 
 
 class PageFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,7 +161,10 @@ _COLUMNS = [
     for name in SelectedPage.__struct_fields__
     if name not in ("gone", "cluster", "cluster_size")
 ]
-_OPTIONAL_COLUMNS = ["last_changed", "gone_at"]
+
+
+_EMPTY = {"title": "", "score": 0.0, "depth": 0, "anchor": "", "language": "", "model": ""}
+"""What is not told in tables of other programs."""
 
 
 class SelectionTotals(msgspec.Struct, frozen=True):
@@ -219,12 +227,14 @@ class _Clusters:
 
     def __init__(self, tables: Path) -> None:
         self._original: dict[int, int] = {}
-        self._on_topic: set[int] = set()
+        on_topic = array("Q")
         for row in _rows(tables, ["url", "outcome", "duplicate_of", "on_topic"]):
             if row["outcome"] == "fetched" and row["duplicate_of"]:
                 self._original[url_hash(row["url"])] = url_hash(row["duplicate_of"])
             elif row["on_topic"]:
-                self._on_topic.add(url_hash(row["url"]))
+                on_topic.append(url_hash(row["url"]))
+        originals = set(self._original.values())
+        self._on_topic = {key for key in on_topic if key in originals}
         self._sizes = Counter(map(self.root, self._original))
 
     def root(self, key: int) -> int:
@@ -233,6 +243,7 @@ class _Clusters:
         while key in self._original and key not in seen:
             seen.add(key)
             key = self._original[key]
+        self._original.update(dict.fromkeys(seen, key))  # the next way from there is one step
         return key
 
     def page(self, row: dict[str, Any], key: int) -> SelectedPage:
@@ -240,7 +251,7 @@ class _Clusters:
         root = self.root(key)
         is_on_topic = bool(row["on_topic"]) or (root != key and root in self._on_topic)
         return SelectedPage(
-            **{name: row[name] for name in _COLUMNS}
+            **{name: _EMPTY.get(name) if row[name] is None else row[name] for name in _COLUMNS}
             | {
                 "on_topic": is_on_topic,
                 "training": bool(row["training"]),
@@ -260,7 +271,7 @@ def _write_pages(
     hashes = array("Q")
     counts: Counter[str] = Counter()
     first_at, last_at = float("inf"), 0.0
-    for row in _rows(tables, ["outcome", *_COLUMNS], _OPTIONAL_COLUMNS):
+    for row in _rows(tables, ["outcome", *_COLUMNS, "last_changed", "gone_at"]):
         counts[row["outcome"]] += 1
         if row["outcome"] != "fetched":
             continue
@@ -307,35 +318,18 @@ def _write_in_links(database: sqlite3.Connection, tables: Path, hashes: NDArray[
                 database.execute("INSERT INTO in_links VALUES (?, ?, ?)", link)
 
 
-def _rows(
-    tables: Path, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[dict[str, Any]]:
-    for batch in _batches(tables, "pages", columns, optional):
+def _rows(tables: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for batch in _batches(tables, "pages", columns):
         yield from batch.to_pylist()
 
 
-def _batches(
-    tables: Path, name: str, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[pa.RecordBatch]:
-    """Yield a table in parts, file by file; optional columns that a file lacks are null.
-
-    Times are in seconds since the epoch.
-    """
+def _batches(tables: Path, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield a table in parts, file by file, as :func:`complete_columns` returns them."""
     for path in table_files(tables, name):
+        found = stored_columns(path, name, columns)
         with readable_table(path), pq.ParquetFile(path, memory_map=True) as file:
-            known = set(file.schema_arrow.names)
-            missing = [column for column in columns if column not in known]
-            if missing:
-                raise StateError(
-                    f"{path}: lacks the columns {', '.join(missing)}; it was written by "
-                    "another program or version"
-                )
-            lacking = [column for column in optional if column not in known]
-            found = [*columns, *(column for column in optional if column in known)]
             for batch in file.iter_batches(_BATCH_ROWS, columns=found):
-                for column in lacking:
-                    batch = batch.append_column(column, pa.nulls(len(batch)))
-                yield times_as_seconds(batch)
+                yield complete_columns(batch, path, name, columns)
 
 
 class Selection:

@@ -29,7 +29,7 @@ from focused.labelling.page_renderer import ORIGINAL_STYLE, PageRenderer, origin
 from focused.labelling.page_selection import TrainingPool, build_training_pool
 from focused.labelling.session import LabellingSession, ShownPage, page_view, progress_view
 from focused.labels.label_file import Verdict
-from focused.local_server import Clock, LocalApp, read_json_body, serve_local_app
+from focused.local_server import Clock, LocalApp, read_json_body
 
 _FILES = {
     "/": ("label.html", "text/html"),
@@ -66,31 +66,34 @@ def _conflicts() -> Iterator[None]:
         raise web.HTTPConflict(text=str(error)) from error
 
 
-class LabelServer(LocalApp):
-    """The web application of one :class:`LabellingSession`; ``token`` authorises requests.
+class LabelServer:
+    """The label page of one :class:`LabellingSession`.
 
-    ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. The caller
-    closes ``reader``.
+    ``clock`` returns seconds since the epoch. The caller closes ``reader``.
     """
 
-    def __init__(
-        self, session: LabellingSession, reader: PageRenderer, clock: Clock, host: str = "127.0.0.1"
-    ) -> None:
-        super().__init__(clock, host, "focused.labelling", _FILES)
+    def __init__(self, session: LabellingSession, reader: PageRenderer, clock: Clock) -> None:
         self._session = session
         self._reader = reader
+        self._clock = clock
         self._key = secrets.token_bytes(32)
 
-    def application(self) -> web.Application:
-        """Create the aiohttp application."""
-        app = self.create()
-        app.router.add_get("/api/state", self._state)
-        app.router.add_post("/api/label", self._label)
-        app.router.add_post("/api/undo", self._undo)
-        app.router.add_post("/api/search", self._search)
-        app.router.add_post("/api/show", self._show)
-        app.router.add_get("/original/{key}", self._original)
-        return app
+    def app(self, host: str = "127.0.0.1") -> LocalApp:
+        """Return the web application, to be served at ``host``."""
+        return LocalApp(
+            self._clock,
+            host,
+            "focused.labelling",
+            _FILES,
+            [
+                web.get("/api/state", self._state),
+                web.post("/api/label", self._label),
+                web.post("/api/undo", self._undo),
+                web.post("/api/search", self._search),
+                web.post("/api/show", self._show),
+                web.get("/original/{key}", self._original),
+            ],
+        )
 
     async def _state(self, request: web.Request) -> web.Response:
         return web.json_response(await self._view())
@@ -98,12 +101,12 @@ class LabelServer(LocalApp):
     async def _label(self, request: web.Request) -> web.Response:
         label = await read_json_body(request, _Label)
         with _conflicts():
-            self._session.answer(label.url, label.verdict, label.category, self.clock())
+            self._session.answer(label.url, label.verdict, label.category, self._clock())
         return web.json_response(await self._view())
 
     async def _undo(self, request: web.Request) -> web.Response:
         with _conflicts():
-            self._session.undo(self.clock())
+            self._session.undo(self._clock())
         return web.json_response(await self._view())
 
     async def _search(self, request: web.Request) -> web.Response:
@@ -169,13 +172,12 @@ def serve_session(
 ) -> None:
     """Serve ``session`` at ``host`` until SIGINT or SIGTERM.
 
-    The other arguments are those of :func:`focused.local_server.serve_local_app`.
+    The other arguments are those of :class:`focused.local_server.LocalApp`.
     """
     with PageRenderer() as reader:
-        server = LabelServer(session, reader, clock, host)
-        app = server.application()
-        app.cleanup_ctx.append(partial(_refreshing, session))
-        serve_local_app(app, server.token, host=host, port=port, ready=ready)
+        app = LabelServer(session, reader, clock).app(host)
+        app.application.cleanup_ctx.append(partial(_refreshing, session))
+        app.serve(port=port, ready=ready)
 
 
 async def _refreshing(session: LabellingSession, _: web.Application) -> AsyncIterator[None]:

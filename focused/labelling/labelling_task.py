@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from focused.archive.archive import PageRow, decode_page_row
-from focused.archive.crawl_tables import read_page_rows, read_settings
+from focused.archive.crawl_tables import open_tables, read_page_rows, read_settings
 from focused.archive.warc_files import WARC_FILE, warc_files, warc_path
 from focused.classifier.classifier_file import load_classifier
 from focused.classifier.topic_classifier import TopicClassifier
@@ -175,14 +175,9 @@ def read_fetched_pages(folder: Path) -> FetchedPages:
 def _read_rows(folder: Path) -> Iterator[PageRow]:
     state = folder / "state"
     if not state.is_dir():
-        yield from read_page_rows(folder)
+        with open_tables(folder) as tables:
+            yield from read_page_rows(tables)
         return
-    # Recover the last rows of a killed crawl; a running one holds the lock.
-    with suppress(StateError):
-        StateStore.reopen(state).close()
-    store = StateStore.view(state)
-    try:
+    with StateStore.open_for_reading(state) as (store, _):
         for _, raw in store.tables.scan("pages"):
             yield decode_page_row(raw)
-    finally:
-        store.close()

@@ -26,7 +26,7 @@ import msgspec
 
 from focused.documents.convert import BoundedConverter
 from focused.errors import LabelError, os_errors_as
-from focused.files import append_durably, fsync_folder
+from focused.files import append_durably, fsync_folder, open_regular_file
 from focused.text.hash_sampling import hash_fraction
 from focused.topic import Training
 from focused.web.html.parse import parse_page
@@ -183,7 +183,8 @@ def read_labels(path: Path) -> tuple[Label, ...]:
     A missing file has no labels. Raises :class:`LabelError` with file and line.
     """
     try:
-        content = path.read_bytes()
+        with open_regular_file(path) as file:
+            content = file.read()
     except FileNotFoundError:
         return ()
     except OSError as error:

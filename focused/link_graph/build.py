@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from focused.archive.crawl_tables import open_tables, readable_table, table_files
+from focused.archive.crawl_tables import open_tables, stored_columns, table_files
 from focused.errors import ConfigurationError, StateError
 from focused.files import fsync_folder, write_json_atomically
 from focused.link_graph.page_graph import (
@@ -136,6 +136,10 @@ def _locked(folder: Path) -> Iterator[None]:
 _ROWS = 100_000
 _KEY = "hash"
 _PAGE = "outcome IN ('fetched', 'noindex')"
+_COLUMNS = {
+    "pages": ("url", "outcome", "points_to", "relevance", "fetched_at", "last_changed"),
+    "links": ("source", "target", "nofollow"),
+}
 
 
 class LinkTables:
@@ -265,10 +269,13 @@ class LinkTables:
 
 def _files(crawl: Path, tables: Path) -> tuple[list[Path], list[Path]]:
     """The files of pages and links, checked to be readable."""
-    pages, links = (table_files(tables, name) for name in ("pages", "links"))
-    for path in [*pages, *links]:
-        with readable_table(path):
-            pq.read_metadata(path)
+    found = []
+    for name, columns in _COLUMNS.items():
+        files = table_files(tables, name)
+        for path in files:
+            stored_columns(path, name, columns)
+        found.append(files)
+    pages, links = found
     if not any(pq.read_metadata(path).num_rows for path in links):
         raise ConfigurationError(
             f"{crawl}: stores no links, because output.links was false or nothing was "

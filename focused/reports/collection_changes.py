@@ -222,8 +222,14 @@ def _version_text(folder: Path, number: int, version: VisitRow) -> list[str]:
 
 
 _HIDDEN = frozenset({"noindex", "feed"})
-_KINDS = {VisitResult.SOFT_404: "gone"}
-"""The kind of change of results that have another name."""
+_KINDS: Mapping[str, str] = {
+    VisitResult.CHANGED: "changed",
+    VisitResult.GONE: "gone",
+    VisitResult.SOFT_404: "gone",
+    VisitResult.MOVED: "moved",
+    VisitResult.REAPPEARED: "reappeared",
+}
+"""The kind of change by result; others don't tell whether a page changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,13 +291,14 @@ def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
 def _changed_pages(store: StateStore, folder: Path, since: float) -> Iterator[PageChange]:
     archive = Archive(store)
     for visit in visits_with_news(visit_rows(store.tables)):
+        kind = _KINDS.get(visit.result)
         # Earlier ones cost a row, and where a page moved, a record of the WARC.
-        row = archive.row(visit.page) if visit.at >= since else None
-        if row is not None and _is_listed(row):
+        row = archive.row(visit.page) if kind and visit.at >= since else None
+        if kind and row is not None and _is_listed(row):
             version = row if visit.on_topic is None else visit
             is_moved = visit.result == VisitResult.MOVED
             yield PageChange(
-                _KINDS.get(VisitResult(visit.result), visit.result),
+                kind,
                 row.url,
                 visit.at,
                 visit.previous_at,

@@ -15,12 +15,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive.archive import HISTORY_COLUMNS
 from focused.archive.crawl_tables import (
+    complete_columns,
     open_tables,
-    read_json,
     read_settings,
+    read_stats,
     readable_table,
+    stored_columns,
     table_files,
 )
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, VISITS_SCHEMA
@@ -76,11 +77,15 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
         visits = _read_table(tables, "visits", VISITS_SCHEMA, VISITS_SCHEMA.names).to_pandas()
     if "partition" in pages:
         pages, visits = _renumbered(pages, visits)
+    if not pages["seq"].is_unique:
+        raise StateError(
+            f"{tables}: several pages have one number (seq); they were written by another program"
+        )
     return CrawlFolder(
         path=folder,
         pages=pages.sort_values("seq", kind="stable", ignore_index=True),
         settings=read_settings(folder),
-        stats=read_json(folder / "stats.json"),
+        stats=read_stats(folder),
         visits=visits,
     )
 
@@ -127,22 +132,14 @@ def _read_table(
     """
     parts = []
     for path in table_files(tables, name):
+        found = stored_columns(path, name, columns)
         with readable_table(path):
-            names = pq.read_schema(path).names
-            missing = sorted(set(columns) - set(names))
-            found = [each for each in columns if each not in missing]
-            found += [each for each in names if is_whole and each not in schema.names]
-            if not set(missing) <= set(HISTORY_COLUMNS):
-                raise StateError(
-                    f"{path}: lacks the columns {', '.join(missing)}; it was written by another "
-                    f"program or version (expected are {len(schema.names)} columns from "
-                    f"{schema.names[0]})"
-                )
+            if is_whole:
+                found += (each for each in pq.read_schema(path).names if each not in schema.names)
             table = pq.read_table(path, columns=found, filters=filters)
-        for each in missing:
-            table = table.append_column(each, pa.nulls(len(table), schema.field(each).type))
+        table = complete_columns(table, path, name, columns)
         if path.parent != tables:
             partition = pa.array([path.stem] * len(table), pa.string())
             table = table.append_column("partition", partition)
-        parts.append(times_as_seconds(table))
+        parts.append(table)
     return pa.concat_tables(parts, promote_options="default")

@@ -41,19 +41,9 @@ def build_report(crawl: CrawlFolder, labels: CategoryLabels | None = None) -> Cr
     """Compute the report of one crawl.
 
     Rates are in [0, 1]; None means unknown. All harvest figures leave out training samples. Links
-    count each time they are met. ``labels`` are ground truth. Raises :class:`StateError` when
-    ``stats.json`` holds what no crawl writes.
+    count each time they are met. ``labels`` are ground truth.
     """
-    try:
-        return _build_report(crawl, usable_labels(crawl, labels))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StateError(
-            f"{crawl.path / 'stats.json'}: holds what no crawl writes ({error}); delete it to go "
-            "on without it"
-        ) from error
-
-
-def _build_report(crawl: CrawlFolder, labels: CategoryLabels | None) -> CrawlReport:
+    labels = usable_labels(crawl, labels)
     pages, stats = crawl.pages, crawl.stats
     counted = metrics.harvest_pages(pages)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)

@@ -73,7 +73,7 @@ def print_report(
         write_atomically(out / REPORT_JSON, f"{text}\n".encode())
         if draws:
             _write_plots(crawl, report, labels, out, console)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # JSON has no infinity, which a foreign table may hold
         print_line(console, f"the report could not be written into {out}: {error}")
 
 

@@ -9,14 +9,14 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pandas as pd
 from rich.console import Console
 
 from focused.archive.archive import PageRow
-from focused.archive.crawl_tables import open_tables, read_page_rows, url_spellings
+from focused.archive.crawl_tables import open_tables, read_page_rows, read_scope, url_spellings
 from focused.errors import ConfigurationError
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
@@ -31,7 +31,6 @@ from focused.reports.reliability import (
     bin_indices,
     reliability,
 )
-from focused.topic import scope_from_json
 from focused.web.scope_filter import ScopeFilter
 
 NOT_FETCHED = "not fetched"
@@ -119,7 +118,7 @@ def explain_url(folder: Path, url: str) -> Explanation:
         steps=steps,
         in_links=tuple(in_links),
         path_problem=path_problem,
-        out_of_scope="" if is_fetched else _scope_refusal(crawl.topic, found, depth),
+        out_of_scope="" if is_fetched else _scope_refusal(folder, found, depth),
         reliability=None if ranks else reliability(crawl.pages),
         scores_only_rank=ranks,
         aliases=aliases,
@@ -203,9 +202,9 @@ def _in_links(tables: Path, url: str) -> list[ScoredInLink]:
     return sorted(in_links, key=lambda m: -1.0 if m.score is None else m.score, reverse=True)
 
 
-def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
+def _scope_refusal(folder: Path, url: str, depth: int) -> str:
     """Why the crawl's scope excludes ``url``; empty when it does not."""
-    scope = scope_from_json(topic)
+    scope = read_scope(folder)
     return "" if scope is None else ScopeFilter(scope).refusal_reason(url, depth) or ""
 
 

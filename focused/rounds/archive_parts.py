@@ -101,14 +101,17 @@ class WarcParts:
             if path.exists():
                 self._storage.upload(f"warc/{path.name}", path)
             self._whole += 1
-        self._storage.delete(
-            [
-                _piece_name(self._partition, each)
-                for each in list_pieces(self._storage, self._partition)
-                if each.attempt < self._attempt
-                or (each.attempt == self._attempt and each.file < below)
-            ]
-        )
+        outdated = [
+            each
+            for each in list_pieces(self._storage, self._partition)
+            if each.attempt < self._attempt or (each.attempt == self._attempt and each.file < below)
+        ]
+        # The first ones first: a file whose first piece is there may not be stored whole.
+        for pieces in (
+            [each for each in outdated if not each.offset],
+            [each for each in outdated if each.offset],
+        ):
+            self._storage.delete([_piece_name(self._partition, each) for each in pieces])
 
     def _path(self, number: int) -> Path:
         return self._folder / _warc_name(self._partition, number)
@@ -130,9 +133,10 @@ def restore_warc_files(
         ends[number, attempt] = length
     for (file, by), end in ends.items():
         name = _warc_name(partition, file)
+        own = [each for each in pieces if each[:2] == (file, by)]
         size = whole.get(name)
-        if size is None or size < (end or 0):
-            own = [each for each in pieces if each[:2] == (file, by)]
+        # Where the first piece is, the whole file may be of an attempt that no manifest names.
+        if (own and not own[0].offset) or size is None or size < (end or 0):
             _join_pieces(storage, partition, own, end, folder / name)
         elif end is not None and size > end:
             # Of an attempt that went on, or came to its end, but into no manifest.
@@ -169,7 +173,8 @@ def download_warc_files(
     Raises StorageError.
     """
     whole = storage.entries("warc")
-    for number in range(1, warc_end(tables)[0] + 1):
+    last, length = warc_end(tables)
+    for number in range(1, last + 1 if length else last):
         name = _warc_name(partition, number)
         if name in whole and not (folder / name).exists():
             storage.download(f"warc/{name}", folder / name)

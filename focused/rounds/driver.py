@@ -343,6 +343,10 @@ class RoundDriver:
         # A process that was started now would go on from a state that is about to change.
         self._processes.may_start = self._name is None
         before, now = self.manifest, self._clock()
+        # While the storage does not answer, processes may end and be started again.
+        finished = {file.partition for file in files}
+        records = {n: self._record(n, n in finished) for n in self._seats}
+        all_closed = all(map(self._processes.is_closed, self._seats.values()))
         learned = self._learn(files)
         kept = [each.for_partitions() for each in files]
         if claims := [each for part in self._read_all(files, CONTENTS) for each in part]:
@@ -351,10 +355,8 @@ class RoundDriver:
                 write_round_file, self._storage, before.round + 1, before.partitions, attempt
             )
             kept.append(self._insist(partial(write, merged)))
-        all_closed = all(map(self._processes.is_closed, self._seats.values()))
-        finished = {file.partition for file in files}
         self._write_manifest(
-            records={n: self._record(n, n in finished) for n in self._seats},
+            records=records,
             inbox=(*before.inbox, *(each for each in kept if each.sections)),
             addresses=self._addresses,
             learned=before.learned + learned,

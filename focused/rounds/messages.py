@@ -170,9 +170,11 @@ decode_for_partition = _to_partition.decode
 """Returns the message of the driver. Raises msgspec.MsgspecError."""
 
 
-def decode_for_driver(data: bytes) -> ToDriver:
-    """Return a partition's message. Raises StateError."""
+def decode_for_driver(partition: int, data: bytes) -> ToDriver:
+    """Return the message of a partition. Raises StateError."""
     try:
         return _to_driver.decode(data)
     except msgspec.MsgspecError as error:
-        raise StateError(f"a partition's message is not understood: {error}") from error
+        raise StateError(
+            f"partition {partition}: its message is not understood: {error}"
+        ) from error

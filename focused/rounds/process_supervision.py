@@ -264,7 +264,7 @@ class PartitionProcesses:
 
     def _note_message(self, partition: int, seat: Seat, data: bytes, now: float) -> None:
         seat.heard_at = now
-        message = decode_for_driver(data)
+        message = decode_for_driver(partition, data)
         if isinstance(message, Closed):
             seat.closed = message
         elif isinstance(message, Opened):

@@ -285,21 +285,22 @@ class Replica:
         if self._snapshot is None or not self._snapshot[0].done():
             return
         (result, replaced), self._snapshot = self._snapshot, None
-        self._is_snapshot_running = False
         error = result.exception()
-        if error is not None:
+        if error is None:
+            assert self._state is not None
+            found = result.result()
+            runs = [
+                run._replace(first=max(run.first, found.next_segment))
+                for run in self._state.runs
+                if run.attempt == self._attempt and run.last >= found.next_segment
+            ]
+            size = self._state.segment_bytes - replaced.segment_bytes
+            self._state = replace(found, runs=tuple(runs), segment_bytes=size)
+        else:
             self._next_try = self._segment + _UPLOADS_UNTIL_RETRY
             logger.warning("partition %d: its snapshot failed: %s", self._partition, error)
-            return
-        assert self._state is not None
-        found = result.result()
-        runs = [
-            run._replace(first=max(run.first, found.next_segment))
-            for run in self._state.runs
-            if run.attempt == self._attempt and run.last >= found.next_segment
-        ]
-        size = self._state.segment_bytes - replaced.segment_bytes
-        self._state = replace(found, runs=tuple(runs), segment_bytes=size)
+        # At last: prepare() may run in another thread, and must not take the old state as due.
+        self._is_snapshot_running = False
 
     def _tidy(self, state: StoredState, before: StoredState | None) -> None:
         """Delete all objects that are older than a state, unless it or the one before needs them.

@@ -105,16 +105,14 @@ def update_index(
     ConfigurationError if it kept no WARC, SearchError if the index is damaged or in use,
     ExtractionError if it has no page whose text could be extracted.
     """
-    folder = crawl / "search"
-    index = open_index(folder / "index")
     with open_update(
         crawl,
-        folder / "indexed.sqlite",
+        crawl / "search/indexed.sqlite",
         PageFilter(min_relevance=0.0),
         now,
         lambda version, page: version == page_version(page),
     ) as update:
-        writer = open_writer(index)
+        writer = open_writer(open_index(crawl / "search/index"))
         for batch in update.batches(_PAGES_PER_BATCH, processes, progress):
             noted = {}
             for page, stored, in_links in batch:

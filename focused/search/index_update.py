@@ -175,17 +175,15 @@ def open_update(
     the end if the index has no page whose text could be extracted, StateError when the crawl cannot
     be read, ConfigurationError if it kept no WARC.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="focused-") as scratch,
-        closing(IndexedVersions(notes)) as versions,
-    ):
+    with tempfile.TemporaryDirectory(prefix="focused-") as scratch:
         file = Path(scratch) / "selection"
         select_pages(crawl, file, page_filter, now)
-        with open_selection(file) as selection:
+        notes.parent.mkdir(parents=True, exist_ok=True)
+        with closing(IndexedVersions(notes)) as versions, open_selection(file) as selection:
             update = IndexUpdate(crawl, selection, versions, is_current)
             yield update
-        if update.failed and update.failed == update.done == versions.count():
-            raise ExtractionError(
-                f"{crawl}: no page could be extracted; the index has no texts until an update "
-                "succeeds"
-            )
+            if update.failed and update.failed == update.done == versions.count():
+                raise ExtractionError(
+                    f"{crawl}: no page could be extracted; the index has no texts until an update "
+                    "succeeds"
+                )

@@ -75,7 +75,6 @@ def update_server(
     is_new = server.prepare()
     name = xxhash.xxh3_64_hexdigest(f"{address.kind} {address}".encode())
     notes = crawl / "search" / "servers" / f"{name}.sqlite"
-    notes.parent.mkdir(parents=True, exist_ok=True)
     if is_new or fresh:
         notes.unlink(missing_ok=True)
     sender = _Sender(server, page_filter, chunk_chars)

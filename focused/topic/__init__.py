@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+
+import msgspec
 
 if TYPE_CHECKING:
     from focused.topic.login import Login
@@ -352,18 +354,17 @@ def topic_to_json(topic: Topic) -> dict[str, object]:
 def scope_from_json(described: Mapping[str, Any]) -> Scope | None:
     """Return the scope from the data of :func:`topic_to_json`; None if there is none.
 
-    Ignores keys of other versions.
+    Ignores keys of other versions. Raises ValueError for a value of another type.
     """
     scope = described.get("scope")
-    if not isinstance(scope, dict):
+    if scope is None:
         return None
-    known = {each.name for each in fields(Scope)}
-    kept: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in scope.items()
-        if key in known
-    }
-    return Scope(**kept)
+    from focused.topic import value_kinds
+
+    kinds = get_type_hints(Scope, localns=vars(value_kinds))
+    return Scope(
+        **{key: msgspec.convert(scope[key], kind) for key, kind in kinds.items() if key in scope}
+    )
 
 
 def _to_json(value: object) -> object:

@@ -100,7 +100,7 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise ConfigurationError(
             f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
         ) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: is not valid TOML: {error}") from None
 
 

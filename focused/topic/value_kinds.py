@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -87,7 +88,8 @@ class TomlTable:
             return None
         value = self.values[key]
         if kind is float and type(value) is int:
-            value = float(value)
+            with suppress(OverflowError):
+                value = float(value)
         if type(value) is kind:
             return value
         self.add_error(key, f"must be {_TYPE_NAMES[kind]}, not {_format_value(value)}")

@@ -356,7 +356,7 @@ def test_no_number_is_refused_as_a_place(frontier, option):
 
 def test_a_pattern_that_is_none_is_refused(frontier):
     refused = frontier("drop", ..., "--matching", "(", status=2)
-    assert "'--matching': ( is no regular expression" in refused.stderr
+    assert "'--matching': ( is no regular expression: missing )" in refused.stderr
 
 
 @pytest.mark.parametrize("content", ["{", "[" * 100_000])

@@ -56,6 +56,23 @@ def test_a_running_crawl_is_told_from_one_that_ended(simulation: Simulation) -> 
     assert not data.summary()["is_running"]
 
 
+@pytest.mark.parametrize(
+    "settings", [{"topic": 5}, {"topic": {"name": 5}}, {"topic": {"scope": {"allow_hosts": 5}}}]
+)
+def test_settings_that_no_crawl_writes_are_left_out(
+    simulation: Simulation, settings: dict[str, object]
+) -> None:
+    simulation.run(pages=1).close()
+    folder = simulation.topic.output.folder
+    (folder / "settings.json").write_text(json.dumps(settings))
+    (folder / "stats.json").write_text('{"fetched": Infinity}')
+    data = CrawlData(folder)
+    assert data.summary()["topic"] == folder.name
+    assert data.summary()["fetched"] is None
+    assert data.topic_file_and_web() == ("", None)
+    assert data.frontier(5)["totals"]["links"]
+
+
 def test_new_rows_are_added(simulation: Simulation) -> None:
     simulation.run(pages=1).close()  # an environment is open once in a process
     data = CrawlData(simulation.topic.output.folder)

@@ -47,8 +47,8 @@ def console(tmp_path: Path) -> Iterator[Console]:
     crawl = Simulation(topic(tmp_path, SEED), site(page(SEED, "http://a.test/1")))
     settings = {"topic": topic_to_json(crawl.topic), "policy": "focused"}
     (crawl.topic.output.folder / "settings.json").write_text(json.dumps(settings))
-    server = ConsoleServer([tmp_path], Clock())
-    with served_app(server.application()) as origin:
+    server = ConsoleServer([tmp_path], Clock()).app()
+    with served_app(server.application) as origin:
         yield Console(origin, server.token, crawl)
     crawl.close()
 

@@ -18,7 +18,12 @@ import yaml
 from focused.corpus import export as export_module
 from focused.corpus.data_card import ExportResult
 from focused.corpus.export import CARD_FILE, WORK_FOLDER, export_corpus
-from focused.corpus.page_selection import ExportOptions, PageFilter
+from focused.corpus.page_selection import (
+    ExportOptions,
+    PageFilter,
+    open_selection,
+    select_pages,
+)
 from focused.corpus.stored_documents import extract_stored
 from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.link_graph.build import build_graph
@@ -38,6 +43,7 @@ from tests.support.corpus_crawl import (
     corpus_web,
     crawl_corpus_web,
 )
+from tests.support.crawl_folders import good_page, write_crawl
 from tests.support.forked import ROOT
 from tests.support.in_this_process import InThisProcess, in_this_process  # noqa: F401  # a fixture
 from tests.support.simulated import Simulation, topic
@@ -373,6 +379,33 @@ def test_a_crawl_without_a_warc_cannot_be_exported(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_crawl_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no such folder"):
         export(tmp_path / "none", tmp_path / "corpus")
+
+
+@pytest.mark.timeout(60)
+def test_a_long_chain_of_duplicates_is_one_cluster(tmp_path: Path) -> None:
+    count = 50_000
+    urls = [f"http://a.test/{number}" for number in range(count)]
+    pages = [
+        good_page(url, duplicate_of=original, warc_file="pages.warc.gz", warc_offset=0)
+        for url, original in zip(urls, [None, *urls], strict=False)
+    ]
+    folder = write_crawl(tmp_path / "crawl", pages[::-1])
+    select_pages(folder, tmp_path / "selection", PageFilter(duplicates=True), NOW)
+    with open_selection(tmp_path / "selection") as selection:
+        clusters = {page.cluster for _, page in selection.pages()}
+        sizes = {page.cluster_size for _, page in selection.pages()}
+    assert len(clusters) == 1
+    assert sizes == {count}
+
+
+def test_damaged_settings_are_reported_before_anything_is_extracted(
+    crawl: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(crawl, tmp_path / "crawl"))
+    (copy / "settings.json").write_text('{"topic": {"seeds": {"urls": 5}}}')
+    with pytest.raises(StateError, match=r"settings\.json: is damaged"):
+        export(copy, tmp_path / "corpus")
+    assert not (tmp_path / "corpus").exists()
 
 
 @pytest.mark.long

@@ -149,8 +149,8 @@ def test_its_line_stands_in_the_report(crawl: Simulation) -> None:
 
 
 def test_the_console_has_its_tab(crawl: Simulation) -> None:
-    server = ConsoleServer([crawl.topic.output.folder], Clock())
-    with served_app(server.application()) as origin:
+    server = ConsoleServer([crawl.topic.output.folder], Clock()).app()
+    with served_app(server.application) as origin:
 
         def ask(path: str) -> object:
             request = Request(f"{origin}/api/{path}", headers={TOKEN_HEADER: server.token})

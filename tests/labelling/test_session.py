@@ -225,6 +225,16 @@ def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None
     assert read_fetched_pages(tmp_path) == crawled
 
 
+def test_pages_of_all_partitions_are_shown(tmp_path: Path) -> None:
+    for number in range(2):
+        part = tmp_path / f"crawl/partitions/partition-{number:04}"
+        part.mkdir(parents=True)
+        write_crawl(part, pages=3, first=3 * number)
+        (part / "pages.warc.gz").rename(part / f"{part.name}-00001.warc.gz")
+    crawled = read_fetched_pages(tmp_path / "crawl")
+    assert set(crawled.pages) == {url_of(n) for n in range(6)}
+
+
 def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
     crawl: Path,
 ) -> None:

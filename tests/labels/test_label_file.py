@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -104,6 +105,12 @@ def test_a_crash_at_any_byte_of_the_last_line_loses_that_line_at_most(
 
 def test_a_file_that_does_not_exist_has_no_labels(tmp_path: Path) -> None:
     assert read_labels(tmp_path / "none.jsonl") == ()
+
+
+def test_labels_are_read_from_regular_files_only(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "labels.jsonl")
+    with pytest.raises(LabelError, match="cannot be read: this is no regular file"):
+        read_labels(tmp_path / "labels.jsonl")
 
 
 def test_an_undo_restores_the_previous_label(tmp_path: Path) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 from lxml import etree
 
+from focused.archive.page_history import VisitResult, decode_visit
 from focused.reports.collection_changes import (
     PageChange,
     read_changes,
     to_atom,
     to_json_line,
 )
+from focused.storage.state_store import StateStore
 from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
@@ -66,6 +71,21 @@ def test_pages_of_the_first_harvest_are_new_since_its_beginning(living_crawl: Pa
 
 def test_a_page_that_stays_gone_is_no_news(living_crawl: Path) -> None:
     assert ("gone", LEFT) not in changes(living_crawl, START + 9 * DAY_S)
+
+
+def test_a_version_that_could_not_be_compared_is_no_change(
+    living_crawl: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(living_crawl, tmp_path / "crawl"))
+    with closing(StateStore.reopen(folder / "state")) as store:
+        rows = [(key, decode_visit(raw)) for key, raw in store.tables.scan("visits")]
+        for key, visit in rows:
+            if visit.result == VisitResult.CHANGED:
+                unknown = msgspec.structs.replace(visit, result=VisitResult.UNKNOWN)
+                store.tables.put("visits", key, msgspec.msgpack.encode(unknown))
+        store.commit()
+    kinds = {kind for kind, _ in changes(folder)}
+    assert kinds == {"new", "gone", "moved", "reappeared"}
 
 
 def test_off_topic_pages_can_be_left_out(living_crawl: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -294,14 +295,22 @@ def test_damaged_counters_are_an_error(crawl: Path, content: str) -> None:
     [
         ("stats.json", {"failures": 5}),
         ("stats.json", {"frontier": "many"}),
-        ("stats.json", {"mirrors": 3}),
+        ("stats.json", {"mirrors": {"a.test": 3}}),
+        ("stats.json", {"long_crawl_delays": {"a.test": "long"}}),
+        ("stats.json", {"active_s": math.inf}),
+        ("stats.json", {"active_s": math.nan}),
+        ("stats.json", {"active_s": 10**400}),
+        ("stats.json", {"profile": {"stages": {"parsing": None}}}),
+        ("stats.json", {"profile": {"reactor_blocked": {"longest_s": "x"}}}),
         ("stats.json", {"traps": [{}]}),
+        ("stats.json", {"traps": [{"site": 1, "kind": "trap", "pages": 1, "links": 1}]}),
         ("settings.json", {"topic": 5}),
+        ("settings.json", {"topic": {"training": {"link_prior": 5}}}),
     ],
 )
 def test_what_no_crawl_writes_is_an_error_with_advice(
     crawl: Path, name: str, content: dict[str, object]
 ) -> None:
     (crawl / name).write_text(json.dumps(content))
-    with pytest.raises(StateError, match="holds what no crawl writes"):
+    with pytest.raises(StateError, match=r"\.json: is damaged \(.*; delete it to go on"):
         report_as_dict(crawl)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -15,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from focused.archive.archive import Archive, LinkRow, PageRow
 from focused.archive.warc_files import WarcFiles
 from focused.errors import StorageError
-from focused.rounds.archive_parts import list_pieces, partition_name
+from focused.rounds.archive_parts import download_warc_files, list_pieces, partition_name
 from focused.rounds.manifest import StoredState
 from focused.rounds.replication import Replica, restore
 from focused.rounds.storage import SharedStorage
@@ -54,7 +56,11 @@ class Owner:
             restored=state,
             background=background or AtOnce(),
         )
-        self.replica.begin()
+        try:
+            self.replica.begin()
+        except BaseException:
+            self.store.abandon()
+            raise
         prefix = partition_name(partition)
         self.warc = WarcFiles(folder, self.store.tables, prefix=prefix, max_bytes=max_bytes)
         self.archive = Archive(self.store, warc=self.warc)
@@ -209,6 +215,59 @@ def test_after_losses_each_row_points_to_its_record(
     assert list_pieces(storage, 7) == []
 
 
+class KilledError(Exception):
+    """The attempt was killed amid a deletion."""
+
+
+class KilledDeletions(SharedStorage):
+    """Some deletions remove a part of the objects, and the attempt is killed."""
+
+    def __init__(self, url: str, crawl: str, random: Random) -> None:
+        super().__init__(url, crawl)
+        self.share, self._random = 0.4, random
+
+    def delete(self, names: Sequence[str]) -> None:
+        if names and self._random.random() < self.share:
+            super().delete(self._random.sample(names, self._random.randrange(len(names))))
+            raise KilledError
+        super().delete(names)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whenever_attempts_are_killed_each_row_points_to_its_record(
+    shared: Path, tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    storage = KilledDeletions(f"file://{shared.parent}", shared.name, random)
+    named: dict[int, StoredState] = {}
+    wanted: list[str] = []
+    for attempt in range(1, random.randrange(3, 9)):
+        background, new = random.choice([AtOnce(), Later()]), list[str]()
+        with suppress(KilledError), ExitStack() as stack:
+            folder, max_bytes = tmp_path / f"machine-{attempt}", random.choice([3_000, 10**6])
+            owner = Owner(storage, folder, 7, attempt, named, max_bytes, background)
+            stack.callback(owner.die)
+            for number in range(random.randrange(12)):
+                step = random.choices(["fetch", "upload", "round", "end"], [10, 3, 5, 1])[0]
+                if step == "fetch":
+                    new.append(f"http://a.test/{attempt}/{number}")
+                    owner.fetch(new[-1])
+                elif step == "upload":
+                    owner.upload()
+                elif step == "round":
+                    wanted, new = wanted + new, []
+                    owner.end_round()
+                else:
+                    if isinstance(background, Later):
+                        background.run()
+                    owner.finish(is_named=False)
+                    break
+    storage.share = 0.0
+    Owner(storage, tmp_path / "last", 7, 99, named, 10**6, None).finish()
+    found = assert_rows_point_to_records(shared)["url"] if wanted else ()
+    assert sorted(found) == sorted(wanted)
+
+
 def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path) -> None:
     first = owns(7, 1)
     first.fetch("http://a.test/kept")
@@ -285,6 +344,57 @@ def test_an_end_that_no_manifest_names_adds_no_record(owns: Owns, shared: Path) 
     found = [url for path in (shared / "warc").iterdir() for url in records(path)]
     assert sorted(found) == ["http://a.test/1", "http://a.test/2"]
     assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
+
+
+def test_pieces_count_rather_than_a_file_of_an_end_that_no_manifest_names(
+    owns: Owns, shared: Path
+) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.end_round()
+    unnamed = owns(7, 2, max_bytes=3_000)
+    unnamed.fetch(*[f"http://a.test/unnamed/{n}" for n in range(20)])
+    unnamed.finish(is_named=False)
+    third = owns(7, 3, max_bytes=3_000, background=Later())
+    third.fetch(*[f"http://a.test/{n}" for n in range(2, 8)])
+    third.end_round()
+    third.die()
+    assert (third.folder / "partition-0007-00003.warc.gz").exists()
+    owns(7, 4).finish()
+    assert len(assert_rows_point_to_records(shared)) == 7
+
+
+def test_a_file_of_an_end_that_no_manifest_names_is_not_downloaded(
+    owns: Owns, storage: SharedStorage, tmp_path: Path
+) -> None:
+    first = owns(7, 1)
+    first.fetch("http://a.test/1")
+    first.end_round()
+    unnamed = owns(7, 2)
+    unnamed.fetch("http://a.test/unnamed")
+    unnamed.finish(is_named=False)
+    third = owns(7, 3)
+    third.end_round()
+    restore(storage, 7, tmp_path / "copy", third.named[7])
+    with StateStore.open_for_reading(tmp_path / "copy/state") as (store, _):
+        download_warc_files(storage, 7, store.tables, tmp_path / "copy")
+    found = [path.name for path in (tmp_path / "copy").glob("*.warc.gz")]
+    assert found == ["partition-0007-00001.warc.gz"]
+
+
+def test_a_file_is_whole_once_its_first_piece_is_gone(
+    owns: Owns, shared: Path, storage: SharedStorage
+) -> None:
+    first = owns(7, 1)
+    for n in range(3):
+        first.fetch(f"http://a.test/{n}")
+        first.end_round()
+    local = first.folder / "partition-0007-00001.warc.gz"
+    storage.upload(f"warc/{local.name}", local)
+    begin, *_ = list_pieces(storage, 7)
+    storage.delete([f"warc-pieces/partition-0007/00001-0000000001-{begin.offset:015}"])
+    owns(7, 2).finish()
+    assert len(assert_rows_point_to_records(shared)) == 3
 
 
 def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from focused.crawl.crawl_stats import Counters
+from focused.errors import StateError, StorageError
 from focused.rounds.driver import RoundDriver
-from focused.rounds.manifest import Manifest, write_round_file
+from focused.rounds.manifest import CONTENTS, Manifest, write_round_file
 from focused.rounds.messages import (
     Begin,
     Closed,
@@ -46,12 +49,12 @@ class TwoPartitions:
         self._answers: deque[tuple[int, bytes | None]] = deque()
 
     def start(self, partition: int, message: bytes) -> None:
-        self._say(partition, Opened("a", "", ""))
+        self.say(partition, Opened("a", "", ""))
 
     def send(self, partition: int, message: bytes) -> None:
         decoded = decode_for_partition(message)
         for answer in self._answers_to(partition, decoded):
-            self._say(partition, answer)
+            self.say(partition, answer)
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
         self.now += 0.001
@@ -65,7 +68,7 @@ class TwoPartitions:
     def is_gone(self, partition: int) -> bool:
         return True
 
-    def _say(self, partition: int, message: ToDriver | None) -> None:
+    def say(self, partition: int, message: ToDriver | None) -> None:
         self._answers.append((partition, None if message is None else encode(message)))
 
     def _answers_to(self, partition: int, message: ToPartition) -> Iterator[ToDriver | None]:
@@ -80,7 +83,8 @@ class TwoPartitions:
             yield Progress(message.round, 0, True, 1.0)
         elif isinstance(message, Finish):
             yield Finishing(message.round)
-            file = write_round_file(self._storage, message.round, partition, "a", {})
+            claims = {CONTENTS: [b"a claim"]}
+            file = write_round_file(self._storage, message.round, partition, "a", claims)
             yield Finished(message.round, file, 0, self._counters(partition))
         elif isinstance(message, Stop):
             yield Closed(self._counters(partition))
@@ -90,12 +94,22 @@ class TwoPartitions:
         return Counters(fetched=int(self.has_fetched and partition == OTHER)).to_state()
 
 
-def test_a_round_ends_when_all_wait_for_a_partition_that_was_granted_no_page(
-    tmp_path: Path,
-) -> None:
-    storage = SharedStorage(f"file://{tmp_path}", "crawl")
-    partitions = TwoPartitions(storage)
-    driver = RoundDriver(
+class SilentAtFirst(SharedStorage):
+    """Does not answer the first reads; ``on_silence`` is called at the first."""
+
+    def __init__(self, url: str, on_silence: Callable[[], object]) -> None:
+        super().__init__(url, "crawl")
+        self._silences: deque[Callable[[], object]] = deque([on_silence, lambda: None])
+
+    def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
+        if self._silences:
+            self._silences.popleft()()
+            raise StorageError("no answer")
+        return super().read(name, start, end)
+
+
+def drive(partitions: TwoPartitions, storage: SharedStorage, **options: Any) -> RoundDriver:
+    return RoundDriver(
         Manifest("whales", "focused", 2, "domain"),
         [Start(number, 2, "domain", storage.url, {}) for number in (CHOSEN, OTHER)],
         partitions,
@@ -104,6 +118,37 @@ def test_a_round_ends_when_all_wait_for_a_partition_that_was_granted_no_page(
         limits=Limits(),
         worth_waiting_for=0.5,
         clock=lambda: partitions.now,
+        **options,
     )
-    assert driver.run() == "page budget spent"
+
+
+def test_a_round_ends_when_all_wait_for_a_partition_that_was_granted_no_page(
+    tmp_path: Path,
+) -> None:
+    storage = SharedStorage(f"file://{tmp_path}", "crawl")
+    partitions = TwoPartitions(storage)
+    assert drive(partitions, storage).run() == "page budget spent"
     assert partitions.now < SHORTEST_ROUND_S
+
+
+def test_a_file_counts_though_its_process_ends_while_the_storage_is_silent(tmp_path: Path) -> None:
+    partitions = TwoPartitions(SharedStorage(f"file://{tmp_path}", "crawl"))
+    storage = SilentAtFirst(f"file://{tmp_path}", lambda: partitions.say(CHOSEN, None))
+    counted: list[int] = []
+    driver = drive(
+        partitions,
+        storage,
+        on_round=lambda report: counted.append(driver.manifest.record(CHOSEN).round),
+    )
+    driver.run()
+    assert counted[0] == 1
+
+
+def test_a_message_that_is_not_understood_is_reported_with_its_partition(tmp_path: Path) -> None:
+    class Malformed(TwoPartitions):
+        def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
+            return [(OTHER, b"x")]
+
+    storage = SharedStorage(f"file://{tmp_path}", "crawl")
+    with pytest.raises(StateError, match="partition 1: its message is not understood"):
+        drive(Malformed(storage), storage).run()

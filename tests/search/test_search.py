@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from focused.errors import ConfigurationError, ExtractionError, SearchError
+from focused.errors import ConfigurationError, ExtractionError, SearchError, StateError
 from focused.parser_process import HandlerError
 from focused.search.index import CrawlSearch, SearchQuery, UpdateResult, update_index
 from focused.search.index_update import IndexedVersions
@@ -146,6 +146,12 @@ def growing(tmp_path: Path) -> Iterator[Simulation]:
 def urls(folder: Path) -> list[str]:
     hits = CrawlSearch(folder).search(SearchQuery("whale OR sea OR sailors", limit=50)).hits
     return sorted(hit.url for hit in hits)
+
+
+def test_a_folder_that_is_no_crawl_gets_no_index(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="no such folder"):
+        update_index(tmp_path / "mistyped", now=0.0)
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_an_update_extracts_only_what_the_index_lacks(growing: Simulation) -> None:

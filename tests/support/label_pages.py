@@ -53,9 +53,9 @@ def served(session: LabellingSession, reader: PageRenderer | None = None) -> Ite
     """Serve ``session`` at a free port until the block is left."""
     clock = Clock()
     reader = reader or PageRenderer()
-    server = LabelServer(session, reader, clock)
+    server = LabelServer(session, reader, clock).app()
     try:
-        with served_app(server.application()) as origin:
+        with served_app(server.application) as origin:
             yield Served(origin, server.token, clock)
     finally:
         reader.close()

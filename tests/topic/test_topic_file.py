@@ -335,6 +335,12 @@ def test_toml_that_is_nested_too_deeply_is_refused(folder: Path) -> None:
     assert message.startswith("is not valid TOML:")
 
 
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_an_integer_of_too_many_digits_is_refused(folder: Path, digits: int) -> None:
+    message = complaint(folder, SMALLEST + f"delay_s = 1{'0' * digits}\n")
+    assert "must be a number" in message or "is not valid TOML: Exceeds the limit" in message
+
+
 def test_broken_toml_is_named_with_its_line(folder: Path) -> None:
     message = complaint(folder, HEAD + "[seeds\n")
     assert message.startswith("is not valid TOML:")
