@@ -313,10 +313,10 @@ class Replica:
         outdated = [
             f"{folder}/{home}/{name}"
             for home, size in self._storage.entries(folder).items()
-            if size is None
+            if size is None and home.isdecimal()
             for name in self._storage.entries(f"{folder}/{home}")
             if (path := f"{home}/{name}") not in needed
-            and path < (next_segment if name.startswith(_SEGMENT) else state.snapshot)
+            and _age(path) < _age(next_segment if name.startswith(_SEGMENT) else state.snapshot)
         ]
         self._storage.delete(outdated)
         if self._warc.has_complete_files(state.warc):
@@ -497,6 +497,12 @@ def _damaged(storage: SharedStorage, name: str, reason: str) -> StorageError:
 
 def _folder(partition: int) -> str:
     return f"state/{partition_name(partition)}"
+
+
+def _age(path: str) -> tuple[int, str]:
+    """Return the order of an object among those of its kind: attempt, and name."""
+    attempt, _, name = path.partition("/")
+    return int(attempt), name  # from the thousandth driver on, attempts have more digits
 
 
 def _segment_path(attempt: int, number: int) -> str:

@@ -203,16 +203,17 @@ def test_an_attempt_out_of_reach_that_goes_on_changes_nothing(owners, storage) -
     assert owners(3, named).rows() == {b"a": b"1"}
 
 
-def test_attempts_in_a_row_leave_few_objects(owners, storage) -> None:
+@pytest.mark.parametrize("first", [1, 9_999_999_997])  # with ten digits, and then eleven
+def test_attempts_in_a_row_leave_few_objects(owners, storage, first: int) -> None:
     state, rows = None, {}
-    for attempt in range(1, 8):
+    for attempt in range(first, first + 7):
         owner = owners(attempt, state, min_snapshot_bytes=1)
         for number in range(6):
             rows[b"%d-%d" % (attempt, number)] = os.urandom(20_000)
             owner.put((b"%d-%d" % (attempt, number), rows[b"%d-%d" % (attempt, number)]))
             state = owner.upload()
             owner.replica.confirm(state)
-        assert sum(len(objects(storage, each)) for each in range(1, attempt + 1)) < 30
+        assert sum(len(objects(storage, each)) for each in range(first, attempt + 1)) < 30
         owner.store.abandon()
     assert owners(9, state).rows() == rows
 
