@@ -10,6 +10,8 @@ without the passwords that the environment may hold; those of :func:`spawn_conte
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -29,6 +31,7 @@ _KEPT = frozenset(
 )
 _KEPT_PREFIXES = ("LC_", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "MALLOC_")
 _SAFE_PATH = "PYTHONSAFEPATH"
+_PR_SET_PDEATHSIG = 1
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
@@ -55,6 +58,12 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> tuple[i
             child.wait()
             raise
         return child.returncode, written
+
+
+def end_with_parent(by: signal.Signals) -> None:
+    """Let the system send this process a signal when its parent dies; on Linux only."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by)
 
 
 def inherited_environment() -> dict[str, str]:

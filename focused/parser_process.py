@@ -14,7 +14,6 @@ status tells the parent why. The process also ends when its parent does, even by
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import os
 import pickle
@@ -30,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from focused.child_processes import python_command, python_environment
+from focused.child_processes import end_with_parent, python_command, python_environment
 from focused.web.page import FailureKind
 
 Handler = Callable[[bytes], bytes]
@@ -52,7 +51,6 @@ _OUT_OF_MEMORY = 77  # exit status
 _OUT_OF_TIME = frozenset({-signal.SIGPROF, -signal.SIGALRM})  # as subprocess reports them
 # How libraries in C++ end a process without memory, when their own allocation fails.
 _ABORTED = frozenset({-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL})
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +293,7 @@ def serve(messages: BinaryIO, answers: BinaryIO) -> None:
 
 def main() -> None:
     """Serve the parent that handed over a socket."""
-    with contextlib.suppress(OSError, AttributeError):  # Linux: be killed when the parent dies
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent(signal.SIGKILL)
     # Ctrl-C is for the parent, which may still want its pages parsed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for expired in (signal.SIGPROF, signal.SIGALRM):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,6 +36,20 @@ from tests.support import simulated
 ROOT = Path(__file__).parents[1]
 HOSTILE = "open({marker!r}, 'a').write(__name__ + '\\n')\nraise ImportError('hostile')\n"
 SECRET = "PASSWORD_OF_THE_LOGIN"
+
+
+WAITING = """
+import signal, sys
+from focused.child_processes import end_with_parent
+end_with_parent(signal.SIGTERM)
+print("ready", file=sys.stderr, flush=True)
+sys.stdin.read()
+"""
+PARENT = """
+import os, sys
+from focused.child_processes import run_child
+run_child([sys.executable, "-c", sys.argv[1]], os.environ)
+"""
 
 
 def environment_of(message: bytes) -> bytes:
@@ -158,3 +173,16 @@ def test_modules_of_the_users_project_are_found_last_unless_it_is_a_checkout(
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", ["", folder, "/installed"])
     assert module_path() == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell nobody of a parent's death")
+def test_a_child_ends_with_its_parent() -> None:
+    command = [sys.executable, "-c", PARENT, WAITING]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, process_group=0) as parent:
+        assert parent.stderr is not None
+        assert parent.stderr.readline() == b"ready\n"
+        parent.kill()
+        # The end of the stream comes when neither process has it any more.
+        assert select.select([parent.stderr], [], [], 30)[0]
+        assert parent.stderr.read() == b""

@@ -20,12 +20,13 @@ from msgspec import structs
 
 from focused.errors import FocusedError, StateError
 from focused.rounds.storage import SharedStorage, add_digest, checked
+from focused.storage.state_store import FORMAT_VERSION
 
 CONTENTS = "contents"
 EXAMPLES = "examples"
 FILE_FORMAT = 1
-STATE_FORMAT = 2
-"""2: commits of format 20 of the state store; those of 19, with 1, are migrated once restored."""
+STATE_FORMAT = FORMAT_VERSION - 18
+"""1: commits of format 19 of the state store; those of earlier ones are migrated once restored."""
 _FILES = "rounds/files"
 _LINKS = "links/"
 

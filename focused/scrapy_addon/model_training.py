@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,12 @@ from functools import cache
 from pathlib import Path
 
 from focused.archive.crawled_pages import load_crawled_pages
-from focused.child_processes import python_command, python_environment, run_child
+from focused.child_processes import (
+    end_with_parent,
+    python_command,
+    python_environment,
+    run_child,
+)
 from focused.classifier.model_versions import (
     lock_model,
     replace_model,
@@ -98,7 +104,11 @@ def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str
 
 
 def main(arguments: list[str]) -> int:
-    """Train the model of a topic file; return the exit status, and write an error as JSON."""
+    """Train the model of a topic file; return the exit status, and write an error as JSON.
+
+    Ends when the crawl dies, which could not be started again as long as the model is locked.
+    """
+    end_with_parent(signal.SIGTERM)
     path, web, replay = arguments
     try:
         train_topic_model(

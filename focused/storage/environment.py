@@ -114,6 +114,11 @@ def compare_identity(
         raise damaged_error(folder, ValueError("it holds another program's tables"))
     for key, value in identity.items():
         if key == "format" and found.get(key, value) != value:
+            if _is_older(found[key], value):
+                raise StateFormatError(
+                    f"{folder} was written by an earlier version of the crawler: its format is "
+                    f"{found[key]}, not {value}. The next crawl of its topic brings it up to date."
+                )
             raise StateFormatError(
                 f"{folder} was written by another version of the crawler: its format is "
                 f"{found.get(key)!r}, not {value!r}. The commands report, export, search, why and "
@@ -129,7 +134,10 @@ def compare_identity(
 
 def is_of_older_format(env: lmdb.Environment, current_format: int) -> bool:
     """Whether the state has an older format that can be migrated."""
-    found = (find_identity(env) or {}).get("format")
+    return _is_older((find_identity(env) or {}).get("format"), current_format)
+
+
+def _is_older(found: object, current_format: int) -> bool:
     return isinstance(found, int) and OLDEST_FORMAT <= found < current_format
 
 

@@ -26,6 +26,7 @@ from focused.rounds.manifest import StoredState
 from focused.rounds.replication import Replica, restore
 from focused.rounds.storage import SharedStorage
 from focused.storage import state_store as store_module
+from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.rows import pack
 from focused.storage.state_store import StateStore
 from tests.rounds import shared_storages
@@ -112,19 +113,21 @@ def owners(storage: SharedStorage, tmp_path: Path) -> Iterator[Any]:
         each.store.abandon()
 
 
+@pytest.mark.parametrize("older_format", range(OLDEST_FORMAT, store_module.FORMAT_VERSION))
 def test_a_state_of_an_earlier_format_is_migrated_and_stored_anew(
-    storage: SharedStorage, tmp_path: Path, owners: Any, monkeypatch: pytest.MonkeyPatch
+    storage: SharedStorage, owners: Any, monkeypatch: pytest.MonkeyPatch, older_format: int
 ) -> None:
+    added = [0.25, True] if older_format == 19 else [{"spam": 0.25, "rendered": True}]
     with monkeypatch.context() as earlier:
-        earlier.setattr(store_module, "FORMAT_VERSION", 19)
+        earlier.setattr(store_module, "FORMAT_VERSION", older_format)
         first = owners(1)
         for number in range(2):  # one row is in the snapshot, one in a segment
-            row = [number, f"http://a.test/{number}", "a.test", "fetched", *[0] * 24, 0.25, True]
+            row = [number, f"http://a.test/{number}", "a.test", "fetched", *[0] * 24, *added]
             first.store.tables.put("pages", number.to_bytes(8, "big"), pack(row))
             first.put()
             if not number:
                 first.replica.begin()
-        stored = structs.replace(first.upload(), format=1)
+        stored = structs.replace(first.upload(), format=older_format - 18)
     second = owners(2, stored)
     again = owners(3, second.upload())
     for owner in (second, again):

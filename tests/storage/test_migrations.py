@@ -132,6 +132,12 @@ def test_a_migrated_folder_is_sound(crawl_folder: Path) -> None:
     assert not checked.damaged
 
 
+def test_a_check_before_the_migration_tells_to_crawl(crawl_folder: Path) -> None:
+    no_progress = contextlib.nullcontext(lambda done, whole: None)
+    with pytest.raises(StateFormatError, match=r"The next crawl of its topic brings it up to date"):
+        check_folder(crawl_folder, lambda title: no_progress)
+
+
 def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder: Path) -> None:
     with contextlib.closing(StateStore.reopen(crawl_folder / "state")) as store:
         tables = store.tables

@@ -7,6 +7,7 @@ As polite and resumable as any crawl; the pages are in its WARC file.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import AsyncIterator
 
@@ -14,6 +15,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
+from focused.child_processes import end_with_parent
 from focused.classifier.topic_classifier import ConstantClassifier
 from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.scrapy_addon.crawl_models import CrawlModels
@@ -58,6 +60,7 @@ def main(arguments: list[str]) -> int:
     """Fetch the samples of a topic; return the exit status."""
     from focused.scrapy_addon.spiders.run import project_settings, run  # as above
 
+    end_with_parent(signal.SIGTERM)
     topic, folder, replay = arguments
     given = {"FOCUSED_TOPIC": topic, "FOCUSED_FOLDER": folder, "FOCUSED_REPLAY": replay or None}
     crawler, began = run(SamplesSpider, project_settings(given))
