@@ -79,8 +79,7 @@ def _with_added(row: bytes, own: bytes | None) -> bytes:
 def _from_format_20(tables: Tables) -> None:
     """Give each page of a collection two rows, of what is stored and of when it is due, not four.
 
-    Schedules had blocks of up to 16 pages of a site, and rows of due times of 64 pages. The queries
-    sent to a form have a new name.
+    Schedules had blocks of up to 16 pages of a site, and rows of due times of 64 pages.
     """
     for key, row in _rows(tables, "revisit_pages"):
         for page, (schedule, policy) in _records_of_block(row):
@@ -100,10 +99,6 @@ def _from_format_20(tables: Tables) -> None:
             tables.put("page_histories", key, pack([*unpack(history), *record]))
     for table in ("revisit_pages", "revisit_due_times", "page_records"):
         tables.drop(table)
-    if forms := tables.get_meta("deep_web"):
-        for form in forms.values():
-            form["selector"]["sent"] = form["selector"].pop("asked")
-        tables.put_meta("deep_web", forms)
 
 
 def _records_of_block(block: bytes) -> Iterator[tuple[int, Sequence[bytes | None]]]:

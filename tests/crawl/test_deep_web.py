@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from focused.crawl.deep_web import QuerySelector
-from focused.storage import state_store
 from focused.topic import Budget, DeepWeb, Scope
 from tests.support.search_site import HOST, ROOT, SearchSite
 from tests.support.simulated import topic
@@ -58,22 +56,6 @@ def test_a_crawl_that_was_stopped_asks_no_query_twice(simulate, tmp_path):
     first_pages = [query for query in site.queries if query in before]
     assert before < set(site.queries)
     assert all(first_pages.count(query) <= PROBES.result_pages for query in before)
-
-
-def test_a_crawl_of_format_20_goes_on_asking(simulate, tmp_path, monkeypatch):
-    site = SearchSite()
-    with monkeypatch.context() as older:
-        older.setattr(state_store, "FORMAT_VERSION", 20)
-        crawl = simulate(whales(tmp_path, budget=Budget(pages=40)), site).run()
-        tables = crawl.store.tables
-        forms = tables.get_meta("deep_web")
-        yields = forms[HOST]["selector"].pop("sent")
-        forms[HOST]["selector"]["asked"] = yields
-        tables.put_meta("deep_web", forms)
-        crawl.close()
-    with closing(simulate(whales(tmp_path, budget=Budget(pages=40)), site)) as crawl:
-        assert crawl.store.tables.get_meta("deep_web")[HOST]["selector"]["sent"] == yields
-    assert yields
 
 
 def test_keywords_are_asked_first_then_words_of_relevant_pages():
