@@ -67,8 +67,8 @@ class QuerySelector:
     """
 
     keywords: Sequence[str] = ()
-    sent: dict[str, float] = field(default_factory=dict)
-    """New relevance that each query brought, in the order sent."""
+    asked: dict[str, float] = field(default_factory=dict)
+    """New relevance that each query brought, in the order asked."""
     words: dict[str, _Word] = field(default_factory=dict)
     groups: dict[int, _Group] = field(default_factory=dict)
     group_of: dict[str, int] = field(default_factory=dict)
@@ -87,8 +87,8 @@ class QuerySelector:
             self._forget_rare_words()
 
     def next_query(self) -> str | None:
-        """Return the next query and count it as sent; None without candidates."""
-        query = next((each for each in self.keywords if each not in self.sent), None)
+        """Return the next query and count it as asked; None without candidates."""
+        query = next((each for each in self.keywords if each not in self.asked), None)
         if query is None:
             query = self._best_word()
         if query is None:
@@ -100,25 +100,25 @@ class QuerySelector:
             each.total *= _DISCOUNT
         self.groups.setdefault(group, _Group()).weight += 1.0
         self.group_of[query] = group
-        self.sent[query] = 0.0
+        self.asked[query] = 0.0
         return query
 
     def credit(self, query: str, relevance: float) -> None:
         """Record a new page that a query found, by its relevance in [0, 1]."""
-        if query in self.sent:
-            self.sent[query] += relevance
+        if query in self.asked:
+            self.asked[query] += relevance
             self.groups[self.group_of[query]].total += relevance
 
     def last_yields(self, count: int) -> Sequence[float]:
         """Return the new relevance of the last ``count`` queries, or of fewer."""
-        return list(self.sent.values())[-count:]
+        return list(self.asked.values())[-count:]
 
     def _best_word(self) -> str | None:
         expected = self._expected_yields()
         mean = self._mean_relevance()
         best, best_value = None, (-math.inf, -math.inf, "")
         for word, known in self.words.items():
-            if word in self.sent:
+            if word in self.asked:
                 continue
             share = (known.relevance + mean) / (known.pages + 1.0)
             value = (expected[_group_number(known.pages)] * share, known.relevance, word)
@@ -129,13 +129,15 @@ class QuerySelector:
     def _expected_yields(self) -> dict[int, float]:
         """Return the expected yield of each group of words, with its confidence bonus."""
         numbers = {_group_number(each.pages) for each in self.words.values()}
-        sent = sum(each.weight for each in self.groups.values()) + 1.0
-        mean = sum(each.total for each in self.groups.values()) / sent
+        asked = sum(each.weight for each in self.groups.values()) + 1.0
+        mean = sum(each.total for each in self.groups.values()) / asked
         expected = {}
         for number in numbers:
             group = self.groups.get(number) or _Group()
             value = (group.total + mean) / (group.weight + 1.0)
-            bonus = _BONUS * max(mean, 1.0) * math.sqrt(math.log(sent + 1.0) / (group.weight + 1.0))
+            bonus = (
+                _BONUS * max(mean, 1.0) * math.sqrt(math.log(asked + 1.0) / (group.weight + 1.0))
+            )
             expected[number] = value + bonus
         return expected
 
@@ -212,7 +214,7 @@ class FormProber:
             self.forms[host_of(probed.form.action)] = probed
         if probed.ended:
             return
-        if (query := probed.form.query_of(settled.link.url)) in probed.selector.sent:
+        if (query := probed.form.query_of(settled.link.url)) in probed.selector.asked:
             self._take_results(probed, str(query), settled, event.now)
         else:
             self._take_page(probed, settled)
@@ -225,7 +227,7 @@ class FormProber:
     def is_results_page(self, url: str) -> bool:
         """Whether a URL shows results of a query that was sent."""
         probed = self.forms.get(host_of(url))
-        return probed is not None and probed.form.query_of(url) in probed.selector.sent
+        return probed is not None and probed.form.query_of(url) in probed.selector.asked
 
     def _find_form(self, event: SettledEvent) -> ProbedForm | None:
         page, outcome = event.settled.page, event.outcome
@@ -262,12 +264,12 @@ class FormProber:
     def _take_page(self, probed: ProbedForm, settled: SettledFetch) -> None:
         """Credit a result to its query; a page that other links led to gives words only."""
         query = probed.form.query_of(settled.link.parent or "")
-        if query in probed.selector.sent:
+        if query in probed.selector.asked:
             probed.open_results = max(0, probed.open_results - 1)
             if settled.page is not None and settled.duplicate_of is None:
                 probed.selector.observe(words_of(settled.page), settled.new_relevance)
                 probed.selector.credit(str(query), settled.new_relevance)
-        elif settled.page is not None and not probed.selector.sent:
+        elif settled.page is not None and not probed.selector.asked:
             probed.selector.observe(words_of(settled.page), settled.new_relevance)
 
     def _ask(self, probed: ProbedForm, now: float) -> None:
@@ -291,14 +293,14 @@ class FormProber:
             probed.ended = reason
             logger.info(
                 "%s: %d queries brought %.0f relevant pages; %s",
-                *(probed.form.action, len(selector.sent), sum(selector.sent.values()), reason),
+                *(probed.form.action, len(selector.asked), sum(selector.asked.values()), reason),
             )
         self._tables.put_meta(_META, self.forms)
 
     def _reason_to_end(self, probed: ProbedForm) -> str:
         stop_after = self._settings.stop_after
         yields = probed.selector.last_yields(stop_after)
-        if len(probed.selector.sent) >= self._settings.queries:
+        if len(probed.selector.asked) >= self._settings.queries:
             return "the budget of queries is spent"
         if len(yields) == stop_after and max(yields) < _RELEVANT:
             return f"the last {stop_after} queries brought nothing new"

@@ -97,7 +97,7 @@ class Login:
     ``hosts`` are in lower case and punycode, with a port that is not the scheme's default.
     ``password`` and ``token`` are references (``env:NAME``, ``keyring:SERVICE/USER``), never the
     secrets; ``username`` may be one. The other fields are described in
-    :data:`focused.topic.topic_keys.LOGIN_KEYS`.
+    :mod:`focused.topic.topic_keys`.
     """
 
     hosts: Annotated[tuple[str, ...], texts("list of host names")]
