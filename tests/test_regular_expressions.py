@@ -35,6 +35,7 @@ HARMLESS = {
 }
 # Made when they are needed; the number of such calls in each module.
 MADE_LATER = {
+    "focused.archive.crawl_tables": (1, "patterns of a topic file, of the user"),
     "focused.archive.warc_files": (1, "one run of digits between fixed texts"),
     "focused.cli.frontier": (1, "--matching, of the user"),
     "focused.crawl.revisits.collection": (1, "path_weights of a topic file, of the user"),
