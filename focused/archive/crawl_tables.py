@@ -1,5 +1,7 @@
 """Read the Parquet tables of finished, killed and running crawls alike.
 
+:mod:`focused.archive.parquet` declares their columns, and writes them.
+
 The tables of a crawl of many partitions are folders with a file for each partition.
 """
 

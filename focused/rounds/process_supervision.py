@@ -1,7 +1,7 @@
 """Start the processes of partitions, and start those again that died; their last messages.
 
 One that is silent is killed first. The next attempt begins with the stored state, on whatever
-machine it runs (:mod:`focused.rounds.replication`).
+machine it runs (:func:`focused.rounds.replication.restore`).
 """
 
 from __future__ import annotations
