@@ -5,8 +5,8 @@ request when it is sent, and removes Set-Cookie from the response: middlewares, 
 archive and the WARC files never see them.
 
 Secrets come from environment variables or the keyring of the operating system. Those of search
-servers: :mod:`focused.search.search_servers`. :mod:`focused.web.warc_records` redacts those of hosts
-without a login.
+servers: :mod:`focused.search.search_servers`. In WARC records :mod:`focused.web.warc_records`
+redacts those of hosts without a login.
 """
 
 from __future__ import annotations
