@@ -150,22 +150,28 @@ def read_embedding(data: bytes) -> StaticEmbedding:
     """Read the content of a table file; raises ValueError if it is none."""
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         pieces = arrays["pieces"].tobytes().decode("ascii").split("\n")
+        name = arrays["name"].tobytes().decode("ascii")
         vectors, scales = arrays["vectors"], arrays["scales"].astype(np.float32)
     if vectors.dtype != np.int8 or vectors.shape[:1] != scales.shape or len(pieces) != len(scales):
         raise ValueError("the arrays of the embedding table do not fit each other")
-    name = hashlib.sha256(data).hexdigest()[:_NAME_CHARS]
     return StaticEmbedding(name, tuple(pieces), vectors, scales)
 
 
 def write_embedding(pieces: Iterable[str], vectors: NDArray[np.float32]) -> bytes:
-    """Return the content of a table file, vectors rounded to 8 bits; ASCII pieces only."""
+    """Return the content of a table file, vectors rounded to 8 bits; ASCII pieces only.
+
+    It is named by a digest. Not compressed, which would cost a twentieth of a crawl's start.
+    """
     scales = np.maximum(np.abs(vectors).max(axis=1) / 127, 1e-6).astype(np.float16)
     rounded = np.round(vectors / scales[:, None].astype(np.float32)).clip(-127, 127)
+    joined, rows = "\n".join(pieces).encode("ascii"), rounded.astype(np.int8)
+    digest = hashlib.sha256(b"\0".join((joined, rows.tobytes(), scales.tobytes()))).hexdigest()
     buffer = io.BytesIO()
-    np.savez_compressed(
+    np.savez(
         buffer,
-        pieces=np.frombuffer("\n".join(pieces).encode("ascii"), np.uint8),
-        vectors=rounded.astype(np.int8),
+        name=np.frombuffer(digest[:_NAME_CHARS].encode("ascii"), np.uint8),
+        pieces=np.frombuffer(joined, np.uint8),
+        vectors=rows,
         scales=scales,
     )
     return buffer.getvalue()

@@ -86,6 +86,10 @@ def test_the_name_tells_tables_apart():
     assert tables[0].name == tables[1].name != tables[2].name
 
 
+def test_models_that_were_trained_with_the_shipped_table_know_its_name(shipped):
+    assert shipped.name == "3433e9428473"
+
+
 def test_arrays_that_do_not_fit_are_refused():
     data = write_embedding(PIECES[:-1], np.ones((len(PIECES), 4), np.float32))
     with pytest.raises(ValueError, match="do not fit"):
