@@ -1,8 +1,7 @@
-"""Read the Parquet tables of finished, killed and running crawls alike.
+"""Read tables, settings and statistics of finished, killed and running crawls alike.
 
-:mod:`focused.archive.parquet` declares their columns, and writes them.
-
-The tables of a crawl of many partitions are folders with a file for each partition.
+:mod:`focused.archive.parquet` declares the columns of the tables, and writes them. Those of a crawl
+of many partitions are folders with a file for each partition.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from focused.archive.archive import Archive, PageRow
-from focused.archive.page_history import HistoryWriter, PageHistory
+from focused.archive.page_history import HistoryWriter, PageHistory, VisitRow
 from focused.crawl.revisits.change_detection import VersionSignature
 from focused.crawl.revisits.page_fate import PRESENT, Absence
 from focused.crawl.revisits.validators import NO_VALIDATORS, Validators
@@ -47,12 +47,13 @@ class KnownPage:
     record: PageRecord
 
 
-class PageRecords(HistoryWriter):
+class PageRecords:
     """The records of all pages, and their visits; persistent, the caller commits."""
 
     def __init__(self, tables: Tables, archive: Archive) -> None:
-        super().__init__(tables)
+        self._tables = tables
         self._archive = archive
+        self._histories = HistoryWriter(tables)
 
     def __len__(self) -> int:
         return self._tables.count("page_histories")
@@ -85,3 +86,11 @@ class PageRecords(HistoryWriter):
         """Store the record of a new page."""
         self._tables.put("page_numbers", link_key(page.row.url), _NUMBER.pack(page.row.seq))
         self.put(page.row.seq, page.record)
+
+    def put(self, page: int, record: PageRecord) -> None:
+        """Replace a page's record."""
+        self._histories.put(page, record)
+
+    def append_visit(self, visit: VisitRow) -> None:
+        """Store a visit after all earlier ones."""
+        self._histories.append_visit(visit)
