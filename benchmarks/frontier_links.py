@@ -31,14 +31,13 @@ from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Budget
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.simulation.simulator import hashed_latency, simulate
+from focused_lab.trials import prepare_topic
 
 PAGE_LINKS = 50
 _MAX_ANCHOR_CHARS = 200  # as focused.crawl.enqueue limits them
@@ -127,19 +126,17 @@ def _path(url: str) -> str:
 def record_crawl(web: Path, topic_file: Path, pages: int) -> Recording:
     """Crawl ``pages`` pages of a recorded web by the ``focused`` policy."""
     topic = replace(load_topic(topic_file), budget=Budget())
-    models = load_crawl_models(
-        topic, lambda: train_topic_model(topic, web, replay=None, say=print), print
-    )
-    policy = find_policy("focused")(PolicyInputs(models.classifier, models.scorer))
+    prepared = prepare_topic(topic, web)
+    policy = find_policy("focused")(PolicyInputs(prepared.classifier, prepared.apprentice))
     recorder = Recorder()
     with ParsedWeb(RecordedWeb.open(web)) as network:
         simulate(
             topic,
-            models.classifier,
+            prepared.classifier,
             network,
             policy,
             latency=hashed_latency(0.2, 0),
-            training_urls=models.training_urls,
+            training_urls=prepared.sample_urls,
             pages=pages,
             watch=recorder,
         )

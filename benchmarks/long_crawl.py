@@ -30,14 +30,14 @@ from focused.crawl import Crawl, SettledFetch, Step, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
-from focused.scrapy_addon.model_training import train_topic_model
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Outcome
+from focused_lab.experiment_plan import PreparedTopic
 from focused_lab.run_measures import reset_peak
 from focused_lab.simulation.simulator import CrawlDriver, hashed_latency
+from focused_lab.trials import prepare_topic
 
 _CONCURRENCY = 64
 _LATENCY_S = 0.2
@@ -96,10 +96,8 @@ def main(arguments: Sequence[str]) -> None:
     # All pages are made of the same words: sites would be closed for it.
     scope = replace(topic.scope, spam="report")
     topic = replace(topic, output=output, politeness=politeness, scope=scope)
-    models = load_crawl_models(
-        topic, lambda: train_topic_model(topic, options.web, replay=None, say=print), print
-    )
-    web = LongWeb(_model_of(models))
+    prepared = prepare_topic(topic, options.web)
+    web = LongWeb(_model_of(prepared))
     shutil.rmtree(options.folder, ignore_errors=True)
     gc.collect()
     gc.freeze()  # as the live crawl does
@@ -122,26 +120,26 @@ def main(arguments: Sequence[str]) -> None:
         }
         write_json_atomically(options.out / "long-crawl.json", figures)
 
-    print(f"it ended: {_crawl(topic, models, web, options, report)}")
+    print(f"it ended: {_crawl(topic, prepared, web, options, report)}")
     print(sentence(flatness(windows, options.warm_up), windows, before_mb))
 
 
 def _crawl(
     topic: Topic,
-    models: CrawlModels,
+    prepared: PreparedTopic,
     web: LongWeb,
     options: argparse.Namespace,
     watch: Callable[[Window], object],
 ) -> str:
     """Crawl to the end; return why it ended."""
-    policy = find_policy("focused")(PolicyInputs(models.classifier, models.scorer))
+    policy = find_policy("focused")(PolicyInputs(prepared.classifier, prepared.apprentice))
     identity = {"topic": topic.name, "policy": policy.name}
     store = StateStore.open(options.folder / "state", identity)
     stages = StageTimes(time.process_time)
     crawl = build_crawl(
-        topic, models.classifier, policy, store, training_urls=models.training_urls, stages=stages
+        topic, prepared.classifier, policy, store, training_urls=prepared.sample_urls, stages=stages
     )
-    model = _model_of(models)
+    model = _model_of(prepared)
     seeds = web.seeds(model.taxonomy.good.index(True), _SEEDS)
     page = web.answer(seeds[0], 0.0, _LATENCY_S)
     assert isinstance(page, Fetched)
@@ -153,8 +151,8 @@ def _crawl(
     return ended
 
 
-def _model_of(models: CrawlModels) -> LinearTopicClassifier:
-    model = getattr(models.classifier, "current", models.classifier)
+def _model_of(prepared: PreparedTopic) -> LinearTopicClassifier:
+    model = getattr(prepared.classifier, "current", prepared.classifier)
     assert isinstance(model, LinearTopicClassifier), "the web is made of a topic classifier's words"
     return model
 

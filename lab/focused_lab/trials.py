@@ -39,8 +39,13 @@ class PlannedTrials:
         return self.contexts.for_trial(self.trials[0])
 
 
-def prepare_topic(topic: Topic, web: Path, say: Callable[[str], None] = print) -> PreparedTopic:
-    """Load the models of a topic, trained on a web if they are missing or outdated."""
+def prepare_topic(
+    topic: Topic, web: Path | None, say: Callable[[str], None] = print
+) -> PreparedTopic:
+    """Load the models of a topic, trained on a web if they are missing or outdated.
+
+    Without a web its samples are fetched.
+    """
     models = load_crawl_models(
         topic, lambda: train_topic_model(topic, web, replay=None, say=say), say
     )
