@@ -64,7 +64,7 @@ class SemanticScorer:
         scores = text_scores(
             hashes.tobytes(),
             self._words.find(hashes).tobytes(),
-            lengths.tolist(),
+            lengths,
             self._scores,
             self._squares,
             self.bias,

@@ -241,7 +241,7 @@ def _score_by_words(
 ) -> NDArray[np.float64]:
     hashes, lengths = hash_texts_once(texts)
     places = vocabulary.find_hashes(hashes)
-    nats = text_scores(b"", places, lengths.tolist(), scores, b"", 0.0, slope, most, {}, None)
+    nats = text_scores(b"", places, lengths, scores, b"", 0.0, slope, most, {}, None)
     return np.frombuffer(nats)
 
 

@@ -118,7 +118,7 @@ class WordMeans:
         counts = self._counts[_slots_of(texts.hashes)].tobytes()
         return word_features(
             counts,
-            texts.lengths.tolist(),
+            texts.lengths,
             list(limits),
             clip_mean(self.rate),
             _PRIOR_RELEVANCE,

@@ -5,11 +5,13 @@ They change only when the classifier is swapped, so that parser processes can co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import TopicClassifier, score_meanings
 from focused.link_scoring.running_means import position_key
@@ -93,10 +95,17 @@ def score_words_and_meanings(
     classifier: TopicClassifier, texts: Sequence[str]
 ) -> list[tuple[float, float]]:
     """Return the classifier's log-odds of each text by word and by meaning; finite."""
-    scores = np.stack((classifier.score_texts(texts), score_meanings(classifier, texts)))
-    scores = np.nan_to_num(scores).clip(-MAX_HALF_PRECISION, MAX_HALF_PRECISION)
-    by_word, by_meaning = scores.tolist()
-    return list(zip(by_word, by_meaning, strict=True))
+    by_word = _bounded(classifier.score_texts(texts))
+    return list(zip(by_word, _bounded(score_meanings(classifier, texts)), strict=True))
+
+
+def _bounded(scores: NDArray[np.float64]) -> list[float]:
+    """Return scores that half precision holds; 0 for NaN."""
+    numbers: list[float] = scores.tolist()
+    most = MAX_HALF_PRECISION
+    if all(-most <= number <= most for number in numbers):  # False for NaN
+        return numbers
+    return [0.0 if math.isnan(number) else min(most, max(-most, number)) for number in numbers]
 
 
 def hash_link_words(urls: Sequence[str], anchors: Sequence[str]) -> LimitedTexts:

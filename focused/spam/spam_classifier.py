@@ -128,7 +128,7 @@ def content_signals(page: Page, popular: PopularWords) -> NDArray[np.float64] | 
     """Return the values of :data:`SIGNALS`, shape (19,); None for a text that is too short."""
     text = body_text(page)
     hashed = hash_texts((text, page.title))
-    count = int(hashed.lengths[0])
+    count = hashed.lengths[0]
     if count < MIN_WORDS:
         return None
     words, title = hashed.hashes[: min(count, MAX_WORDS)], hashed.hashes[count:]

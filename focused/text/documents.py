@@ -47,7 +47,7 @@ class HashedPage(NamedTuple):
 def hash_page(page: Page, *, max_chars: int = MAX_TEXT_CHARS) -> HashedPage:
     """Hash the words of a page, using the first ``max_chars`` characters of its text."""
     hashed = hash_texts((page.text[:max_chars], _head_text(page)))
-    text_words = int(hashed.lengths[0])
+    text_words = hashed.lengths[0]
     return HashedPage(hashed.hashes[:text_words], hashed.hashes[text_words:])
 
 

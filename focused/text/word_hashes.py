@@ -30,16 +30,17 @@ _ENCODING_ERRORS = "surrogatepass"
 class HashedTexts(NamedTuple):
     """The word hashes of m texts, concatenated.
 
-    ``hashes`` has shape (n,); ``lengths``, shape (m,), is the number of words per text.
+    ``hashes`` has shape (n,); ``lengths`` has the number of words per text.
     """
 
     hashes: WordHashes
-    lengths: NDArray[np.intp]
+    lengths: list[int]
 
     def slice_texts(self, first: int, end: int) -> HashedTexts:
         """Return the words of texts ``first`` to ``end`` (exclusive)."""
-        begins, ends = (int(self.lengths[:place].sum()) for place in (first, end))
-        return HashedTexts(self.hashes[begins:ends], self.lengths[first:end])
+        lengths = self.lengths[first:end]
+        begins = sum(self.lengths[:first])
+        return HashedTexts(self.hashes[begins : begins + sum(lengths)], lengths)
 
 
 class LazyHashedTexts(Sequence[str]):
@@ -110,8 +111,7 @@ def _locate_words(texts: Sequence[str]) -> _LocatedWords:
     is_plain = whole.isascii() and len(whole) <= MAX_TEXT_CHARS
     raw = END_OF_TEXT.join((*map(str.encode if is_plain else _encode_text, texts), b""))
     hashes, places, counts = hash_words(raw, _letter_values(), MAX_WORD_CHARS)
-    lengths = np.frombuffer(counts, np.int32).astype(np.intp)
-    hashed = HashedTexts(np.frombuffer(hashes, np.uint32), lengths)
+    hashed = HashedTexts(np.frombuffer(hashes, np.uint32), np.frombuffer(counts, np.int32).tolist())
     return _LocatedWords(hashed, raw, np.frombuffer(places, np.int32).reshape(-1, 2))
 
 

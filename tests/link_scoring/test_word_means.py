@@ -29,7 +29,7 @@ def hashes(words: Collection[str]) -> NDArray[np.uint32]:
 
 def as_words(texts: Sequence[Sequence[str]]) -> HashedTexts:
     flat = [word for text in texts for word in text]
-    return HashedTexts(hashes(flat), np.array(list(map(len, texts)), np.intp))
+    return HashedTexts(hashes(flat), list(map(len, texts)))
 
 
 def taught(*cases: tuple[str, float], times: int = 10) -> WordMeans:
