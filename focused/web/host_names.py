@@ -8,12 +8,12 @@ registries are listed here.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import ada_url
 import xxhash
-from tldextract import TLDExtract
+from publicsuffixlist import PSLFILE, PublicSuffixList
 
 from focused.web.urls import host_of
 
@@ -145,10 +145,6 @@ def is_local_name(host: str) -> bool:
     return "." not in name or name.endswith(_LOCAL_SUFFIXES) or is_loopback_name(name)
 
 
-# The list of suffixes is bundled: nothing is fetched or cached on disk.
-_EXTRACT = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
-
-
 @lru_cache(maxsize=8_192)
 def registered_domain(host: str) -> str:
     """Return the registered domain of a host (with or without port); else the host.
@@ -157,13 +153,19 @@ def registered_domain(host: str) -> str:
     Unknown suffixes give the last two labels.
     """
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
-    found = _EXTRACT(name)
-    if found.suffix:
-        return found.top_domain_under_public_suffix or name
-    labels = name.split(".")
-    if len(labels) < 2 or labels[-1].isdigit():
+    if name.endswith("]") or name.rpartition(".")[2].isdigit():  # an address
         return name
-    return ".".join(labels[-2:])
+    return _public_suffixes().privatesuffix(name) or name
+
+
+@cache
+def _public_suffixes() -> PublicSuffixList:
+    """Read the bundled list: nothing is fetched. Names are in punycode, as in URLs."""
+    with open(PSLFILE, encoding="utf-8") as file:
+        rules = [line.strip() for line in file if not line.startswith("//")]
+    encoded = (each if each.isascii() else ada_url.idna.encode(each).decode() for each in rules)
+    # The library would encode each rule again, which takes most of its time.
+    return PublicSuffixList("\n".join(encoded), accept_encoded_idn=False)
 
 
 @lru_cache(maxsize=10_000)

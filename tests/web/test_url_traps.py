@@ -140,6 +140,8 @@ def test_places_widen_from_pattern_to_domain() -> None:
         ("127.0.0.1", "127.0.0.1"),
         ("[::1]:8080", "[::1]"),
         ("co.uk", "co.uk"),
+        ("a.b.unknown", "b.unknown"),
+        ("a.b.xn--55qx5d.cn", "b.xn--55qx5d.cn"),
     ],
 )
 def test_hosts_are_of_the_domain_that_somebody_registered(host: str, domain: str) -> None:
