@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAVY = frozenset(
     {
         *("aiohttp", "duckdb", "fsspec", "httpx", "joblib", "lxml", "matplotlib", "numpy"),
-        *("pandas", "playwright", "prometheus_client", "pyarrow", "pydantic", "redis", "rich"),
-        *("scipy", "sklearn", "tantivy", "trafilatura"),
+        *("pandas", "playwright", "prometheus_client", "pyarrow", "pydantic", "redis", "requests"),
+        *("rich", "scipy", "sklearn", "tantivy", "tldextract", "trafilatura"),
     }
 )
 TOPIC = """

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,10 +34,12 @@ from focused.rendering.decision import (
     learn_gain,
     new_seed,
 )
-from focused.rendering.subrequests import RenderFailure, RenderResult
 from focused.storage.tables import Tables
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Page
+
+if TYPE_CHECKING:
+    from focused.rendering.subrequests import RenderResult
 
 MAX_HOSTS = 10_000
 """Hosts that are remembered; the pages of others are counted, and decided by the priors."""
@@ -153,6 +156,8 @@ class JavascriptPages:
 
         ``shown`` is the rendered page, None if there is none.
         """
+        from focused.rendering.subrequests import RenderFailure  # only for pages that are rendered
+
         host = self._host(candidate.host)
         count = partial(self._counters.count_kind, COUNTS)
         if result.failure is not None:

@@ -35,9 +35,14 @@ from focused.scrapy_addon.state_folder import check_state
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.scope_filter import check_seeds_in_scope
 
-_EXTENSIONS_BY_SWITCH = {
-    "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
-    "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
+_COMPONENTS_BY_SWITCH = {
+    "EXTENSIONS_BASE": {
+        "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
+        "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
+    },
+    "DOWNLOADER_MIDDLEWARES_BASE": {
+        "COOKIES_ENABLED": "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
+    },
 }
 
 
@@ -79,7 +84,7 @@ class FocusedAddon(SessionHolder):
         warn_of_ignored(settings, topic)
         install(settings)
         _apply_topic_settings(settings, topic)
-        _skip_disabled_extensions(settings)
+        _skip_disabled_components(settings)
         _log_to_folder(settings, topic)
         install_quiet_formatter(settings)
         for configure in parts.configure:
@@ -175,11 +180,12 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
     settings.update(defaults, priority="addon")
 
 
-def _skip_disabled_extensions(settings: Settings) -> None:
-    """Remove disabled extensions from EXTENSIONS_BASE, because importing some of them is slow."""
-    off = {name for switch, name in _EXTENSIONS_BY_SWITCH.items() if not settings.getbool(switch)}
-    kept = {name: order for name, order in settings["EXTENSIONS_BASE"].items() if name not in off}
-    settings.set("EXTENSIONS_BASE", kept, priority="addon")
+def _skip_disabled_components(settings: Settings) -> None:
+    """Remove what is switched off from Scrapy's components: importing some of it is slow."""
+    for base, names in _COMPONENTS_BY_SWITCH.items():
+        off = {name for switch, name in names.items() if not settings.getbool(switch)}
+        kept = {name: order for name, order in settings[base].items() if name not in off}
+        settings.set(base, kept, priority="cmdline")  # above that of spiders
 
 
 def _log_to_folder(settings: Settings, topic: Topic) -> None:
