@@ -1,4 +1,4 @@
-"""Ctrl-C, a second crawl on the same folder, another topic's folder."""
+"""Ctrl-C: a crawl stops in order, and the same command continues it."""
 
 from __future__ import annotations
 

@@ -12,12 +12,9 @@ from typing import Any
 
 import pytest
 
-from focused.corpus.export import export_corpus
-from focused.corpus.page_selection import ExportOptions
 from focused.rendering.chromium import process_tree
 from focused.reports.crawl_folder import read_crawl
 from focused.reports.crawl_report import build_report
-from focused.web.warc_reader import read_response
 from tests.support.access_rules import ROBOTS, Rules, violations
 from tests.support.browser_pages import SANDBOX, browser
 from tests.support.crawling import Finished, crawl, finish, start, write_topic
@@ -156,23 +153,6 @@ def test_the_report_names_the_hosts_that_show_nothing(reported: Finished) -> Non
     report = build_report(read_crawl(reported.folder))
     assert report["javascript"]["needing"] == 3
     assert 'scope.javascript = "render"' in reported.output
-
-
-def test_the_warc_has_the_raw_response_and_the_rendered_page(rendered: Finished) -> None:
-    crawled = rendered.pages
-    row = crawled[crawled["title"] == "Whale 3 of vue"].iloc[0]
-    record = read_response(rendered.folder / row["warc_file"], int(row["warc_offset"]))
-    assert record is not None
-    assert b"Whales of the genus vue 3" in record.body
-    assert record.headers["content-type"] == "text/html; charset=utf-8"
-    assert row["bytes"] < 500
-
-
-def test_rendered_pages_are_exported(rendered: Finished, tmp_path: Path) -> None:
-    export_corpus(rendered.folder, tmp_path / "corpus", ExportOptions("jsonl"), now=0.0)
-    lines = "".join(file.read_text() for file in (tmp_path / "corpus").glob("*.jsonl*"))
-    for kind in FRAMEWORKS:
-        assert f"Whales of the genus {kind} 7 dive" in lines
 
 
 def test_subrequests_obey_robots_txt_delay_and_one_connection(tmp_path: Path) -> None:

@@ -126,20 +126,6 @@ def test_the_process_was_killed_at_moments_of_all_kinds(crawls: Crawls) -> None:
     assert {kill.moment for kill in kills} == set(Moment)
 
 
-@pytest.mark.long
-def test_fifty_kills_leave_states_of_all_kinds(crawls_of: Callable[[Storm], Crawls]) -> None:
-    crawls = crawls_of(MANY)
-    kills = [kill for survivor in crawls.killed for kill in survivor.kills]
-    everything = len(crawls.in_peace.end.pages)
-    reached = [len(kill.left.rows) for kill in kills]
-    assert any(0 < rows < everything for rows in reached)
-    logs = [(each.end.folder / "crawl.log").read_text() for each in crawls.killed]
-    assert sum(log.count("Closing spider") - log.count("Spider closed") for log in logs) > 0
-    assert any(not kill.left.rows for kill in kills)
-    # Between the answers of the first robots.txt and of the first page.
-    assert any(kill.asked and not pages_asked(kill) for kill in kills)
-
-
 def test_the_same_command_continues_to_the_same_end(survivor: Survivor) -> None:
     assert survivor.end.status == 0, survivor.end.output
     assert "Traceback" not in survivor.end.output

@@ -30,13 +30,9 @@ allow_http = true
 MEMBER_PAGES = {f"/{number}" for number in range(PAGES)}
 
 
-TOKEN = "token-of-ishmael"
-
-
 def set_secrets(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("WHALE_USER", USER)
     patch.setenv("WHALE_PASSWORD", PASSWORD)
-    patch.setenv("WHALE_TOKEN", TOKEN)
 
 
 @pytest.fixture(autouse=True)
@@ -201,13 +197,6 @@ def test_a_killed_crawl_logs_in_again(tmp_path: Path) -> None:
     assert member_pages(done) == MEMBER_PAGES
 
 
-BEARER = """
-[login]
-hosts = ["{host}"]
-method = "bearer"
-token = "env:WHALE_TOKEN"
-allow_http = true
-"""
 COOKIES = """
 [login]
 hosts = ["{host}"]
@@ -216,16 +205,6 @@ cookies = "cookies.txt"
 url = "{url}"
 allow_http = true
 """
-
-
-def test_a_bearer_token_goes_to_the_hosts_of_the_login(tmp_path: Path) -> None:
-    expected = f"Bearer {TOKEN}"
-    with serve(LoginSite()) as site:
-        site.is_in_session = lambda each: each.headers.get("Authorization") == expected  # type: ignore[method-assign]
-        done = crawled(tmp_path, site, BEARER)
-    assert member_pages(done) == MEMBER_PAGES
-    assert not any("Authorization" in each.headers for each in site.received if each.host == OTHERS)
-    assert TOKEN.encode() not in everything_written(tmp_path, done.output)
 
 
 def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path: Path) -> None:
@@ -266,26 +245,24 @@ def test_a_login_over_tls_needs_a_certificate_that_is_trusted(
     assert member_pages(done) == MEMBER_PAGES
 
 
-def test_nothing_is_sent_to_a_host_whose_certificate_nobody_trusts(tmp_path: Path) -> None:
-    site = LoginSite()
-    done = crawled_over_tls(tmp_path, site)
-    assert site.logins() == 0
-    assert set(site.asked(MEMBERS)) <= {"/robots.txt"}
-    assert "CERTIFICATE_VERIFY_FAILED" in done.output
-
-
 @pytest.mark.parametrize(
-    ("certificate", "reason"),
+    ("certificate", "is_trusted", "reason"),
     [
-        (Certificate(MEMBERS, days=-3), "certificate has expired"),
-        (Certificate("elsewhere.test"), "Hostname mismatch"),
+        (CERTIFICATE, False, "CERTIFICATE_VERIFY_FAILED"),
+        (Certificate(MEMBERS, days=-3), True, "certificate has expired"),
+        (Certificate("elsewhere.test"), True, "Hostname mismatch"),
     ],
-    ids=["expired", "of another name"],
+    ids=["trusted by nobody", "expired", "of another name"],
 )
-def test_nothing_is_sent_to_a_host_whose_trusted_certificate_is_not_valid_for_it(
-    certificate: Certificate, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_nothing_is_sent_to_a_host_without_a_valid_certificate(
+    certificate: Certificate,
+    is_trusted: bool,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.path(tmp_path)))
+    if is_trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate.path(tmp_path)))
     site = LoginSite()
     done = crawled_over_tls(tmp_path, site, certificate)
     assert site.logins() == 0
