@@ -296,11 +296,6 @@ def test_a_link_that_is_ranked_lower_by_now_gives_way(simulate, tmp_path):
     learner = SimpleLearner({A + "whale": 0.01})
     done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.urls[-1] == A + "whale"
-
-
-def test_the_score_on_record_is_the_one_that_it_was_fetched_with(simulate, tmp_path):
-    learner = SimpleLearner({A + "whale": 0.01})
-    done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.rows[A + "whale"]["score"] == 0.01
 
 
