@@ -34,11 +34,9 @@ from focused.scrapy_addon.outcomes import (
     outcome_from_exception,
 )
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.topic import Scope
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind
-from tests.support.simulated import Simulation, failed, page, politely, raw, site, topic
-from tests.support.whale_models import WhaleClassifier
+from tests.support.simulated import Simulation, failed, page, politely, site, topic
 
 A = "http://a.test/"
 EXCEPTIONS = {
@@ -87,13 +85,6 @@ UNASKED = {
 }
 
 
-class Choking(WhaleClassifier):
-    def classify(self, page):
-        if page.url.endswith("/choke"):
-            raise ValueError("what a page")
-        return super().classify(page)
-
-
 def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
     assert set(FAILURE_RULES) == set(FailureKind)
 
@@ -111,26 +102,11 @@ def test_each_status_that_gives_no_page_represents_a_kind(status: int, kind: Fai
     assert outcome.kind is kind
 
 
-def test_each_page_that_is_none_represents_a_kind(tmp_path: Path) -> None:
-    english = "<html lang=en><p>The whale is a large animal."
-    web = site(
-        page(A, "/empty", "/binary", "/huge", "/english", "/choke"),
-        raw(f"{A}empty", ""),
-        raw(f"{A}binary", bytes(range(256)) * 40),
-        raw(f"{A}huge", "<p>whale</p>" * 2_000),
-        raw(f"{A}english", english),
-        page(f"{A}choke"),
-    )
-    mine = topic(tmp_path, A, scope=Scope(max_page_bytes=11_000, languages=("fi",)))
-    done = Simulation(mine, web, classifier=Choking()).run()
-    done.close()
-    assert set(done.crawl.counters.failures) == OF_PAGES
-
-
 def test_every_kind_comes_from_somewhere() -> None:
     """What is not asked for has its own tests: of robots, of budgets, of mirrors, of traps.
 
-    So have the limits of parsing: test_parser_pool, and documents: tests/documents.
+    So have pages that are none (tests/crawl/test_retries), the limits of parsing
+    (test_parser_pool) and documents (tests/documents).
     """
     met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
     assert met | OF_PARSING | OF_DOCUMENTS == set(FailureKind)

@@ -121,6 +121,9 @@ def test_an_answer_is_kept_for_its_time_to_live_within_bounds(
         await resolved(resolver, lookup, "a.test", answer)
         lookup.now = kept_s - 0.1
         assert resolver.cached("a.test") == answer
+        again = asyncio.ensure_future(resolver.resolve("a.test"))
+        await asyncio.sleep(0)
+        assert again.done() and lookup.names == ["a.test"]
         lookup.now = kept_s
         assert resolver.cached("a.test") is None
 

@@ -131,13 +131,6 @@ def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
     assert isinstance(after, ParsedPage)
 
 
-def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
-    limits = ParsingLimits(elapsed_s=0.5)
-    dozed = asked(1, lambda workers: ahead(workers, padded("doze")), limits=limits)
-    assert isinstance(dozed, Failed) and dozed.kind is FailureKind.PARSE_TIMEOUT
-    assert "0.5 s by the clock" in dozed.detail
-
-
 def test_a_process_that_its_own_timers_cannot_end_is_killed() -> None:
     limits = ParsingLimits(elapsed_s=2.0)
     stopped = asked(1, lambda workers: ahead(workers, padded("stop")), limits=limits, tick_s=0.5)
