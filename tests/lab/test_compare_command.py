@@ -22,7 +22,6 @@ from focused_lab.comparison_files import RUN_LOG_FILE, RunLog
 from tests.lab.two_sides import (
     build_web,
     compare,
-    steady,
     write_compared,
 )
 from tests.support.command import focused
@@ -158,16 +157,6 @@ def test_runs_of_other_settings_are_kept_but_not_used(sides: Path, changed: str)
     assert "done before" not in done.stderr
     assert len(journal_lines(sides)) == 2
     assert len(document(sides)["runs"]) == 1
-
-
-def test_a_truncated_run_is_repeated_with_the_same_result(sides: Path) -> None:
-    options = ("--policies", "bfs,dfs", "--budget", "5")
-    compare(sides, *options)
-    before = [steady(run) for run in document(sides)["runs"]]
-    journal = sides / "comparison" / RUN_LOG_FILE
-    journal.write_bytes(journal.read_bytes()[:-30])
-    warns(compare(sides, *options), "1 of 2 runs were done before")
-    assert [steady(run) for run in document(sides)["runs"]] == before
 
 
 def test_fresh_sets_the_earlier_runs_aside(sides: Path) -> None:

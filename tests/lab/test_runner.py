@@ -14,7 +14,6 @@ from focused.errors import ConfigurationError, StateError
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page
 from focused_lab.experiment_plan import PreparedTopic
-from focused_lab.parallel_runs import run_trials
 from focused_lab.runner import (
     CachingClassifier,
     ExperimentRunner,
@@ -169,16 +168,6 @@ def test_ctrl_c_cancels_a_run_and_leaves_no_files(
         rows_of(plan, web, ours)
     assert not list(tmp_path.glob("focused-simulation-*"))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_ctrl_c_between_two_runs_keeps_the_first(web: Path, ours: PreparedTopic) -> None:
-    plan = planned(web, ours, "bfs", "dfs", budget="20")
-    webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    runs = run_trials(webs, {"whales": ours}, plan.trials, plan.settings)
-    assert next(runs)[0].policy == "bfs"
-    signal.raise_signal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        next(runs)
 
 
 def test_a_dead_worker_is_reported_with_its_runs(

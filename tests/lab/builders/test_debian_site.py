@@ -1,7 +1,6 @@
 """Debian's package index as a web; sections become labels and are on no page."""
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused_lab.builders.built_web import record_site
 from focused_lab.builders.debian_packages import PackageIndex, parse_index, parse_relation
 from focused_lab.builders.debian_site import (
     HOME,
@@ -21,11 +19,10 @@ from focused_lab.builders.debian_site import (
     package_url,
     source_url,
 )
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from tests.lab.builders.fake_debian import FakeDebian
 from tests.support.recorded_web import body
 
-WRITTEN_AT = datetime(2023, 1, 19, tzinfo=UTC)
 TEAM = "Board Team <boards@example.org>"
 
 
@@ -56,12 +53,9 @@ INDEX = CHESS + CHESS_DATA + GO + GREP
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[RecordedWeb]:
-    with RecordedWebWriter(tmp_path / "web", "debian", "test") as writer:
-        record_site(writer, debian_pages(parse_index(INDEX)), WRITTEN_AT)
-        writer.finish()
-    with RecordedWeb.open(tmp_path / "web") as opened:
-        yield opened
+def pages() -> dict[str, str]:
+    """What stands on the pages, by URL."""
+    return {page.url: page.body for page in debian_pages(parse_index(INDEX))}
 
 
 def test_a_stanza_becomes_a_package() -> None:
@@ -155,50 +149,50 @@ def test_sections_are_labels_of_packages_and_of_sources_of_one_section() -> None
     ]
 
 
-def test_the_section_is_on_no_page(web: RecordedWeb) -> None:
-    for url in web.page_urls:
-        page = body(web, url).casefold()
-        assert "games" not in page + url
-        assert "utils" not in page + url
+def test_the_section_is_on_no_page() -> None:
+    for page in debian_pages(parse_index(INDEX)):
+        shown = f"{page.url} {page.title} {page.body}".casefold()
+        assert "games" not in shown
+        assert "utils" not in shown
 
 
-def test_relations_are_links_with_what_they_lead_to(web: RecordedWeb) -> None:
-    page = body(web, package_url("chess"))
+def test_relations_are_links_with_what_they_lead_to(pages: dict[str, str]) -> None:
+    page = pages[package_url("chess")]
     data = f'<a href="{package_url("chess-data")}">chess-data</a> pictures'
     assert f"<h2>Depends</h2>\n<ul>\n<li>{data}</li>\n</ul>" in page
     assert f'<h2>Enhances</h2>\n<ul>\n<li><a href="{package_url("go")}">go</a> stones</li>' in page
 
 
-def test_packages_out_of_the_web_are_not_linked(web: RecordedWeb) -> None:
-    assert "libc6" not in body(web, package_url("chess"))
+def test_packages_out_of_the_web_are_not_linked(pages: dict[str, str]) -> None:
+    assert "libc6" not in pages[package_url("chess")]
 
 
-def test_packages_of_one_source_are_linked_and_so_is_the_source(web: RecordedWeb) -> None:
-    page = body(web, package_url("chess-data"))
+def test_packages_of_one_source_are_linked_and_so_is_the_source(pages: dict[str, str]) -> None:
+    page = pages[package_url("chess-data")]
     assert f'href="{package_url("chess")}"' in page.partition("From the same source")[2]
     assert f'Source: <a href="{source_url("chess-suite")}">chess-suite</a>' in page
-    assert f'href="{package_url("chess")}"' in body(web, source_url("chess-suite"))
+    assert f'href="{package_url("chess")}"' in pages[source_url("chess-suite")]
 
 
-def test_a_source_of_one_package_has_no_page(web: RecordedWeb) -> None:
-    assert web.get(source_url("grep")) is None
-    assert "Source: grep." in body(web, package_url("grep"))
+def test_a_source_of_one_package_has_no_page(pages: dict[str, str]) -> None:
+    assert source_url("grep") not in pages
+    assert "Source: grep." in pages[package_url("grep")]
 
 
-def test_maintainers_of_several_packages_have_pages(web: RecordedWeb) -> None:
+def test_maintainers_of_several_packages_have_pages(pages: dict[str, str]) -> None:
     team = maintainer_url("boards@example.org")
-    assert f'<a href="{team}">Board Team</a>' in body(web, package_url("chess"))
-    assert f'href="{package_url("chess-data")}"' in body(web, team)
-    assert web.get(maintainer_url("bob@example.org")) is None
+    assert f'<a href="{team}">Board Team</a>' in pages[package_url("chess")]
+    assert f'href="{package_url("chess-data")}"' in pages[team]
+    assert maintainer_url("bob@example.org") not in pages
 
 
-def test_text_is_escaped(web: RecordedWeb) -> None:
-    assert "a &lt;board&gt; to play on" in body(web, package_url("chess"))
+def test_text_is_escaped(pages: dict[str, str]) -> None:
+    assert "a &lt;board&gt; to play on" in pages[package_url("chess")]
 
 
-def test_every_package_can_be_reached_from_the_home_page(web: RecordedWeb) -> None:
-    assert f'href="{HOME}contents/c.html"' in body(web, HOME)
-    assert f'href="{package_url("chess")}"' in body(web, f"{HOME}contents/c.html")
+def test_every_package_can_be_reached_from_the_home_page(pages: dict[str, str]) -> None:
+    assert f'href="{HOME}contents/c.html"' in pages[HOME]
+    assert f'href="{package_url("chess")}"' in pages[f"{HOME}contents/c.html"]
 
 
 def test_libraries_have_shelves_by_four_letters() -> None:
@@ -207,10 +201,7 @@ def test_libraries_have_shelves_by_four_letters() -> None:
     assert shelves == [f"{HOME}contents/l.html", f"{HOME}contents/libg.html"]
 
 
-def test_the_lists_become_a_labelled_web_and_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    debian = FakeDebian(tmp_path / "debian", monkeypatch)
+def test_the_lists_become_a_labelled_web_and_are_kept(tmp_path: Path, debian: FakeDebian) -> None:
     (debian.archive / "Packages.new").write_text(INDEX)
     built = build_debian_site(tmp_path / "web", tmp_path / "cache", lambda line: None)
     assert (built.fresh, built.pages, built.hosts) == (True, 9, 3)
@@ -222,10 +213,7 @@ def test_the_lists_become_a_labelled_web_and_are_kept(
     assert len(debian.calls("apt-get")) == 1
 
 
-def test_the_machines_own_lists_stay_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    debian = FakeDebian(tmp_path / "debian", monkeypatch)
+def test_the_machines_own_lists_stay_as_they_are(tmp_path: Path, debian: FakeDebian) -> None:
     (debian.archive / "Packages.new").write_text(INDEX)
     PackageIndex(tmp_path / "lists", lambda line: None).packages()
     for call in [*debian.calls("apt-get"), *debian.calls("apt-cache")]:
@@ -233,10 +221,8 @@ def test_the_machines_own_lists_stay_as_they_are(
         assert "Dir::Cache::pkgcache= " in call
 
 
-def test_without_package_lists_the_error_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    FakeDebian(tmp_path / "debian", monkeypatch)
+@pytest.mark.usefixtures("debian")
+def test_without_package_lists_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RecordedWebError, match="check the network"):
         PackageIndex(tmp_path / "lists", lambda line: None)
     assert not (tmp_path / "lists").exists()

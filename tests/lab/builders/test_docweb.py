@@ -19,11 +19,6 @@ FLASK = "/usr/share/doc/python-flask-doc/html/index.html"
 
 
 @pytest.fixture
-def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDebian:
-    return FakeDebian(tmp_path / "debian", monkeypatch)
-
-
-@pytest.fixture
 def lines() -> list[str]:
     return []
 

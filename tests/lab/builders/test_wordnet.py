@@ -1,7 +1,5 @@
 """WordNet: synsets as a web of small pages; topic domains become labels."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused_lab.builders.built_web import record_site
 from focused_lab.builders.wordnet import (
     DATA_FILES,
     HOME,
@@ -25,11 +22,9 @@ from focused_lab.builders.wordnet import (
     read_synsets,
     wordnet_pages,
 )
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from tests.lab.builders.fake_debian import FakeDebian
-from tests.support.recorded_web import body
 
-WRITTEN_AT = datetime(2023, 1, 19, tzinfo=UTC)
 LICENCE = "  1 This software and database is being provided to you\n"
 
 SPORT, BASEBALL, HIT, HOMER, THING, FAR = (f"{number:08}" for number in range(1, 7))
@@ -67,14 +62,11 @@ def synsets(tmp_path: Path) -> dict[str, Synset]:
 
 
 @pytest.fixture
-def web(tmp_path: Path, synsets: dict[str, Synset]) -> Iterator[RecordedWeb]:
+def pages(synsets: dict[str, Synset]) -> dict[str, str]:
+    """What stands on the pages, by URL."""
     domains = domains_by_synset(synsets)
-    with RecordedWebWriter(tmp_path / "web", "wordnet", "test") as writer:
-        pages = wordnet_pages(choose_synsets(synsets, domains), domains)
-        record_site(writer, pages, WRITTEN_AT)
-        writer.finish()
-    with RecordedWeb.open(tmp_path / "web") as opened:
-        yield opened
+    chosen = choose_synsets(synsets, domains)
+    return {page.url: page.body for page in wordnet_pages(chosen, domains)}
 
 
 def test_a_line_is_read_as_the_manual_has_it() -> None:
@@ -160,8 +152,8 @@ def test_the_web_holds_terms_domains_and_what_their_lists_lead_to(
     assert list(chosen) == [f"noun-{o}" for o in (HIT, BASEBALL, HOMER, SPORT, THING)]
 
 
-def test_the_domain_stands_neither_in_the_gloss_nor_as_a_link(web: RecordedWeb) -> None:
-    page = body(web, f"{HOME}noun/base_hit-{HIT}")
+def test_the_domain_stands_neither_in_the_gloss_nor_as_a_link(pages: dict[str, str]) -> None:
+    page = pages[f"{HOME}noun/base_hit-{HIT}"]
     assert "<p>a &lt;good&gt; stroke; &quot;his hit&quot;.</p>" in page
     before_menus = page.partition('<p class="nearby">')[0]
     assert "baseball" not in before_menus
@@ -182,14 +174,14 @@ def test_a_domain_before_the_gloss_goes_and_all_else_stays(
     assert plain_gloss(Synset("noun-2", ("hit",), gloss, pointers), {"baseball"}) == left
 
 
-def test_relations_are_lists_of_links_under_headings(web: RecordedWeb) -> None:
-    page = body(web, f"{HOME}noun/base_hit-{HIT}")
+def test_relations_are_lists_of_links_under_headings(pages: dict[str, str]) -> None:
+    page = pages[f"{HOME}noun/base_hit-{HIT}"]
     link = f'<li><a href="{HOME}noun/homer-{HOMER}">homer, home run</a></li>'
     assert f"<h2>Kinds</h2>\n<ul>\n{link}" in page
 
 
-def test_relations_out_of_the_web_are_excluded(web: RecordedWeb) -> None:
-    assert "far_thing" not in body(web, f"{HOME}noun/thing-{THING}")
+def test_relations_out_of_the_web_are_excluded(pages: dict[str, str]) -> None:
+    assert "far_thing" not in pages[f"{HOME}noun/thing-{THING}"]
 
 
 def test_other_senses_of_a_word_are_linked(tmp_path: Path) -> None:
@@ -199,20 +191,17 @@ def test_other_senses_of_a_word_are_linked(tmp_path: Path) -> None:
     assert f'<h2>Other senses</h2>\n<ul>\n<li><a href="{address(dance)}">' in pages[address(ball)]
 
 
-def test_every_synset_can_be_reached_from_the_home_page(web: RecordedWeb) -> None:
-    assert f'href="{HOME}contents/b.html"' in body(web, HOME)
-    assert f'href="{HOME}noun/baseball-{BASEBALL}"' in body(web, f"{HOME}contents/b.html")
+def test_every_synset_can_be_reached_from_the_home_page(pages: dict[str, str]) -> None:
+    assert f'href="{HOME}contents/b.html"' in pages[HOME]
+    assert f'href="{HOME}noun/baseball-{BASEBALL}"' in pages[f"{HOME}contents/b.html"]
 
 
 def test_words_are_quoted_in_addresses() -> None:
     assert address(Synset("noun-7", ("A/C 100%",), "", ())) == f"{HOME}noun/A/C_100%25-7"
 
 
-def test_the_package_becomes_a_labelled_web(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_package_becomes_a_labelled_web(tmp_path: Path, debian: FakeDebian) -> None:
     source = database(tmp_path / "files")
-    debian = FakeDebian(tmp_path / "debian", monkeypatch)
     debian.add(
         "wordnet-base",
         {f"/usr/share/wordnet/{name}": (source / name).read_bytes() for name in DATA_FILES},

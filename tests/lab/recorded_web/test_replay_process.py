@@ -81,13 +81,6 @@ def test_a_folder_that_is_not_a_recorded_web_is_reported_by_the_parents_error(
         raise AssertionError("served a web that does not exist")
 
 
-def test_a_port_in_use_is_reported_by_the_parents_error(folder: Path) -> None:
-    with ReplayProcess(folder) as replay:
-        port = int(replay.address.split(":")[1])
-        with pytest.raises(RecordedWebError, match=str(port)), ReplayProcess(folder, port=port):
-            raise AssertionError("served on a port that was taken")
-
-
 def test_faults_and_access_log_reach_the_child(folder: Path, tmp_path: Path) -> None:
     plan = FaultPlan((parse_fault("*:kind=429,retry_after_s=1,rate=0.5"),), seed=3)
     log = tmp_path / "access.jsonl"
