@@ -262,7 +262,13 @@ def test_a_sitemap_may_be_named_from_where_the_file_stands() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [FailureKind.CLIENT_ERROR, FailureKind.GONE, FailureKind.BAD_REDIRECT],
+    [
+        FailureKind.CLIENT_ERROR,
+        FailureKind.GONE,
+        FailureKind.BAD_REDIRECT,
+        FailureKind.EMPTY,
+        FailureKind.WRONG_TYPE,
+    ],
 )
 def test_unavailable_rules_allow_all_for_a_day(kind: FailureKind) -> None:
     got = rules_from_fetch(Failed(ROBOTS, kind), NOW)
