@@ -1,7 +1,5 @@
 """Child processes: what lies in the working directory, and what the environment holds."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """A crawl's clock ignores changes of the system's clock."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from focused.durations import CrawlClock

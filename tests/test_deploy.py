@@ -1,7 +1,5 @@
 """The manifests and units in deploy/ are valid, and name what exists."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What the documentation must not lack: commands, settings, columns, files behind links."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

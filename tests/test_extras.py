@@ -4,8 +4,6 @@ The wheel without extras is installed once. Each extra has an environment of its
 first, so that only the libraries of the extra are installed there.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

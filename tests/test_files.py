@@ -1,7 +1,5 @@
 """A file is written whole, or left as it was."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

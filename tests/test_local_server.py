@@ -1,7 +1,5 @@
 """HTTP servers beside a crawl: connections that harm are closed, and few are open at once."""
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 import socket

@@ -1,7 +1,5 @@
 """The notebooks run on a small crawl and a small comparison."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

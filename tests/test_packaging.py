@@ -1,7 +1,5 @@
 """What is installed: the package alone, with its data, its extras, and no need of a checkout."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A parser process for callers that wait: real processes, and pages that end them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """No regular expression of the package backtracks in more than linear time."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pkgutil

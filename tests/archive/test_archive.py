@@ -1,7 +1,5 @@
 """Archive rows: written, read back, and left out."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A crawl folder whose state another version wrote is still read by what needs no state."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

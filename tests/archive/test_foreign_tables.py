@@ -1,7 +1,5 @@
 """Parquet files that no crawl wrote: all who read them name the file and its column."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

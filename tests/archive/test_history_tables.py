@@ -1,7 +1,5 @@
 """The histories of pages and the visits in Parquet files, and their check."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """WARC records of pages that were visited again and had not changed, read by other programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

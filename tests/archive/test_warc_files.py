@@ -1,7 +1,5 @@
 """The WARC files of a crawl: records, digests, and what is left out."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib

@@ -1,7 +1,5 @@
 """The benchmark of near-duplicates: its copies and look-ups."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

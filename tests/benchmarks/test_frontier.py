@@ -1,7 +1,5 @@
 """The benchmark of the frontier: links sampled from a crawl, and a frontier that is killed."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The fuzzer: deterministic cases, and stored findings."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from pathlib import Path

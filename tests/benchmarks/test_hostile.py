@@ -1,7 +1,5 @@
 """The memory that hostile answers take is bounded."""
 
-from __future__ import annotations
-
 import hostile
 import pytest
 

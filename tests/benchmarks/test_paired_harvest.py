@@ -1,7 +1,5 @@
 """Two versions of a policy compared from the same starts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

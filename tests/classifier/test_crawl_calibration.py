@@ -1,7 +1,5 @@
 """Relevances are tempered for the pages of a crawl, and nothing changes sides."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The contract of every topic classifier."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from pathlib import Path

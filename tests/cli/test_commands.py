@@ -1,7 +1,5 @@
 """The commands in sequence: import a web, train, crawl, report, explain."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``focused frontier ...`` on the folder of a finished crawl."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The command ``focused graph``, and the graph in the report."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``focused history`` and ``focused changes``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands of other packages: entry points of the group ``focused.commands``."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

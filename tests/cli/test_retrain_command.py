@@ -1,7 +1,5 @@
 """Retraining with few samples, few labels, few held-out pages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files of a new topic: written once, resumed, never lost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``focused topic init``: a commented topic file to start from, without a checkout."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

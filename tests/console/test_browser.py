@@ -1,7 +1,5 @@
 """The console in a real browser, over a crawl that runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the console reads of a crawl folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Hubs and authorities in the console."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from focused.console.crawl_views import read_link_report

@@ -1,7 +1,5 @@
 """The console's HTTP interface: who may use it, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chunks are the document in parts, under their headings, with ids that stay."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

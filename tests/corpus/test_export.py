@@ -1,7 +1,5 @@
 """A crawl becomes a corpus: which pages, with what, and what an interruption changes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

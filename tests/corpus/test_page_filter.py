@@ -1,7 +1,5 @@
 """Which pages a filter keeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

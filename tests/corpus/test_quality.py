@@ -1,7 +1,5 @@
 """Quality rules name the signs of a poor text."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.corpus.page_records import RULES, failed_rules

@@ -1,7 +1,5 @@
 """What all formats of a corpus have in common, and what each does."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

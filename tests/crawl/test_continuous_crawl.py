@@ -1,7 +1,5 @@
 """A continuous crawl: it goes on after its harvest and visits its pages again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

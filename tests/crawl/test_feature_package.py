@@ -1,7 +1,5 @@
 """The example of a feature in a package of its own, ``docs/examples/focused-licences``."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

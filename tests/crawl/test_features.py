@@ -1,7 +1,5 @@
 """Features enter a crawl at its seams: found as entry points, off until their topic uses them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

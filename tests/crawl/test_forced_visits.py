@@ -1,7 +1,5 @@
 """When a page is visited whatever its visit is worth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages that need JavaScript in a crawl: counted, selected, learned from, archived as rendered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

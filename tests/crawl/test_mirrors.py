@@ -1,7 +1,5 @@
 """Mirrors: how pairs are found, which links are skipped, and that none is lost."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Replacing the classifier during a crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

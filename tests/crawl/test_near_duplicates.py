@@ -1,7 +1,5 @@
 """Which pages count as near-duplicates."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Online training, and scoring queued links again."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Of two equal pages the one of the better site is the original, whichever came first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

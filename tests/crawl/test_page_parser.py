@@ -1,7 +1,5 @@
 """Pages parsed ahead of time give the same crawl."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

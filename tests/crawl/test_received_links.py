@@ -1,7 +1,5 @@
 """Links that other crawls found are merged and scored as those of the crawl's own pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

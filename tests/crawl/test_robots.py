@@ -1,7 +1,5 @@
 """robots.txt: fetched before a site's first page, obeyed, renewed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A driver's own requests that are refused: the driver is told of each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stage times, by a clock that ticks at each reading."""
 
-from __future__ import annotations
-
 from itertools import count
 from pathlib import Path
 

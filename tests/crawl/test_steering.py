@@ -1,7 +1,5 @@
 """Commands of an operator to a running crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any

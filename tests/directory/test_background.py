@@ -1,7 +1,5 @@
 """The general background: good samples alone suffice, and pages in other languages are not good."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from importlib.resources import files

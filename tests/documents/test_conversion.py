@@ -1,7 +1,5 @@
 """What each format gives: text, structure, links, metadata."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Which responses hold documents, by first bytes, media type and URL."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

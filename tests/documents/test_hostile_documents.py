@@ -1,7 +1,5 @@
 """Hostile documents: each ends within its limits, with a name, and reads nothing else."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

@@ -1,7 +1,5 @@
 """Crashes: committed changes survive, others don't."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from focused.frontier.disk_frontier import Known, NotYet

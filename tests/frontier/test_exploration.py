@@ -1,7 +1,5 @@
 """The exploration bonus: higher for new hosts, lower for unproductive ones."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What the frontier guarantees about its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import lmdb

@@ -1,7 +1,5 @@
 """The scheduler's heaps stay small."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random

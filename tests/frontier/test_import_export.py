@@ -1,7 +1,5 @@
 """Export and import of queued links: lossless, and invalid rows are reported."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Queued links survive encoding, and most rows are short."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

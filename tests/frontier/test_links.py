@@ -1,7 +1,5 @@
 """Links: pushed once, ordered, moved, put back, dropped, never lost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

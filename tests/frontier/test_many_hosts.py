@@ -1,7 +1,5 @@
 """A hundred thousand hosts: choosing costs no more than with a thousand, and a crawl resumes."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

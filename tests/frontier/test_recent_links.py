@@ -1,7 +1,5 @@
 """The cache of recent links keeps the latest ones."""
 
-from __future__ import annotations
-
 from focused.frontier.link_table import RecentLinkCache, SeenLink
 
 

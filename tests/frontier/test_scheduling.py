@@ -1,7 +1,5 @@
 """Scheduling: the best link of the due hosts, one request per host and address."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer

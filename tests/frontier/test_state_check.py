@@ -1,7 +1,5 @@
 """The state check finds all damage of what is in use, and writes nothing."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Kernels are compiled all or none, from the sources beside them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compiled and interpreted, pages have the same features and due times."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import ModuleType

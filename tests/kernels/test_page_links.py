@@ -1,7 +1,5 @@
 """Compiled and interpreted, a tree has the same text, headings and links."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import starmap
 from types import ModuleType

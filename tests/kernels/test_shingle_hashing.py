@@ -1,7 +1,5 @@
 """Compiled and interpreted, shingles have the same hashes."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Compiled and interpreted, words have the same hashes."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Compiled and interpreted, texts have the same vectors and scores."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Specification of change histories: reading, writing, and what is made consistent."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

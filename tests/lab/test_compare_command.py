@@ -1,7 +1,5 @@
 """``focused compare``: its output, resuming, and its messages for invalid input."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The run log survives whatever ends the comparison."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The plan: budgets, caps, starts; skipped topics and warnings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

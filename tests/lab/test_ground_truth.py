@@ -1,7 +1,5 @@
 """Ground truth: which pages are on topic by labels, and which never count."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable, Iterator

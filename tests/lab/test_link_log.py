@@ -1,7 +1,5 @@
 """The log that the link prior is fitted on: its links, features and outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain

@@ -3,8 +3,6 @@
 Pages with a whale in their name are on topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The experiment runner: what counts, and what runs share."""
 
-from __future__ import annotations
-
 import copy
 import signal
 import tempfile

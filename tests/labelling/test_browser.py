@@ -1,7 +1,5 @@
 """The label page in a real browser: keys, clicks, reloads, and hostile pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``focused label`` as a process: what it stores, and what it refuses."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal

@@ -4,8 +4,6 @@ Every vector is tried three times: in the label page; sanitised, without policy 
 raw, to prove that the listener and the net log detect it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The views of a page, and the limits of preparing them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

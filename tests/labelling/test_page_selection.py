@@ -1,7 +1,5 @@
 """Which page is shown next."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

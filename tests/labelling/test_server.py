@@ -1,7 +1,5 @@
 """Who may access the label page, and what its responses forbid."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

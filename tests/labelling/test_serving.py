@@ -1,7 +1,5 @@
 """A crawl that runs while its pages are labelled."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A session: the pages it shows, stores and estimates from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

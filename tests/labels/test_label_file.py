@@ -1,7 +1,5 @@
 """The label file loses no acknowledged label."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Pages kept beside the labels: whole, once, and readable without the crawl."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Shares with intervals of nominal coverage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

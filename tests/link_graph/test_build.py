@@ -1,7 +1,5 @@
 """The graph of crawls: what their tables say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Exports of the link graph, read again by other programs' readers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Sorted URLs and lists of links on disk: what is written comes back, and damage is an error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

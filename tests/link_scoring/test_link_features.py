@@ -1,7 +1,5 @@
 """Features of several in-links are merged into one row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fitting a link prior: weights, signs and sample weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

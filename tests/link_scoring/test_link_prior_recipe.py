@@ -1,7 +1,5 @@
 """The recipe of the shipped link priors, from webs and topics to files and card."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The server's log of a concurrent crawl shows that each politeness rule was obeyed."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

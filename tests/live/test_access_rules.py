@@ -1,7 +1,5 @@
 """The checks of the access log find planted violations, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.access_rules import Access, Rules, violations

@@ -1,7 +1,5 @@
 """A real crawl of a changing web runs on the clock of its server."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``focused crawl --check`` on the folder of a real crawl."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Changes of the system's clock neither stall a crawl nor shorten a delay."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

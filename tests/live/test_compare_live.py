@@ -1,7 +1,5 @@
 """``focused compare --live``: the same runs as real crawls, measured alike."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A continuous crawl over HTTP, of a web whose pages change, that is killed again and again."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """A crawl of a small site of HTML, PDF and office files, whose links lead on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

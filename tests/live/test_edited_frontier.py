@@ -1,7 +1,5 @@
 """A stopped crawl's frontier is edited by the command, and the crawl resumes with it."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

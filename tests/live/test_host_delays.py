@@ -1,7 +1,5 @@
 """Thirty hosts with a delay of a second each: no time is lost."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path

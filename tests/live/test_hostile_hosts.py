@@ -1,7 +1,5 @@
 """More than two hundred hosts, most of them hostile: the crawl ends and fetches all good pages."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

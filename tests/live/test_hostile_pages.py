@@ -1,7 +1,5 @@
 """A live crawl with pages that exceed the limits of time or memory."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator

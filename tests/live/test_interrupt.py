@@ -1,7 +1,5 @@
 """Ctrl-C: a crawl stops in order, and the same command continues it."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

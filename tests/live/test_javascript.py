@@ -1,7 +1,5 @@
 """Crawls of sites that need JavaScript, over loopback with a real Chromium."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Repeated ``kill -9``: no harvest is lost, nothing settled is requested again."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``kill -9`` during ``focused frontier export`` and the Parquet export."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

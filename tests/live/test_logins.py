@@ -1,7 +1,5 @@
 """Crawls of sites that need a login, over loopback."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from collections.abc import Iterator

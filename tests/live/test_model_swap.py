@@ -1,7 +1,5 @@
 """A model that is replaced during a crawl, or between two runs, is used."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

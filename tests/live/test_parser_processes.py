@@ -1,7 +1,5 @@
 """A live crawl with parser processes."""
 
-from __future__ import annotations
-
 import signal
 import time
 from pathlib import Path

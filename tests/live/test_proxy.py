@@ -1,7 +1,5 @@
 """A crawl through a proxy obeys robots.txt and the delay of each target host."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """robots.txt over real HTTP: compressed, endless, mistyped, with other statuses."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 Once started by the command, and once by Ray, with their state in shared storage.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

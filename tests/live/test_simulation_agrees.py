@@ -1,7 +1,5 @@
 """A concurrent crawl and its simulation have the same harvest, within a tolerance."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two hundred hosts that send a byte at a time do not stop the others."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -1,7 +1,5 @@
 """A crawl's folder with all kinds of damage, through the real command."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time

@@ -1,7 +1,5 @@
 """A running crawl is watched and steered through its control folder."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

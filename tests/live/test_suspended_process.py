@@ -1,7 +1,5 @@
 """A crawl whose process is suspended (SIGSTOP) continues."""
 
-from __future__ import annotations
-
 import signal
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TLS errors, each with its name, and certificates of all kinds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What every policy must guarantee."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pages in a real Chromium: what scripts add is read, and what they attack stays bounded."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The archive of a crawl of many partitions is reported as one crawl."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

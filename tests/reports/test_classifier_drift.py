@@ -1,7 +1,5 @@
 """Human labels estimate the true harvest of a crawl, and reveal a drifting classifier."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

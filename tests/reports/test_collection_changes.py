@@ -1,7 +1,5 @@
 """What changed since a time: as data, JSON Lines and an Atom feed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import closing

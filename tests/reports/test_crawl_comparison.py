@@ -1,7 +1,5 @@
 """Comparison of finished crawls, and the plot of their curves."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report of a crawl: its figures, tables and files."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

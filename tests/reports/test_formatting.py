@@ -1,7 +1,5 @@
 """Formatted numbers, and untrusted text escaped."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Estimates of a collection's freshness and age, from visits to pages whose changes are known."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import dataclass

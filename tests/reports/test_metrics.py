@@ -1,7 +1,5 @@
 """Which pages harvest counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

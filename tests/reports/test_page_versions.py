@@ -1,7 +1,5 @@
 """The history of a page: its versions, what visits brought, and the difference of versions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores compared with outcomes, and the reliability diagram."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

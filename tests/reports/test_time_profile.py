@@ -1,7 +1,5 @@
 """The time profile of a session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a page was fetched, or was not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every revisit policy must guarantee."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A group of pages counts its visits and changes in bins of time."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

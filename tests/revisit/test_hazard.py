@@ -1,7 +1,5 @@
 """The hazard model learns which pages change, and follows bursts."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The revisit schedule: due times, budget, price, siblings; in memory and on disk."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Sequence

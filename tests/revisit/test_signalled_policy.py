@@ -1,7 +1,5 @@
 """A revisit policy that follows the change signals of lists."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Trust in sources of change signals, by what visits find."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Partitions of a crawl over a dictionary of answers, driven one fetch at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The archive of a crawl of many partitions: parts that standard readers take as one data set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress

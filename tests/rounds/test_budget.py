@@ -1,7 +1,5 @@
 """One budget of pages, shared out to the best links of all partitions."""
 
-from __future__ import annotations
-
 import math
 
 from focused.rounds.grants import priority_floors, share_out

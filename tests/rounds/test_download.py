@@ -1,7 +1,5 @@
 """What a crawl on many machines has committed is downloaded and read while it runs."""
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from collections.abc import Iterator

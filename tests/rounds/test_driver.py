@@ -1,7 +1,5 @@
 """The driver of a crawl, with partitions that say what a test wants."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

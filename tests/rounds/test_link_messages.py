@@ -1,7 +1,5 @@
 """Links that are sent to other partitions."""
 
-from __future__ import annotations
-
 import msgspec
 
 from focused.frontier.queued_link import QueuedLink, link_key

@@ -1,7 +1,5 @@
 """Hosts belong to partitions."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from focused.rounds.partition import PartitionMap

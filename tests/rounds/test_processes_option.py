@@ -1,7 +1,5 @@
 """``focused crawl --processes``: stopping, resuming, and folders of other crawls."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

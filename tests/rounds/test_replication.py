@@ -1,7 +1,5 @@
 """A partition's state in shared storage: the next attempt restores what a manifest names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Duplicates of other partitions are found among what they claimed in earlier rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

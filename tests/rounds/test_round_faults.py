@@ -3,8 +3,6 @@
 Pages and requests are counted in the archive and in the log of the web's server.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

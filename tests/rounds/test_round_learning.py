@@ -1,7 +1,5 @@
 """The driver trains one scorer on the examples of all partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Partitions crawl as one by rounds; what goes wrong repeats little and loses nothing."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path

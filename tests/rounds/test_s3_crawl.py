@@ -1,7 +1,5 @@
 """Crawls in rounds whose states are in shared storage of each kind, as users start them."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Partitions on several machines: what a lost machine had stored is restored, and only that."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import random

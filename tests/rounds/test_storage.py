@@ -1,7 +1,5 @@
 """Shared storage: objects by name, written atomically, and errors that say what to do."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A Scrapy project of a user's own with the add-on, and its commands, each in a process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Requests go to the checked address of a host with several or changing addresses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.access_rules import ROBOTS, Access, Rules, violations

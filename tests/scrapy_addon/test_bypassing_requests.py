@@ -1,7 +1,5 @@
 """Requests that bypass the frontier obey the rules of the URL that is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

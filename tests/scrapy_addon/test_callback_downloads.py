@@ -1,7 +1,5 @@
 """Downloads by ``download_async``: they leave the page alone that the spider is given."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.scrapy_addon.own_project import Ran, crawl_web, write_project

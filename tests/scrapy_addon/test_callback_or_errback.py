@@ -1,7 +1,5 @@
 """Each request of a spider ends in its callback or its errback, exactly once."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

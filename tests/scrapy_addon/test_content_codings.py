@@ -1,7 +1,5 @@
 """Bodies that are packed so that decoding takes long."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """A crawl's models: trained by a process of its own; their samples are no harvest."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

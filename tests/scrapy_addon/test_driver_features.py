@@ -1,7 +1,5 @@
 """Features of the Scrapy driver: found by entry points, on by topic or settings, off at no cost."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

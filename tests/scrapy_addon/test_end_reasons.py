@@ -1,7 +1,5 @@
 """Why a spider's crawl ended, in its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The documentation's example of custom estimators, in a real crawl."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The table of failure kinds is complete, and a crawl follows it."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from itertools import pairwise

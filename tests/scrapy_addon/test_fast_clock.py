@@ -1,7 +1,5 @@
 """On a clock that runs faster than real time, waits are short and response times are real."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

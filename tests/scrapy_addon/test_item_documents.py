@@ -1,7 +1,5 @@
 """Texts and metadata in the items of the topic spider, on demand."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

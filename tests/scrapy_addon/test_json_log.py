@@ -1,7 +1,5 @@
 """The log as JSON objects."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A live crawl on loopback: existing and missing hosts, and their addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sessions: where credentials go, when a session has ended, how a form is filled in."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace

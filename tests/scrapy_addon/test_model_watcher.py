@@ -1,7 +1,5 @@
 """A model file that is replaced, truncated or damaged while it is read."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Host names: servers, lookups, cache times, allowed addresses."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

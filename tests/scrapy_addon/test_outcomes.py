@@ -1,7 +1,5 @@
 """Outcomes of Scrapy's responses and exceptions."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from ipaddress import ip_address

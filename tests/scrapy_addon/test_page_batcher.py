@@ -1,7 +1,5 @@
 """Pages of one turn of the reactor are parsed together."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Real parser processes, and pages that end them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

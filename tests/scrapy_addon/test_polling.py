@@ -1,7 +1,5 @@
 """A page requested again with ``dont_filter`` reaches its callback, changed or not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scrapy_addon.own_project import crawl_web, write_project

@@ -1,7 +1,5 @@
 """No connection to a private address by what a spider downloads past the frontier."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

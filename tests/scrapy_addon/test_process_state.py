@@ -1,7 +1,5 @@
 """The add-on in somebody else's process: nothing outside of its crawl is changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

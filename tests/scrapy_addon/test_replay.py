@@ -1,7 +1,5 @@
 """Real Scrapy crawls over the replay server."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests with their own slot, bind address or proxy; unusual hosts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How much of a robots.txt is decoded, and how."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The scheduler returns requests for a limited time in each turn of the reactor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from types import SimpleNamespace

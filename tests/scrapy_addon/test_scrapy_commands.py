@@ -1,7 +1,5 @@
 """Scrapy's own commands in a project with the add-on work as in stock Scrapy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Scrapy's features with the add-on: pipelines, feeds, cache, media, several crawls."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Scrapy components that the add-on removes for speed, and where they stay."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy.settings import Settings
 

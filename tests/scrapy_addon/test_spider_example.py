@@ -1,7 +1,5 @@
 """The documentation's example spider, in a real crawl."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A spider's queued requests survive the process, with their values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The crawl's counters are in Scrapy's statistics, under ``focused/``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``scrapy crawl topic`` end to end: real HTTP, the real scheduler, the real middlewares."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

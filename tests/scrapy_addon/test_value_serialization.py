@@ -1,7 +1,5 @@
 """Values of meta and cb_kwargs: stored as data, restored equal."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import json

@@ -1,7 +1,5 @@
 """A crawl that only waits for hosts in back-off reports it."""
 
-from __future__ import annotations
-
 import logging
 import time
 from pathlib import Path

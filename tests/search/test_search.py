@@ -1,7 +1,5 @@
 """Searching the pages of a crawl, and keeping its index up to date."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Sending documents to OpenSearch, Elasticsearch and Solr by their clients."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterator
 

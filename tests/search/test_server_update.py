@@ -1,7 +1,5 @@
 """A search server is brought up to date with a crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Times are UTC timestamps in files and seconds since the epoch in memory."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

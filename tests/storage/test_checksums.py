@@ -1,7 +1,5 @@
 """A damaged row is an error when it is read, never a wrong result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

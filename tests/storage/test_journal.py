@@ -1,7 +1,5 @@
 """The journal returns committed batches, whole and in order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

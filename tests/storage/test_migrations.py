@@ -5,8 +5,6 @@ that were killed. The last version that wrote a format made them: ``python -m
 tests.storage.small_state FOLDER``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import struct
 import tarfile

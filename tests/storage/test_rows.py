@@ -1,7 +1,5 @@
 """Rows survive any text from the web."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

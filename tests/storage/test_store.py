@@ -1,7 +1,5 @@
 """Commits of the state store: each one, or every n-th."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

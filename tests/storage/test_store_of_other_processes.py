@@ -1,7 +1,5 @@
 """The state folder and other processes, programs, formats, and full disks."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reading and writing the tables of a state."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.storage.tables import Tables

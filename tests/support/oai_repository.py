@@ -1,7 +1,5 @@
 """An OAI-PMH repository of papers with lists in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape

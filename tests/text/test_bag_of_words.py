@@ -1,7 +1,5 @@
 """The order-independent hash of a page's words."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

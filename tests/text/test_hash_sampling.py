@@ -1,7 +1,5 @@
 """A hash fraction depends on text and seed alone."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

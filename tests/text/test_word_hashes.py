@@ -1,7 +1,5 @@
 """Word hashes are those of the tokeniser's words in any script."""
 
-from __future__ import annotations
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The JSON Schema accepts what the reader accepts, and refuses what editors should mark."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The line of a key, for messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.topic.topic_file import line_of

@@ -1,7 +1,5 @@
 """The topic file and its errors."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

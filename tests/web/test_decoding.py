@@ -1,7 +1,5 @@
 """The encoding of a page: declared by header or markup, or detected from its bytes."""
 
-from __future__ import annotations
-
 import endec
 import pytest
 from hypothesis import given

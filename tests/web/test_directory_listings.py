@@ -1,7 +1,5 @@
 """Times of files in the directory listings of web servers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

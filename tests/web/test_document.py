@@ -1,7 +1,5 @@
 """The main text of a page with its structure, and what the page declares."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.web.html.declared_metadata import parse_date

@@ -3,8 +3,6 @@
 ``python benchmarks/growth.py`` prints the measurements.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

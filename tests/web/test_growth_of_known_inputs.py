@@ -1,7 +1,5 @@
 """Pages and files that once took quadratic or cubic time."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Text that a page hides from its readers."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.web.html.parse import parse_page

@@ -1,7 +1,5 @@
 """Private addresses in every notation, and registered domains."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import ada_url

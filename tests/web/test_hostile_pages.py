@@ -1,7 +1,5 @@
 """Hostile pages are parsed in time and memory linear in their size."""
 
-from __future__ import annotations
-
 import gzip
 import time
 

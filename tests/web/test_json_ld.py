@@ -1,7 +1,5 @@
 """JSON-LD and microdata: title, links, authors, dates, licences of a page."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

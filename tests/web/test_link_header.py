@@ -1,7 +1,5 @@
 """Link headers (RFC 6596, RFC 8288), Refresh headers and meta elements (HTML standard)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

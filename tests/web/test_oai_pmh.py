@@ -1,7 +1,5 @@
 """OAI-PMH responses as records, and as pages of links."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The robots.txt matcher agrees with a simple one, whatever the size of the file."""
 
-from __future__ import annotations
-
 import random
 import re
 import string

@@ -1,7 +1,5 @@
 """RFC 9309 clause by clause; each test names its section. Practice: test_robots.py."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Robots directives of pages: X-Robots-Tag and meta elements."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Which URLs a topic's scope allows, and the reasons for refusing others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import ada_url

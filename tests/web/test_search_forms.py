@@ -1,7 +1,5 @@
 """Which forms are search forms, and what they send."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The text of a page's blocks without navigation and advertising."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

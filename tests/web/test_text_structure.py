@@ -1,7 +1,5 @@
 """Blocks of text as plain text and as Markdown, in which a page's text stays text."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Common suffixes of two URLs."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Which URLs look like traps."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

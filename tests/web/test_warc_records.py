@@ -1,7 +1,5 @@
 """WARC records: each a gzip member of its own, deterministic."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import uuid

@@ -1,7 +1,5 @@
 """Change detection: what counts as a change, and what does not."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Sitemaps and feeds as change signals."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.crawl.revisits.announcements import FEED, LISTING, SITEMAP, read_change_signals

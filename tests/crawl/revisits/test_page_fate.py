@@ -1,7 +1,5 @@
 """What the response to a revisit means for its page."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.archive.page_history import VisitResult

@@ -1,7 +1,5 @@
 """Soft 404s: responses that mean that a page is missing though their status does not say so."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

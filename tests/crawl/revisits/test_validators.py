@@ -1,7 +1,5 @@
 """Validators, conditional requests, and hosts whose validators are wrong."""
 
-from __future__ import annotations
-
 import random
 from email.utils import formatdate
 

@@ -1,7 +1,5 @@
 """What is stored of hosts to compare the versions of their pages."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Scores against labels over all runs of a comparison."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.errors import ComparisonError

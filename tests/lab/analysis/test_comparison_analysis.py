@@ -1,7 +1,5 @@
 """The analysis of runs with a known result."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Reading a comparison's document: foreign or damaged parts are reported with their place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

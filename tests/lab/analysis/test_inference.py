@@ -1,7 +1,5 @@
 """Intervals and ranks have their nominal coverage and agree with the literature."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

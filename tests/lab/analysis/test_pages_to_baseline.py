@@ -1,7 +1,5 @@
 """Pages that a policy needs to match breadth-first."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """The report's files: tables that fit, plots, and a page that escapes all names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser

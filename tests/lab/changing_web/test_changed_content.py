@@ -1,7 +1,5 @@
 """Specification of the edits that make versions of a page."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused_lab.changing_web.changed_content import (

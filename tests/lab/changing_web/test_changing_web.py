@@ -1,7 +1,5 @@
 """Specification of changing webs: pages that change, appear and vanish by change histories."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The lists of a changing web in the simulator state what the web's server states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``focused compare-revisits``: runs, statistics, output, and messages for invalid input."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial

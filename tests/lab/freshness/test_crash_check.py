@@ -1,7 +1,5 @@
 """Specification of the check of a crawl that was killed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Specification of the evaluation of a crawl of a changing web."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The changes that a crawl observed, as change histories."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

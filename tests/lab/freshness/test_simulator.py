@@ -1,7 +1,5 @@
 """Simulated revisits and their measures."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Simulated sitemaps with faults, and what visits by their signals gain."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

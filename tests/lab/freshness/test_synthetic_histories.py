@@ -1,7 +1,5 @@
 """Synthetic change histories."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Windows of change histories, and the bounds on them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

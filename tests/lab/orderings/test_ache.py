@@ -1,7 +1,5 @@
 """ACHE: links are scored by their page first, then by the trained classifier."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.orderings import PolicyInputs

@@ -1,7 +1,5 @@
 """Backlink count: the link that most crawled pages have comes first."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Combined importance: similarity, backlinks, location."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Fish-search: the position of a page's links in the list, and their depth left."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

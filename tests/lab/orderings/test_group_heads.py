@@ -1,7 +1,5 @@
 """Group heads: one link of each group is queued at the group's value."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Larger sites first."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Links as rows of words, and the classifier trained on them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Unbounded values as scores and priorities."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

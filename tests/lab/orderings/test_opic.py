@@ -1,7 +1,5 @@
 """OPIC: cash is distributed, and the total is preserved."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """PageRank on the crawled graph."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

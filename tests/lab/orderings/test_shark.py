@@ -1,7 +1,5 @@
 """Shark-search, computed by hand. The classifier gives 2 nats to a text with a whale in it."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The tag-path bandit: tag paths that led to the topic are tried again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Two-phase: the preliminary crawl orders the second."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

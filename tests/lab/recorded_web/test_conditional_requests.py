@@ -1,7 +1,5 @@
 """Specification of conditional requests, honest and lying, over real HTTP on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Recorded webs: what was written can be looked up, also with damaged or missing files."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The clock of a replay whose pages change."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.errors import ConfigurationError

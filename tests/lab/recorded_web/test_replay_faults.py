@@ -1,7 +1,5 @@
 """Fault plans: parsed, written, deterministic."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

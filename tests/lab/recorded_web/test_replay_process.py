@@ -1,7 +1,5 @@
 """The replay server as a child process: it starts, serves, and ends with its parent."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """The replay server over real HTTP on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Iterator

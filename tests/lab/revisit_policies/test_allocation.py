@@ -1,7 +1,5 @@
 """Allocation of downloads by change rate: optima and samples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimators of change rates on Poisson webs, against the published curves."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

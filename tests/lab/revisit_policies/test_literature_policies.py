@@ -1,7 +1,5 @@
 """What single policies of the literature do, beyond what all guarantee."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

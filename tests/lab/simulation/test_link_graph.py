@@ -1,7 +1,5 @@
 """The link graph of a recorded web, as a crawl may follow it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cached pages equal freshly parsed ones."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

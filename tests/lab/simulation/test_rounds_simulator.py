@@ -1,7 +1,5 @@
 """The simulator drives the partitions and the driver of a crawl in rounds on one clock."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

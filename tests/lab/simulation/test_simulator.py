@@ -1,7 +1,5 @@
 """The simulator runs the live crawl with another driver."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
