@@ -108,9 +108,7 @@ COMPLETION = re.findall(
 
 
 @pytest.mark.parametrize(("variable", "shell"), COMPLETION)
-def test_the_documented_variable_prints_the_completion_of_the_shell(
-    variable: str, shell: str
-) -> None:
+def test_the_documented_variable_prints_the_completion_of_the_shell(variable, shell):
     done = CliRunner().invoke(
         main, prog_name="focused", env={variable: f"{shell}_source"}, complete_var=variable
     )
@@ -118,7 +116,7 @@ def test_the_documented_variable_prints_the_completion_of_the_shell(
     assert f"{variable}={shell}_complete" in done.output
 
 
-def test_commands_are_completed() -> None:
+def test_commands_are_completed():
     done = CliRunner().invoke(
         main,
         prog_name="focused",

@@ -87,32 +87,24 @@ def crawl(tables: Tables) -> CrawledPrefixes:
 
 class TestPairsAreFound:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW), (A + "/m", B)])
-    def test_by_five_exact_duplicates_whose_urls_end_equal(
-        self, crawl: CrawledPrefixes, copy: str, of: str
-    ) -> None:
+    def test_by_five_exact_duplicates_whose_urls_end_equal(self, crawl, copy, of):
         crawl.copies(copy, of, 4)
         assert crawl.pairs == {}
         crawl.came(copy + "/4?q=1", of + "/4?q=1")
         assert crawl.pairs == {copy: of}
 
-    def test_by_five_near_duplicates_at_the_same_path_of_two_sites(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_by_five_near_duplicates_at_the_same_path_of_two_sites(self, crawl):
         crawl.copies(B, A, 5, exactly=False)
         assert crawl.pairs == {B: A}
 
     @pytest.mark.parametrize("copy", [OLD, MANUAL])
-    def test_by_twenty_near_duplicates_under_different_prefixes(
-        self, crawl: CrawledPrefixes, copy: str
-    ) -> None:
+    def test_by_twenty_near_duplicates_under_different_prefixes(self, crawl, copy):
         crawl.copies(copy, NEW, 19, exactly=False)
         assert crawl.pairs == {}
         crawl.came(copy + "/x", NEW + "/x", exactly=False)
         assert crawl.pairs == {copy: NEW}
 
-    def test_by_duplicates_of_pages_that_are_near_an_older_version_themselves(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_by_duplicates_of_pages_that_are_near_an_older_version_themselves(self, crawl):
         for number in range(5):
             crawl.came(f"{OLD}/{number}")
             crawl.came(f"{NEW}/{number}", f"{OLD}/{number}", exactly=False)
@@ -124,21 +116,19 @@ class TestPairsAreFound:
         crawl.came(f"{NEW}/more", f"{OLD}/more", exactly=False)
         assert crawl.refuses(f"{MANUAL}/more")
 
-    def test_never_by_duplicates_whose_urls_end_differently(self, crawl: CrawledPrefixes) -> None:
+    def test_never_by_duplicates_whose_urls_end_differently(self, crawl):
         for number in range(30):
             crawl.came(f"{B}/{number}", f"{A}/{number}/")
             crawl.came(f"{B}/x{number}", f"{B}/y{number}")
         assert crawl.pairs == {}
 
-    def test_never_while_one_page_in_five_is_another(self, crawl: CrawledPrefixes) -> None:
+    def test_never_while_one_page_in_five_is_another(self, crawl):
         crawl.frontier.settled.update(f"{NEW}/{number}" for number in range(99))
         for number in range(99):
             crawl.came(f"{OLD}/{number}", f"{NEW}/{number}" if number % 5 else None)
         assert crawl.pairs == {}
 
-    def test_whatever_pages_say_whose_counterpart_brought_none(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_whatever_pages_say_whose_counterpart_brought_none(self, crawl):
         for number in range(5):
             crawl.frontier.settled.add(f"{A}/gone-{number}")
             crawl.filter.failed(f"{A}/gone-{number}")
@@ -147,7 +137,7 @@ class TestPairsAreFound:
             crawl.came(f"{B}/new-{number}")
         assert crawl.pairs == {B: A}
 
-    def test_by_duplicates_in_either_direction_together(self, crawl: CrawledPrefixes) -> None:
+    def test_by_duplicates_in_either_direction_together(self, crawl):
         for number in range(5):
             one, other = (B, A) if number % 2 == 0 else (A, B)
             crawl.came(f"{one}/{number}", f"{other}/{number}")
@@ -156,31 +146,27 @@ class TestPairsAreFound:
 
 class TestWhichIsPreferred:
     @pytest.mark.parametrize("first", ["http:", "https:"])
-    def test_of_one_host_https(self, crawl: CrawledPrefixes, first: str) -> None:
+    def test_of_one_host_https(self, crawl, first):
         second = {"http:": "https:", "https:": "http:"}[first]
         crawl.copies(f"{second}//a.test", f"{first}//a.test")
         assert crawl.pairs == {"http://a.test": "https://a.test"}
 
     @pytest.mark.parametrize(("copy", "of"), [(A, A + "/a"), (A + "/a", A)])
-    def test_of_two_nested_prefixes_the_shorter(
-        self, crawl: CrawledPrefixes, copy: str, of: str
-    ) -> None:
+    def test_of_two_nested_prefixes_the_shorter(self, crawl, copy, of):
         crawl.copies(copy, of)
         assert crawl.pairs == {A + "/a": A}
 
-    def test_a_mirrors_mirror_is_one_of_the_preferred(self, crawl: CrawledPrefixes) -> None:
+    def test_a_mirrors_mirror_is_one_of_the_preferred(self, crawl):
         crawl.copies(B, A)
         crawl.copies(C, B)
         assert crawl.pairs == {B: A, C: A}
 
-    def test_what_is_found_to_be_lesser_takes_its_own_mirrors_along(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_what_is_found_to_be_lesser_takes_its_own_mirrors_along(self, crawl):
         crawl.copies(C, B)
         crawl.copies(B, A, name="more-")
         assert crawl.pairs == {B: A, C: A}
 
-    def test_none_is_in_the_end_its_own_mirror(self, crawl: CrawledPrefixes) -> None:
+    def test_none_is_in_the_end_its_own_mirror(self, crawl):
         for copy, of in ((B, A), (A, C), (C, B), (B, C), (C, A)):
             crawl.copies(copy, of, 8)
         assert not set(crawl.pairs) & set(crawl.pairs.values())
@@ -188,9 +174,7 @@ class TestWhichIsPreferred:
 
 class TestRefusal:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW)])
-    def test_of_what_the_preferred_prefix_brought_or_will(
-        self, crawl: CrawledPrefixes, copy: str, of: str
-    ) -> None:
+    def test_of_what_the_preferred_prefix_brought_or_will(self, crawl, copy, of):
         crawl.copies(copy, of)
         crawl.came(of + "/more")
         crawl.frontier.waiting.add(of + "/waits")
@@ -198,23 +182,19 @@ class TestRefusal:
         names = ("more", "waits", "asked", "only-here")
         assert [crawl.refuses(f"{copy}/{name}") for name in names] == [True, True, True, False]
 
-    def test_of_the_preferred_when_the_lesser_came_first_but_not_when_it_waits(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_of_the_preferred_when_the_lesser_came_first_but_not_when_it_waits(self, crawl):
         crawl.copies(B, A)
         crawl.came(B + "/first")
         crawl.frontier.waiting.add(B + "/waits")
         assert crawl.refuses(A + "/first")
         assert not crawl.refuses(A + "/waits")
 
-    def test_not_for_the_sake_of_a_page_that_is_a_duplicate_of_another(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_not_for_the_sake_of_a_page_that_is_a_duplicate_of_another(self, crawl):
         crawl.copies(B, A)
         crawl.came(A + "/soft", A + "/0")
         assert not crawl.refuses(B + "/soft")
 
-    def test_ends_when_the_counterpart_that_waited_fails(self, crawl: CrawledPrefixes) -> None:
+    def test_ends_when_the_counterpart_that_waited_fails(self, crawl):
         crawl.copies(B, A)
         crawl.frontier.waiting.add(A + "/gone")
         assert crawl.refuses(B + "/gone")
@@ -230,9 +210,7 @@ class TestRefusal:
 
 
 class TestDoubt:
-    def test_pages_are_tried_now_and_then_and_more_seldom_when_all_goes_well(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_pages_are_tried_now_and_then_and_more_seldom_when_all_goes_well(self, crawl):
         crawl.copies(OLD, NEW)
         tried = 0
         for number in range(400):
@@ -243,9 +221,7 @@ class TestDoubt:
         assert crawl.pairs == {OLD: NEW}
         assert 16 + 4 <= tried <= 16 + 5
 
-    def test_two_tries_that_fail_dissolve_a_pair_and_free_all_that_was_refused(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_two_tries_that_fail_dissolve_a_pair_and_free_all_that_was_refused(self, crawl):
         crawl.copies(OLD, NEW)
         refused, seen = set(), 0
         while crawl.pairs:
@@ -258,9 +234,7 @@ class TestDoubt:
             assert seen <= 16
         assert {link.url for link in crawl.filter.take_released()} == refused
 
-    def test_a_dissolved_pair_needs_four_times_as_many_duplicates(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_a_dissolved_pair_needs_four_times_as_many_duplicates(self, crawl):
         crawl.copies(OLD, NEW)
         for name in ("x", "y"):
             crawl.came(f"{NEW}/{name}")
@@ -271,9 +245,7 @@ class TestDoubt:
         crawl.copies(OLD, NEW, 1)
         assert crawl.pairs == {OLD: NEW}
 
-    def test_a_site_that_copied_five_pages_and_differs_later_closes_no_other(
-        self, crawl: CrawledPrefixes
-    ) -> None:
+    def test_a_site_that_copied_five_pages_and_differs_later_closes_no_other(self, crawl):
         liar, honest = B, A
         crawl.copies(honest, liar)
         lost = set()
@@ -287,9 +259,7 @@ class TestDoubt:
         assert lost == {link.url for link in crawl.filter.take_released()}
 
 
-def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(
-    tables: Tables, crawl: CrawledPrefixes
-) -> None:
+def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(tables, crawl):
     crawl.copies(B, A)
     crawl.copies(C, A, 4)
     crawl.frontier.waiting.add(A + "/gone")
@@ -308,9 +278,7 @@ def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(
     alike=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     fails=st.sampled_from([0.0, 0.3]),
 )
-def test_what_is_not_fetched_has_a_counterpart_that_was(
-    seed: int, alike: float, fails: float
-) -> None:
+def test_what_is_not_fetched_has_a_counterpart_that_was(seed, alike, fails):
     """Any web of three prefixes, met in any order, with failures and restarts: no URL is lost."""
     rng = random.Random(seed)
     content: dict[str, str | None] = {}

@@ -188,7 +188,7 @@ def waiting_with(begun: Simulation, key: bytes, **changes: float) -> QueuedLink:
     ("in_links", "rises", "is_written"), [(8, 0.01, False), (8, 1.0, True), (7, 0.01, True)]
 )
 def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
-    simulate, tmp_path, in_links: int, rises: float, is_written: bool
+    simulate, tmp_path, in_links, rises, is_written
 ):
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleClassifier())).run(pages=1)
     (home,) = begun.settled
@@ -209,7 +209,7 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
 
 @pytest.mark.parametrize(("in_links", "parent", "is_scored"), [(8, 4.0, False), (8, -4.0, True)])
 def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant_page(
-    simulate, tmp_path, in_links: int, parent: float, is_scored: bool
+    simulate, tmp_path, in_links, parent, is_scored
 ):
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleClassifier())).run(pages=1)
     (home,) = begun.settled

@@ -314,7 +314,7 @@ FAILING: dict[str, tuple[Callable[[], bytes], str, set[FailureKind]]] = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_a_hostile_document_is_a_named_failure(name: str, converter: BoundedConverter) -> None:
+def test_a_hostile_document_is_a_named_failure(name, converter):
     body, kind, expected = FAILING[name]
     found = result(converter, body(), kind)
     assert isinstance(found, Failed), found
@@ -374,7 +374,7 @@ READABLE: dict[str, tuple[Callable[[], bytes], str, str]] = {
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_a_hostile_document_whose_text_can_be_read(name: str, converter: BoundedConverter) -> None:
+def test_a_hostile_document_whose_text_can_be_read(name, converter):
     body, kind, text = READABLE[name]
     found = result(converter, body(), kind)
     if isinstance(found, Failed):  # a slow machine
@@ -385,7 +385,7 @@ def test_a_hostile_document_whose_text_can_be_read(name: str, converter: Bounded
     assert not any("javascript:" in link.url or "evil.test" in link.url for link in found.links)
 
 
-def test_nothing_of_a_pdf_is_executed_or_followed(converter: BoundedConverter) -> None:
+def test_nothing_of_a_pdf_is_executed_or_followed(converter):
     found = result(converter, active_pdf())
     assert isinstance(found, Page)
     assert found.text.strip() == "a text with actions"
@@ -441,7 +441,7 @@ FILE_READERS: dict[str, tuple[Callable[[str], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", FILE_READERS)
-def test_no_file_is_read(name: str, secret: str, converter: BoundedConverter) -> None:
+def test_no_file_is_read(name, secret, converter):
     body, kind = FILE_READERS[name]
     found = result(converter, body(secret), kind)
     if isinstance(found, Failed):
@@ -451,7 +451,7 @@ def test_no_file_is_read(name: str, secret: str, converter: BoundedConverter) ->
     assert SECRET not in found.text
 
 
-def test_no_process_is_left_over() -> None:
+def test_no_process_is_left_over():
     before = _children()
     with BoundedConverter(LIMITS) as bounded:
         result(bounded, PLAIN)

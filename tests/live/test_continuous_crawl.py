@@ -4,7 +4,6 @@ import random
 import time
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,7 @@ CHANGES = [Change(ChangeKind.CHANGED, day * DAY_S, 40, 20) for day in range(5, D
 
 
 @pytest.mark.long
-def test_ten_kills_lose_no_visit(tmp_path: Path) -> None:
+def test_ten_kills_lose_no_visit(tmp_path):
     rng = random.Random(1)
     topic = write_topic(
         tmp_path, HOME, revisit=f"continuous = true\nhours = {DAYS * 24}\npages_per_day = 20"

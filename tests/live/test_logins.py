@@ -110,31 +110,27 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, LoginSite
         return done, site, folder
 
 
-def test_a_crawl_logs_in_once(visit: tuple[Finished, LoginSite, Path]) -> None:
+def test_a_crawl_logs_in_once(visit):
     done, site, _ = visit
     assert member_pages(done) == MEMBER_PAGES
     assert site.logins() == 1
 
 
-def test_a_link_that_ends_the_session_is_not_followed(
-    visit: tuple[Finished, LoginSite, Path],
-) -> None:
+def test_a_link_that_ends_the_session_is_not_followed(visit):
     assert "/logout" not in visit[1].asked(MEMBERS)
 
 
 @pytest.mark.parametrize(
     "secret", [PASSWORD, "call-me%2Bwhite", USER, "session-of-ishmael", "Set-Cookie", "csrf"]
 )
-def test_no_secret_is_written(visit: tuple[Finished, LoginSite, Path], secret: str) -> None:
+def test_no_secret_is_written(visit, secret):
     """Neither to archive, WARC, log, statistics, settings, state, report nor output."""
     written = everything_written(visit[2], visit[0].output)
     assert b"members only, whale 3" in written and b"Crawled (200)" in written
     assert secret.encode() not in written
 
 
-def test_credentials_reach_no_other_host_and_no_request_for_robots_txt(
-    visit: tuple[Finished, LoginSite, Path],
-) -> None:
+def test_credentials_reach_no_other_host_and_no_request_for_robots_txt(visit):
     """The cookie is of a domain that both hosts belong to, and a redirect leads from one there."""
     received = visit[1].received
     others = [each for each in received if each.host == OTHERS]
@@ -143,7 +139,7 @@ def test_credentials_reach_no_other_host_and_no_request_for_robots_txt(
         assert not {"Cookie", "Authorization"} & set(each.headers)
 
 
-def test_an_ended_session_is_renewed_within_the_hosts_delay(tmp_path: Path) -> None:
+def test_an_ended_session_is_renewed_within_the_hosts_delay(tmp_path):
     delay_s = 0.15
     with serve(LoginSite(uses=4)) as site:
         done = crawled(tmp_path, site, delay_s=delay_s)
@@ -153,7 +149,7 @@ def test_an_ended_session_is_renewed_within_the_hosts_delay(tmp_path: Path) -> N
     assert min(later - earlier for earlier, later in pairwise(times)) >= delay_s
 
 
-def test_pages_that_the_account_may_not_read_end_no_session_for_ever(tmp_path: Path) -> None:
+def test_pages_that_the_account_may_not_read_end_no_session_for_ever(tmp_path):
     forbidden = frozenset(f"/{number}" for number in range(1, PAGES) if number % 2)
     with serve(LoginSite(forbidden=forbidden)) as site:
         done = crawled(tmp_path, site, FORM + "max_tries = 2\n")
@@ -161,7 +157,7 @@ def test_pages_that_the_account_may_not_read_end_no_session_for_ever(tmp_path: P
     assert site.logins() == 1 + 2
 
 
-def test_a_rejected_password_is_sent_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rejected_password_is_sent_once(tmp_path, monkeypatch):
     monkeypatch.setenv("WHALE_PASSWORD", "wrong-password")
     with serve(LoginSite()) as site:
         done = crawled(tmp_path, site, politeness=ONE_TRY, status=None)
@@ -171,14 +167,14 @@ def test_a_rejected_password_is_sent_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert b"wrong-password" not in everything_written(tmp_path, done.output)
 
 
-def test_a_login_page_that_robots_txt_disallows_is_not_requested(tmp_path: Path) -> None:
+def test_a_login_page_that_robots_txt_disallows_is_not_requested(tmp_path):
     with serve(LoginSite(robots="User-agent: *\nDisallow: /login\n")) as site:
         done = crawled(tmp_path, site, politeness=ONE_TRY, status=None)
     assert set(site.asked(MEMBERS)) == {"/robots.txt"}
     assert "robots.txt" in done.output
 
 
-def test_a_killed_crawl_logs_in_again(tmp_path: Path) -> None:
+def test_a_killed_crawl_logs_in_again(tmp_path):
     with serve(LoginSite()) as site, names() as server:
         topic = topic_of(tmp_path, site, delay_s=1.0)
         process = start(topic, "", FOCUSED_DNS_SERVERS=server)
@@ -205,7 +201,7 @@ allow_http = true
 """
 
 
-def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path: Path) -> None:
+def test_cookies_of_a_browser_go_to_their_host_until_they_end(tmp_path):
     tmp_path.joinpath("cookies.txt").write_text(
         "# Netscape HTTP Cookie File\n"
         f"#HttpOnly_{MEMBERS}\tFALSE\t/\tFALSE\t0\tsid\tbrowser-session\n"
@@ -233,9 +229,7 @@ def crawled_over_tls(
         return crawled(folder, site, OVER_TLS, politeness=ONE_TRY, status=None)
 
 
-def test_a_login_over_tls_needs_a_certificate_that_is_trusted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_over_tls_needs_a_certificate_that_is_trusted(tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE.path(tmp_path)))
     site = LoginSite()
     done = crawled_over_tls(tmp_path, site)
@@ -253,12 +247,8 @@ def test_a_login_over_tls_needs_a_certificate_that_is_trusted(
     ids=["trusted by nobody", "expired", "of another name"],
 )
 def test_nothing_is_sent_to_a_host_without_a_valid_certificate(
-    certificate: Certificate,
-    is_trusted: bool,
-    reason: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    certificate, is_trusted, reason, tmp_path, monkeypatch
+):
     if is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate.path(tmp_path)))
     site = LoginSite()

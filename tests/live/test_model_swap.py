@@ -53,12 +53,12 @@ def retrained(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         return finish(crawl, topic)
 
 
-def test_the_crawl_ends_in_order(retrained: Finished) -> None:
+def test_the_crawl_ends_in_order(retrained):
     assert retrained.status == 0, retrained.output
     assert set(NEW) <= set(retrained.fetched())
 
 
-def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained: Finished) -> None:
+def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained):
     pages = retrained.pages.sort_values("seq")
     models = list(dict.fromkeys(pages["model"]))
     assert len(models) == 2
@@ -68,6 +68,6 @@ def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained: Fini
     assert pages[first]["on_topic"].any() and not pages[~first]["on_topic"].any()
 
 
-def test_the_log_tells_of_it(retrained: Finished) -> None:
+def test_the_log_tells_of_it(retrained):
     log = (retrained.folder / "crawl.log").read_text(encoding="utf-8")
     assert "classifies from now on" in log

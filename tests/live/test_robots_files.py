@@ -76,5 +76,5 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_counts_of_a_robots_txt_is_obeyed(name: str, asked: set[str]) -> None:
+def test_what_counts_of_a_robots_txt_is_obeyed(name, asked):
     assert {path for path in PATHS if f"{name}.test{path}" in asked} == FILES[name][1]

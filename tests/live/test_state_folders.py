@@ -113,7 +113,7 @@ def repeated(site: Served) -> int:
     return len(asked) - len(set(asked))
 
 
-def test_a_damaged_state_is_reported_and_left_alone(topic: Path, site: Served) -> None:
+def test_a_damaged_state_is_reported_and_left_alone(topic, site):
     damage(topic, lambda data: noise(2 * LMDB_PAGE_BYTES) + data[2 * LMDB_PAGE_BYTES :])
     complaint = refused(topic, site)
     assert str(topic.parent / "out/state") in complaint
@@ -121,9 +121,7 @@ def test_a_damaged_state_is_reported_and_left_alone(topic: Path, site: Served) -
 
 
 @pytest.mark.parametrize("lot", range(6))
-def test_noise_on_any_page_of_the_state_is_reported_or_was_on_a_free_page(
-    topic: Path, site: Served, lot: int
-) -> None:
+def test_noise_on_any_page_of_the_state_is_reported_or_was_on_a_free_page(topic, site, lot):
     pages = (topic.parent / "out/state/data.mdb").stat().st_size // LMDB_PAGE_BYTES
     number = random.Random(lot).randrange(2, pages)  # the first two begin the file: see above
     damage(topic, lambda data: noise_on_page(number, data))
@@ -145,9 +143,7 @@ def noise_half_way(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("what", ["noise in the journal", "no journal"])
-def test_a_damaged_journal_is_reported_and_left_alone(
-    killed_topic: Path, site: Served, what: str
-) -> None:
+def test_a_damaged_journal_is_reported_and_left_alone(killed_topic, site, what):
     if what == "no journal":
         (killed_topic.parent / "out/state/journal").unlink()
     else:
@@ -158,9 +154,7 @@ def test_a_damaged_journal_is_reported_and_left_alone(
 
 
 @pytest.mark.parametrize("what", ["an empty state", "no state"])
-def test_a_harvest_that_lost_its_state_is_not_overwritten(
-    topic: Path, site: Served, what: str
-) -> None:
+def test_a_harvest_that_lost_its_state_is_not_overwritten(topic, site, what):
     if what == "no state":
         shutil.rmtree(topic.parent / "out/state")
     else:
@@ -171,7 +165,7 @@ def test_a_harvest_that_lost_its_state_is_not_overwritten(
     assert "output.folder" in complaint
 
 
-def test_a_folder_with_files_of_another_program_is_left_alone(tmp_path: Path, site: Served) -> None:
+def test_a_folder_with_files_of_another_program_is_left_alone(tmp_path, site):
     topic = write_topic(tmp_path, SEED)
     (tmp_path / "out").mkdir()
     (tmp_path / "out/settings.json").write_text('{"editor": "mine"}')
@@ -188,8 +182,8 @@ def test_a_folder_with_files_of_another_program_is_left_alone(tmp_path: Path, si
     ],
 )
 def test_where_there_is_not_a_room_the_crawl_stops_and_continues_when_there_is(
-    tmp_path: Path, largest_file_bytes: int
-) -> None:
+    tmp_path, largest_file_bytes
+):
     web, topic = _long_pages(), write_topic(tmp_path, "http://long.test/0")
     with served(web) as site:
         stopped = crawl(topic, site.address, largest_file_bytes=largest_file_bytes)
@@ -228,7 +222,7 @@ def _long_text(rng: random.Random) -> str:
 
 
 @SmallDisk.needed
-def test_a_folder_that_may_not_be_written_to_is_reported(tmp_path: Path, site: Served) -> None:
+def test_a_folder_that_may_not_be_written_to_is_reported(tmp_path, site):
     topic = write_topic(tmp_path, SEED)
     with SmallDisk(tmp_path / "out", kib=500) as disk:
         disk.make_read_only()
@@ -237,7 +231,7 @@ def test_a_folder_that_may_not_be_written_to_is_reported(tmp_path: Path, site: S
     assert "Read-only file system" in complaint
 
 
-def test_a_harvest_that_cannot_be_exported_is_reported_and_kept(topic: Path, site: Served) -> None:
+def test_a_harvest_that_cannot_be_exported_is_reported_and_kept(topic, site):
     in_the_way = topic.parent / "out/pages.parquet"
     in_the_way.unlink()
     in_the_way.mkdir()

@@ -120,7 +120,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> TwoRuns:
     return TwoRuns(tmp_path_factory.mktemp("runs"))
 
 
-def test_a_crawl_without_a_model_says_that_it_trains_and_does(runs: TwoRuns) -> None:
+def test_a_crawl_without_a_model_says_that_it_trains_and_does(runs):
     assert runs.first.status == 0, runs.first.output
     assert "Traceback" not in runs.first.output
     assert "there is no model yet" in runs.first.output
@@ -130,14 +130,14 @@ def test_a_crawl_without_a_model_says_that_it_trains_and_does(runs: TwoRuns) -> 
     assert "Top/Food" in card
 
 
-def test_the_trained_model_tells_the_pages_apart(runs: TwoRuns) -> None:
+def test_the_trained_model_tells_the_pages_apart(runs):
     pages = runs.first.pages
     new = pages[pages["host"] == "new.test"]
     assert len(new) == 10
     assert list(new["on_topic"]) == ["cheese" in url for url in new.index]
 
 
-def test_samples_are_fetched_as_politely_as_any_page(runs: TwoRuns) -> None:
+def test_samples_are_fetched_as_politely_as_any_page(runs):
     by_host: dict[str, list[AccessLogEntry]] = {}
     for access in sorted(runs.accesses, key=lambda x: x.start):
         by_host.setdefault(access.host, []).append(access)
@@ -147,29 +147,27 @@ def test_samples_are_fetched_as_politely_as_any_page(runs: TwoRuns) -> None:
     assert {x.user_agent for x in runs.accesses} == {"FocusedTest/0.1 (+http://example.org/bot)"}
 
 
-def test_a_sample_that_moved_is_found_at_its_new_address(runs: TwoRuns) -> None:
+def test_a_sample_that_moved_is_found_at_its_new_address(runs):
     samples_folder = runs.topic.parent / "models" / "cheese.samples"
     assert (samples_folder / "pages.warc.gz").is_file()
     assert ("cheese0.test", "/new") in [(x.host, x.path) for x in runs.accesses]
 
 
 @pytest.mark.parametrize("url", [samples()[1][1], MOVED], ids=["listed", "moved"])
-def test_sample_pages_are_no_harvest(runs: TwoRuns, url: str) -> None:
+def test_sample_pages_are_no_harvest(runs, url):
     row = runs.first.pages.loc[url]
     assert row["on_topic"]
     assert row["training"]
 
 
-def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(runs: TwoRuns) -> None:
+def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(runs):
     assert runs.second.status == 0, runs.second.output
     assert "no model" not in runs.second.output
     assert runs.asked_again == []
     pd.testing.assert_frame_equal(runs.second.pages, runs.first.pages)
 
 
-def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(
-    tmp_path: Path,
-) -> None:
+def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(tmp_path):
     topic = write(tmp_path, samples())
     with served(web()) as site:
         process = start(topic, site)
@@ -190,6 +188,6 @@ def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(
     assert len(ended.fetched()) == 13
 
 
-def test_with_a_model_a_crawl_begins_without_what_is_slow_to_import(runs: TwoRuns) -> None:
+def test_with_a_model_a_crawl_begins_without_what_is_slow_to_import(runs):
     assert "focused.crawl.loop" in runs.modules_at_start
     assert runs.modules_at_start.isdisjoint(SLOW_TO_IMPORT)

@@ -72,7 +72,7 @@ def check(crawl: RoundCrawl, site: Served, *, losses: int) -> None:
     assert requests_of_pages(site).total() - len(EVERY_PAGE) <= losses * most
 
 
-def test_killed_processes_and_actors_are_replaced(crawl: RoundCrawl, site: Served) -> None:
+def test_killed_processes_and_actors_are_replaced(crawl, site):
     driver = crawl.start()
     for kills_actor in (False, True, False):
         wait_for_rounds(crawl, 2)
@@ -82,9 +82,7 @@ def test_killed_processes_and_actors_are_replaced(crawl: RoundCrawl, site: Serve
     check(crawl, site, losses=3)
 
 
-def test_partitions_of_a_lost_node_go_on_at_another(
-    crawl: RoundCrawl, site: Served, nodes: RayNodes
-) -> None:
+def test_partitions_of_a_lost_node_go_on_at_another(crawl, site, nodes):
     driver = crawl.start()
     wait_for_rounds(crawl, 2)
     nodes.kill_one()
@@ -93,7 +91,7 @@ def test_partitions_of_a_lost_node_go_on_at_another(
     check(crawl, site, losses=2)
 
 
-def test_a_killed_driver_goes_on_where_it_was(crawl: RoundCrawl, site: Served) -> None:
+def test_a_killed_driver_goes_on_where_it_was(crawl, site):
     driver = crawl.start()
     for _ in range(2):
         wait_for_rounds(crawl, 2)

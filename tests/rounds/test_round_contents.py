@@ -28,9 +28,7 @@ def rows_of(contents: RoundContents) -> list[bytes]:
     return [row for _, row in contents.claims.first()]
 
 
-def test_a_content_that_another_partition_claimed_before_is_a_duplicate(
-    contents: list[RoundContents],
-) -> None:
+def test_a_content_that_another_partition_claimed_before_is_a_duplicate(contents):
     one, other = contents
     assert one.claim(b"content", "http://a.test/", None) is None
     deliver(one, other)
@@ -40,7 +38,7 @@ def test_a_content_that_another_partition_claimed_before_is_a_duplicate(
     assert other.is_original("http://a.test/")
 
 
-def test_a_duplicate_is_not_claimed(contents: list[RoundContents]) -> None:
+def test_a_duplicate_is_not_claimed(contents):
     one, other = contents
     one.claim(b"content", "http://a.test/", None)
     deliver(one, other)
@@ -48,7 +46,7 @@ def test_a_duplicate_is_not_claimed(contents: list[RoundContents]) -> None:
     assert len(other.claims) == 0
 
 
-def test_claims_of_one_round_do_not_meet(contents: list[RoundContents]) -> None:
+def test_claims_of_one_round_do_not_meet(contents):
     one, other = contents
     assert one.claim(b"content", "http://a.test/", None) is None
     assert other.claim(b"content", "http://b.test/", None) is None
@@ -57,14 +55,14 @@ def test_claims_of_one_round_do_not_meet(contents: list[RoundContents]) -> None:
     assert one.claim(b"content", "http://a.test/", None) is not None
 
 
-def test_own_claims_are_not_those_of_others(contents: list[RoundContents]) -> None:
+def test_own_claims_are_not_those_of_others(contents):
     one, _ = contents
     one.claim(b"content", "http://a.test/", None)
     deliver(one, one)
     assert one.claim(b"content", "http://a.test/moved", None) is None
 
 
-def test_delivering_twice_changes_nothing(contents: list[RoundContents]) -> None:
+def test_delivering_twice_changes_nothing(contents):
     one, other = contents
     one.claim(b"content", "http://a.test/", None)
     deliver(one, other)
@@ -74,7 +72,7 @@ def test_delivering_twice_changes_nothing(contents: list[RoundContents]) -> None
     assert match.of == "http://a.test/"
 
 
-def test_confirmed_claims_are_not_sent_again(contents: list[RoundContents]) -> None:
+def test_confirmed_claims_are_not_sent_again(contents):
     one, _ = contents
     for number in range(3):
         one.claim(b"content %d" % number, f"http://a.test/{number}", None)
@@ -95,7 +93,7 @@ encode = msgspec.msgpack.encode
     ],
     ids=["claim", "record", "sketch"],
 )
-def test_malformed_claims_are_skipped(contents: list[RoundContents], malformed: bytes) -> None:
+def test_malformed_claims_are_skipped(contents, malformed):
     one, other = contents
     one.claim(b"content", "http://a.test/", None)
     other.deliver([malformed, *rows_of(one)])

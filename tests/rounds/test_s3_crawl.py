@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -34,9 +33,7 @@ def kill_one_in_the_second_round(crawl: RoundCrawl) -> None:
     os.kill(crawl.processes()[0], signal.SIGKILL)
 
 
-def test_a_crawl_on_s3_survives_the_loss_of_a_process(
-    tmp_path: Path, web: MemoryWeb, s3_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_on_s3_survives_the_loss_of_a_process(tmp_path, web, s3_server, monkeypatch):
     bucket = new_bucket(s3_server, monkeypatch)
     with (
         served(web) as site,

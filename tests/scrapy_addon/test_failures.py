@@ -83,24 +83,24 @@ UNASKED = {
 }
 
 
-def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
+def test_every_kind_has_its_row_and_no_row_is_of_another():
     assert set(FAILURE_RULES) == set(FailureKind)
 
 
 @pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.items(), ids=repr)
-def test_each_exception_represents_a_kind(error: Exception, kind: FailureKind) -> None:
+def test_each_exception_represents_a_kind(error, kind):
     request = Request(A, meta={META_KEY: RequestState(was_looked_up=True)})
     assert asyncio.run(outcome_from_exception(request, error)).kind is kind
 
 
 @pytest.mark.parametrize(("status", "kind"), STATUSES.items())
-def test_each_status_that_gives_no_page_represents_a_kind(status: int, kind: FailureKind) -> None:
+def test_each_status_that_gives_no_page_represents_a_kind(status, kind):
     outcome = outcome_from_response(status, {}, A, b"", 0.0, 0.0)
     assert isinstance(outcome, Failed)
     assert outcome.kind is kind
 
 
-def test_every_kind_comes_from_somewhere() -> None:
+def test_every_kind_comes_from_somewhere():
     """What is not asked for has its own tests: of robots, of budgets, of mirrors, of traps.
 
     So have pages that are none (tests/crawl/test_retries), the limits of parsing
@@ -129,9 +129,7 @@ def crawl_with(kind: FailureKind, folder: Path) -> Simulation:
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
-    tmp_path: Path, kind: FailureKind
-) -> None:
+def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(tmp_path, kind):
     done, rule = crawl_with(kind, tmp_path), FAILURE_RULES[kind]
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
     tries = {HostEffect.ONE_MORE_CHANCE: 2, HostEffect.DEAD: 1}
@@ -142,9 +140,7 @@ def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ASKED if FAILURE_RULES[kind].again])
-def test_waits_double_between_the_tries_when_the_host_backs_off(
-    tmp_path: Path, kind: FailureKind
-) -> None:
+def test_waits_double_between_the_tries_when_the_host_backs_off(tmp_path, kind):
     done = crawl_with(kind, tmp_path)
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
     waits = [after - before for before, after in pairwise(times)]

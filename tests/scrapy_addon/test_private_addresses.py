@@ -1,7 +1,6 @@
 """No connection to a private address by what a spider downloads past the frontier."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -26,9 +25,7 @@ SITE = {"/": (200, html("whale"), {}), "/image": (200, b"x", {})}
 @pytest.mark.parametrize(
     ("robots", "error"), [("true", "RobotsDeniedError"), ("false", "PrivateAddressError")]
 )
-def test_what_is_downloaded_past_the_frontier_meets_the_check_of_addresses(
-    tmp_path: Path, robots: str, error: str
-) -> None:
+def test_what_is_downloaded_past_the_frontier_meets_the_check_of_addresses(tmp_path, robots, error):
     came = tmp_path / "came.json"
     with (
         serve_hosts(lambda _: {GOOD: pages(SITE)}) as served,

@@ -11,7 +11,7 @@ from focused.crawl.revisits.page_fate import (
     PageFate,
     decide_fate,
 )
-from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome
+from focused.web.page import Failed, FailureKind, Fetched, NotModified
 
 URL = "https://example.org/a/page.html"
 DAY = 86_400.0
@@ -21,7 +21,7 @@ NOT_FOUND = Failed(URL, FailureKind.GONE, 404)
 
 
 @pytest.mark.parametrize("is_soft_404", [False, True])
-def test_404_is_final_after_three_visits_over_a_week(is_soft_404: bool) -> None:
+def test_404_is_final_after_three_visits_over_a_week(is_soft_404):
     outcome = FOUND if is_soft_404 else NOT_FOUND
     absence, kinds = PRESENT, []
     for at in (0.0, DAY, 2 * DAY, GRACE_S):
@@ -34,7 +34,7 @@ def test_404_is_final_after_three_visits_over_a_week(is_soft_404: bool) -> None:
 
 
 @pytest.mark.parametrize("outcome", [FOUND, NotModified(URL)])
-def test_a_page_that_was_missing_reappears(outcome: Outcome) -> None:
+def test_a_page_that_was_missing_reappears(outcome):
     found = decide_fate(outcome, CHANGED, Absence(2, 0.0), DAY)
     assert (found.kind, found.absence) == (VisitResult.REAPPEARED, PRESENT)
 
@@ -43,7 +43,7 @@ def test_a_page_that_was_missing_reappears(outcome: Outcome) -> None:
     "kind",
     [each for each in FailureKind if each is not FailureKind.GONE],
 )
-def test_other_failures_are_no_evidence(kind: FailureKind) -> None:
+def test_other_failures_are_no_evidence(kind):
     absence = Absence(2, 5.0)
     found = decide_fate(Failed(URL, kind, 503), None, absence, DAY)
     assert found == PageFate(VisitResult.FAILED, absence=absence)
