@@ -66,10 +66,7 @@ def test_links_come_back_page_by_page_under_their_source(store, tables):
 def test_an_archive_without_links_keeps_the_pages(store, tables):
     archive = Archive(store, links=False)
     archive.append(row(1), LINKS)
-    assert (len(list(page_rows(tables))), list(link_rows(tables))) == (
-        1,
-        [],
-    )
+    assert (len(list(page_rows(tables))), list(link_rows(tables))) == (1, [])
 
 
 def test_a_text_that_cannot_be_written_is_archived_with_question_marks(store, tables):

@@ -30,11 +30,7 @@ AGENT = {"Host": "a.test", "User-Agent": "FocusedTest/0.1"}
 
 
 def sent(
-    url: str,
-    status: int = 200,
-    body: bytes = b"",
-    asked: Mapping[str, str] = AGENT,
-    **headers: str,
+    url: str, status: int = 200, body: bytes = b"", asked: Mapping[str, str] = AGENT, **headers: str
 ) -> HttpExchange:
     """What a client keeps of a request and its response."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -120,10 +120,6 @@ def test_commands_are_completed():
     done = CliRunner().invoke(
         main,
         prog_name="focused",
-        env={
-            "_FOCUSED_COMPLETE": "bash_complete",
-            "COMP_WORDS": "focused hist",
-            "COMP_CWORD": "1",
-        },
+        env={"_FOCUSED_COMPLETE": "bash_complete", "COMP_WORDS": "focused hist", "COMP_CWORD": "1"},
     )
     assert done.output == "plain,history\n"

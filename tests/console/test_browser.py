@@ -46,14 +46,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
         console = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "focused.cli",
-                "ui",
-                str(home),
-                "--no-browser",
-            ],
+            [sys.executable, "-m", "focused.cli", "ui", str(home), "--no-browser"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

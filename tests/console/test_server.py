@@ -59,8 +59,7 @@ def test_crawls_are_listed(console):
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/api/crawls", *(f"/api/crawls/0/{name}" for name in ("events", "pages", "hosts"))],
+    "path", ["/api/crawls", *(f"/api/crawls/0/{name}" for name in ("events", "pages", "hosts"))]
 )
 def test_without_the_token_nothing_is_told(console, path):
     assert console.status(path, **{TOKEN_HEADER: "guess"})[0] == 403

@@ -16,12 +16,7 @@ import yaml
 from focused.corpus import export as export_module
 from focused.corpus.data_card import ExportResult
 from focused.corpus.export import CARD_FILE, WORK_FOLDER, export_corpus
-from focused.corpus.page_selection import (
-    ExportOptions,
-    PageFilter,
-    open_selection,
-    select_pages,
-)
+from focused.corpus.page_selection import ExportOptions, PageFilter, open_selection, select_pages
 from focused.corpus.stored_documents import extract_stored
 from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.link_graph.build import build_graph

@@ -521,11 +521,7 @@ def test_new_pages_are_found_by_the_feed_that_a_page_names(simulate, tmp_path):
         items = {HOME: http_date(START)}
         return rss(feed, items | ({new: http_date(posted_at)} if now >= posted_at else {}))
 
-    web = {
-        HOME: blog_page(HOME, feed),
-        feed: listed,
-        new: page(new, text=WHALES + " calf"),
-    }
+    web = {HOME: blog_page(HOME, feed), feed: listed, new: page(new, text=WHALES + " calf")}
     simulation = revisited(simulate, tmp_path, web, days=15)
     assert simulation.rows[feed]["outcome"] == "feed"
     found_after_days = simulation.times(new)[0] / DAY_S - 5

@@ -66,11 +66,7 @@ def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
     web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}
     web[HOME] = page(HOME, *URLS[1:], text="whale krill")
     revisit = Revisit(
-        continuous=True,
-        hours=DAYS * 24,
-        pages_per_day=PER_DAY,
-        by_relevance=False,
-        **settings,
+        continuous=True, hours=DAYS * 24, pages_per_day=PER_DAY, by_relevance=False, **settings
     )
     scope = Scope(near_duplicates=False, mirrors=False)
     simulate(topic(tmp_path, HOME, revisit=revisit, scope=scope), web).run(20_000)
@@ -86,12 +82,7 @@ def test_a_page_that_is_worth_less_waits_longer():
     records = MemorySchedule()
     weights = {0: 1.0, 1: 0.5, 2: 0.0, 3: 7.0}
     policy = WorthlessFirstPage(RevisitInputs(DAY_S, records), [])
-    schedule = RevisitSchedule(
-        policy,
-        records,
-        mean_interval_s=DAY_S,
-        max_interval_s=100 * DAY_S,
-    )
+    schedule = RevisitSchedule(policy, records, mean_interval_s=DAY_S, max_interval_s=100 * DAY_S)
     for number, weight in weights.items():
         schedule.set_weight(number, weight)
     longest = [schedule.longest_interval_s(number) / DAY_S for number in weights]

@@ -126,13 +126,7 @@ def test_a_gain_is_used_and_remembered(crawl):
     learned = pages_of(simulation.crawl).hosts["a.test"]
     assert (learned.rendered, learned.gained, learned.requests) == (1, 1, 3)
     events = simulation.crawl.counters.kinds("javascript")
-    assert events == {
-        "needing": 1,
-        "rendered": 1,
-        "gained": 1,
-        "requests": 3,
-        "milliseconds": 1500,
-    }
+    assert events == {"needing": 1, "rendered": 1, "gained": 1, "requests": 3, "milliseconds": 1500}
     assert simulation.crawl.counters.bytes >= 700
 
 

@@ -10,16 +10,7 @@ from focused.crawl.hosts.robots_cache import RobotsCache
 from focused.frontier.host import Host
 from focused.storage.rows import pack
 from focused.web.page import Failed, FailureKind
-from tests.support.simulated import (
-    START,
-    failed,
-    moved,
-    page,
-    politely,
-    raw,
-    site,
-    topic,
-)
+from tests.support.simulated import START, failed, moved, page, politely, raw, site, topic
 
 DAY_S = 86_400.0
 

@@ -7,11 +7,7 @@ from importlib.resources import files
 import pytest
 
 from focused.classifier.topic_training import train_topic
-from focused.directory.sample_set import (
-    BACKGROUND_CATEGORY,
-    background_samples,
-    is_background,
-)
+from focused.directory.sample_set import BACKGROUND_CATEGORY, background_samples, is_background
 from focused.web.page import Page
 from tests.support import made_up_topic as made_up
 

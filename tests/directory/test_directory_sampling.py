@@ -107,10 +107,7 @@ def test_title_and_description_are_the_page_s_own_words(web):
 
 
 def test_a_page_of_two_topics_is_excluded():
-    labels = {
-        "http://a.example/": [BEES, "Top/Arts"],
-        "http://b.example/": [BEES, OTHER],
-    }
+    labels = {"http://a.example/": [BEES, "Top/Arts"], "http://b.example/": [BEES, OTHER]}
     found = candidates_by_category(labels, [BEES, "Top/Arts"])
     assert found == {BEES: ["http://b.example/"]}
 
@@ -137,12 +134,7 @@ def test_the_background_goes_by_the_square_root_of_each_category_s_pages():
     assert (len(taken["Top/A"]), len(taken["Top/B"])) == (30, 10)
 
 
-@given(
-    st.lists(
-        st.from_regex(r"http://[a-c]\.example/[a-z0-9]{1,6}", fullmatch=True),
-        unique=True,
-    )
-)
+@given(st.lists(st.from_regex(r"http://[a-c]\.example/[a-z0-9]{1,6}", fullmatch=True), unique=True))
 def test_spreading_keeps_every_url_and_ignores_the_order_given(urls):
     spread = spread_over_hosts(urls)
     assert sorted(spread) == sorted(urls)
@@ -157,11 +149,7 @@ def test_a_written_sample_has_one_page_a_line_under_a_header(tmp_path):
     path = tmp_path / "new" / "sample.tsv"
     write_directory(path, [SampledPage(BEES, "http://a.example/", "A", "")])
     lines = path.read_text().split("\n")
-    assert lines == [
-        "category\turl\ttitle\tdescription",
-        f"{BEES}\thttp://a.example/\tA\t",
-        "",
-    ]
+    assert lines == ["category\turl\ttitle\tdescription", f"{BEES}\thttp://a.example/\tA\t", ""]
 
 
 def test_the_program_takes_topics_and_seeds_from_topic_files(web, tmp_path):

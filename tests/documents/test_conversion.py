@@ -12,16 +12,7 @@ from focused.documents.markup import DocumentMetadata, MarkupWriter, find_urls
 from focused.web.html.parse import parse_page
 from focused.web.html.text_structure import CODE, HEADING, ITEM, PARAGRAPH, TABLE
 from focused.web.page import Failed, FailureKind, Fetched, Page
-from tests.support.made_documents import (
-    docx,
-    epub,
-    odt,
-    paragraph,
-    pdf,
-    pptx,
-    run,
-    shape,
-)
+from tests.support.made_documents import docx, epub, odt, paragraph, pdf, pptx, run, shape
 
 URL = "http://a.test/papers/file"
 LINKED = (
@@ -274,10 +265,7 @@ CAPTION = (PARAGRAPH, "Whales. At sea.")
     ("body", "blocks"),
     [
         (ROWS, [WHALE_TABLE]),
-        (
-            f"<table-wrap><alternatives><graphic/>{ROWS}</alternatives></table-wrap>",
-            [WHALE_TABLE],
-        ),
+        (f"<table-wrap><alternatives><graphic/>{ROWS}</alternatives></table-wrap>", [WHALE_TABLE]),
         (
             f"<p>before <table-wrap>{ROWS}</table-wrap> after</p>",
             [(PARAGRAPH, "before"), WHALE_TABLE, (PARAGRAPH, "after")],

@@ -129,8 +129,7 @@ def scanned_pdf() -> bytes:
     )
     for _ in range(3):
         maker.page(
-            maker.stream(b"q 600 0 0 800 0 0 cm /I Do Q"),
-            resources=f"/XObject<</I {image} 0 R>>",
+            maker.stream(b"q 600 0 0 800 0 0 cm /I Do Q"), resources=f"/XObject<</I {image} 0 R>>"
         )
     return maker.written()
 
@@ -198,17 +197,9 @@ PLAIN = pdf(["a plain text"])
 WORDS = paragraph(run("plain words"))
 FAILING: dict[str, tuple[Callable[[], bytes], str, set[FailureKind]]] = {
     "docx-zip-bomb": (bomb, "", {FailureKind.TOO_LARGE}),
-    "docx-zip-bomb-that-lies": (
-        lying_bomb,
-        "",
-        {FailureKind.TOO_LARGE, FailureKind.DAMAGED},
-    ),
+    "docx-zip-bomb-that-lies": (lying_bomb, "", {FailureKind.TOO_LARGE, FailureKind.DAMAGED}),
     "docx-bomb-of-many-parts": (overlapping, "", {FailureKind.DAMAGED, FailureKind.TOO_LARGE}),
-    "pptx-zip-bomb": (
-        lambda: bomb("ppt/presentation.xml"),
-        "",
-        {FailureKind.TOO_LARGE},
-    ),
+    "pptx-zip-bomb": (lambda: bomb("ppt/presentation.xml"), "", {FailureKind.TOO_LARGE}),
     "zip-of-many-entries": (many_entries, "", {FailureKind.TOO_LARGE}),
     "zip-of-many-entries-that-says-one": (understated_entries, "", {FailureKind.TOO_LARGE}),
     "zip64-of-many-entries": (
@@ -345,11 +336,7 @@ READABLE: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "",
         "plain words",
     ),
-    "pptx-of-many-slides": (
-        lambda: pptx(*[shape("plain words")] * 2_100),
-        "",
-        "plain words",
-    ),
+    "pptx-of-many-slides": (lambda: pptx(*[shape("plain words")] * 2_100), "", "plain words"),
     "pdf-of-a-repeated-page": (lambda: many_pages(3 * MAX_PAGES), "", "again and again"),
     "pdf-object-stream-bomb": (object_stream_bomb, "", "plain"),
     "pdf-outline-loop": (outline_loop, "", "a text of the page"),

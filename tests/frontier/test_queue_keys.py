@@ -23,8 +23,4 @@ def test_of_equal_priorities_the_first_found_comes_first(priority, one, other):
 @given(priorities, numbers)
 def test_a_queue_key_holds_its_priority_and_its_number(priority, number):
     encoded = queue_key(priority, number)
-    assert (rank_in_key(encoded), number_in_key(encoded), len(encoded)) == (
-        priority,
-        number,
-        13,
-    )
+    assert (rank_in_key(encoded), number_in_key(encoded), len(encoded)) == (priority, number, 13)

@@ -76,10 +76,6 @@ def test_a_link_has_the_words_around_it_and_its_path(source):
         0,
     )
     url, anchor, context, path, *_, navigation = links[0]
-    assert (url, anchor, context) == (
-        "/x",
-        "to x",
-        "many words that stand before it, after Head",
-    )
+    assert (url, anchor, context) == ("/x", "to x", "many words that stand before it, after Head")
     assert (path, navigation) == ("body/ul.nav/li/a", True)
     assert found == read(page_links, html, 5)

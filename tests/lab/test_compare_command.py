@@ -17,11 +17,7 @@ from focused.link_scoring.protocols import PageContext
 from focused.orderings import PolicyInputs, ordering_names
 from focused.web.page import Classification, Link, Page
 from focused_lab.comparison_files import RUN_LOG_FILE, RunLog
-from tests.lab.two_sides import (
-    build_web,
-    compare,
-    write_compared,
-)
+from tests.lab.two_sides import build_web, compare, write_compared
 from tests.support.command import focused
 from tests.support.crawling import ROOT
 from tests.support.forked import HANGS_AFTER_S

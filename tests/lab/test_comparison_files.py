@@ -5,12 +5,7 @@ import json
 import pytest
 
 from focused.errors import ConfigurationError, StateError
-from focused_lab.comparison_files import (
-    RUN_LOG_FILE,
-    RunLog,
-    program_digest,
-    rotate_run_log,
-)
+from focused_lab.comparison_files import RUN_LOG_FILE, RunLog, program_digest, rotate_run_log
 from tests.support.packages import install
 
 

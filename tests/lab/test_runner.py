@@ -10,12 +10,7 @@ from focused.crawl.spam_filter import spam_classifier_of
 from focused.errors import ConfigurationError, StateError
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page
-from focused_lab.runner import (
-    CachingClassifier,
-    ExperimentRunner,
-    RunCancelled,
-    SharedCpuTime,
-)
+from focused_lab.runner import CachingClassifier, ExperimentRunner, RunCancelled, SharedCpuTime
 from focused_lab.web_sources import ExperimentWeb
 from tests.lab.two_sides import (
     DeadlyClassifier,

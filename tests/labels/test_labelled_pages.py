@@ -5,11 +5,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import LabelError
-from focused.labels.label_file import (
-    LabelledPageStore,
-    labelled_page_reader,
-    labelled_pages_path,
-)
+from focused.labels.label_file import LabelledPageStore, labelled_page_reader, labelled_pages_path
 from focused.web.page import Fetched
 from focused.web.warc_reader import WarcResponse, read_responses
 from tests.support.made_documents import pdf

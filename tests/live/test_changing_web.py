@@ -8,11 +8,7 @@ from focused.durations import DAY_S
 from focused_lab.change_history import Change, ChangeKind
 from focused_lab.changing_web.changing_replay import ChangingSource
 from focused_lab.changing_web.changing_web import ChangingWeb
-from focused_lab.freshness.crawl_evaluation import (
-    evaluate_crawl,
-    read_crawl_visits,
-    true_window,
-)
+from focused_lab.freshness.crawl_evaluation import evaluate_crawl, read_crawl_visits, true_window
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from tests.lab.changing_web.test_changing_web import (
     END,

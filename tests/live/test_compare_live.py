@@ -20,13 +20,7 @@ from focused_lab.live_runs import cut_at_budget, live_topic, run_live_trials, to
 from focused_lab.run_measures import RunRecord
 from focused_lab.runner import WebContext
 from focused_lab.web_sources import ExperimentWeb
-from tests.lab.two_sides import (
-    build_web,
-    compare,
-    planned,
-    prepared_topic,
-    write_compared,
-)
+from tests.lab.two_sides import build_web, compare, planned, prepared_topic, write_compared
 from tests.support.crawling import ROOT
 from tests.support.forked import HANGS_AFTER_S
 

@@ -48,12 +48,7 @@ def names() -> Iterator[str]:
 
 
 def topic_of(
-    folder: Path,
-    site: LoginSite,
-    login: str = FORM,
-    *,
-    politeness: str = "",
-    delay_s: float = 0.0,
+    folder: Path, site: LoginSite, login: str = FORM, *, politeness: str = "", delay_s: float = 0.0
 ) -> Path:
     path = write_topic(
         folder,

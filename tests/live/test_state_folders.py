@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.webs import (
-    SEED,
-    SLOWLY,
-    STRUCK_DELAY_S,
-    all_pages,
-    answered,
-    pages_asked,
-    wide_web,
-)
+from tests.live.webs import SEED, SLOWLY, STRUCK_DELAY_S, all_pages, answered, pages_asked, wide_web
 from tests.support.crawling import Finished, crawl, start, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 from tests.support.small_disk import SmallDisk
@@ -176,10 +168,7 @@ def test_a_folder_with_files_of_another_program_is_left_alone(tmp_path, site):
 
 @pytest.mark.parametrize(
     "largest_file_bytes",
-    [
-        pytest.param(120_000, id="for the state"),
-        pytest.param(400_000, id="for the WARC"),
-    ],
+    [pytest.param(120_000, id="for the state"), pytest.param(400_000, id="for the WARC")],
 )
 def test_where_there_is_not_a_room_the_crawl_stops_and_continues_when_there_is(
     tmp_path, largest_file_bytes

@@ -18,12 +18,7 @@ from focused.orderings import PolicyInputs, find_policy, ordering_names
 from focused.orderings.policy_names import ABLATION_PREFIX
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Link, Page
-from focused_lab.simulation.simulator import (
-    RecordedNetwork,
-    SimulatedRun,
-    hashed_latency,
-    simulate,
-)
+from focused_lab.simulation.simulator import RecordedNetwork, SimulatedRun, hashed_latency, simulate
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect
 from tests.support.whale_models import WhaleClassifier, WhaleScorer

@@ -14,15 +14,7 @@ import pytest
 
 from focused.rendering.chromium import ChromiumRenderer, can_unshare_network, process_tree
 from focused.rendering.subrequests import RefusalReason, RenderFailure, RenderLimits, RenderResult
-from tests.support.browser_pages import (
-    LIMITS,
-    SANDBOX,
-    Listener,
-    Site,
-    browser,
-    listener,
-    page,
-)
+from tests.support.browser_pages import LIMITS, SANDBOX, Listener, Site, browser, listener, page
 from tests.support.forked import is_running
 
 pytestmark = pytest.mark.long
@@ -47,8 +39,7 @@ class Window:
 def open_window(runner: asyncio.Runner, limits: RenderLimits = LIMITS, **options: Any) -> Window:
     clock = runner.get_loop().time
     return Window(
-        runner,
-        ChromiumRenderer(limits, clock, browser_path=browser(), sandbox=SANDBOX, **options),
+        runner, ChromiumRenderer(limits, clock, browser_path=browser(), sandbox=SANDBOX, **options)
     )
 
 

@@ -10,27 +10,13 @@ import msgspec
 from lxml import etree
 
 from focused.archive.page_history import VisitResult, decode_visit
-from focused.reports.collection_changes import (
-    PageChange,
-    read_changes,
-    to_atom,
-    to_json_line,
-)
+from focused.reports.collection_changes import PageChange, read_changes, to_atom, to_json_line
 from focused.storage.state_store import StateStore
 from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
 from tests.crawl.test_oai_repository import PapersSite
-from tests.support.continuous_crawl import (
-    BACK,
-    DAY_S,
-    HOME,
-    LEFT,
-    MOVED,
-    NEWS,
-    SHIPS,
-    TARGET,
-)
+from tests.support.continuous_crawl import BACK, DAY_S, HOME, LEFT, MOVED, NEWS, SHIPS, TARGET
 from tests.support.oai_repository import BASE
 from tests.support.search_site import HOST, ROOT, SearchSite
 from tests.support.simulated import START, Simulation, topic

@@ -29,9 +29,7 @@ STATS = {
     "end_reason": "budget of pages spent",
     "mirrors": {"http://b.example": "https://b.example"},
     "long_crawl_delays": {"slow.example": 43_200},
-    "traps": [
-        {"site": "calendar.test", "kind": "trap: calendar", "pages": 3, "links": 5},
-    ],
+    "traps": [{"site": "calendar.test", "kind": "trap: calendar", "pages": 3, "links": 5}],
 }
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from focused.durations import DAY_S
 from focused.kernels.change_hazard import Group, activity_since, group_after
-from focused.revisit.hazard import (
-    BINS,
-    bin_days_for,
-    empty_group,
-    pack_group,
-    unpack_group,
-)
+from focused.revisit.hazard import BINS, bin_days_for, empty_group, pack_group, unpack_group
 
 BIN_DAYS = 4.0
 START = 5_000 * BIN_DAYS * DAY_S

@@ -37,12 +37,7 @@ class DrivenPartition:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        number: int,
-        partitions: int,
-        scorer: LinkScorer,
-        **options: Any,
+        self, folder: Path, number: int, partitions: int, scorer: LinkScorer, **options: Any
     ) -> None:
         self._owner_of = partition_of_host(partitions)
         self.now = START

@@ -11,12 +11,7 @@ from focused.errors import ConfigurationError, StorageError
 from focused.rounds.executors import RayExecutor
 from focused.rounds.manifest import Manifest, commit_manifest
 from focused.rounds.storage import SharedStorage
-from focused.rounds.topic_files import (
-    path_below,
-    secrets_of,
-    store_topic_files,
-    write_topic_files,
-)
+from focused.rounds.topic_files import path_below, secrets_of, store_topic_files, write_topic_files
 from focused.topic.login import Login
 from tests.support.recorded_web import Served, served
 from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl

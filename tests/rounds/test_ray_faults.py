@@ -12,12 +12,7 @@ import pytest
 
 from tests.support.ray_nodes import RayNodes, parent_of, ray_nodes
 from tests.support.recorded_web import MemoryWeb, Served, impolite, served
-from tests.support.round_crawls import (
-    RoundCrawl,
-    requests_of_pages,
-    ring_web,
-    round_crawl,
-)
+from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 HOSTS, PAGES, DELAY_S = 60, 50, 0.1

@@ -10,12 +10,7 @@ import signal
 import pytest
 
 from tests.support.recorded_web import MemoryWeb, impolite, served
-from tests.support.round_crawls import (
-    POINTS,
-    requests_of_pages,
-    ring_web,
-    round_crawl,
-)
+from tests.support.round_crawls import POINTS, requests_of_pages, ring_web, round_crawl
 
 HOSTS, PAGES, DELAY_S = 12, 12, 0.05
 CONCURRENT = 3 * 8

@@ -8,12 +8,7 @@ import pytest
 from tests.rounds import shared_storages
 from tests.rounds.shared_storages import new_bucket
 from tests.support.recorded_web import MemoryWeb, impolite, served
-from tests.support.round_crawls import (
-    RoundCrawl,
-    requests_of_pages,
-    ring_web,
-    round_crawl,
-)
+from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 s3_server = shared_storages.s3_server

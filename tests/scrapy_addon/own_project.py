@@ -42,11 +42,7 @@ class Ran:
 
 
 def write_project(
-    folder: Path,
-    spider: str,
-    *seeds: str,
-    settings: Mapping[str, Any] | None = None,
-    **topic: Any,
+    folder: Path, spider: str, *seeds: str, settings: Mapping[str, Any] | None = None, **topic: Any
 ) -> Path:
     """Write a project with one spider module; ``topic`` as for :func:`write_topic`."""
     write_topic(folder, *(seeds or ("http://unused.test/",)), **topic)

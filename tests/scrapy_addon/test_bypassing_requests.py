@@ -31,11 +31,7 @@ RULES = "User-agent: *\nDisallow: /*PHPSESSID\n"
 def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]]:
     """What became of downloads past the frontier, by path, and the paths that the server saw."""
     text = {"Content_Type": "text/plain"}
-    answers = {
-        "/": (200, html("Start"), {}),
-        ROBOTS: (200, RULES, text),
-        FREE: (200, b"x", {}),
-    }
+    answers = {"/": (200, html("Start"), {}), ROBOTS: (200, RULES, text), FREE: (200, b"x", {})}
 
     def settings(hosts: HostileHosts) -> dict[str, Any]:
         return own_downloads(folder / "came.json", *(hosts.url(HOST, path) for path in paths))

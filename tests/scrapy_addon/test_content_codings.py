@@ -8,10 +8,7 @@ from scrapy.http import Response
 from scrapy.utils._compression import zstd
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.middlewares import (
-    MAX_COMPRESSED_PARTS,
-    DecodingMiddleware,
-)
+from focused.scrapy_addon.middlewares import MAX_COMPRESSED_PARTS, DecodingMiddleware
 from focused.scrapy_addon.outcomes import ContentDecodingError
 
 URL = "http://a.test/"

@@ -59,10 +59,7 @@ def test_a_plain_topic_and_its_settings_switch_none_on(tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "name"),
-    [
-        ({"FOCUSED_METRICS_PORT": 0}, "metrics"),
-        ({"FOCUSED_LOG_FORMAT": "json"}, "json-log"),
-    ],
+    [({"FOCUSED_METRICS_PORT": 0}, "metrics"), ({"FOCUSED_LOG_FORMAT": "json"}, "json-log")],
 )
 def test_settings_switch_on_what_they_name(tmp_path, values, name):
     assert on(tmp_path, settings(**values)) == {name}
@@ -105,10 +102,7 @@ def test_what_was_connected_is_released_when_another_cannot_be_used(tmp_path, tw
 
 def test_parts_of_several_features_are_joined_in_their_order():
     made: list[Any] = [SimpleNamespace(), SimpleNamespace()]
-    parts = [
-        DriverParts(authenticators=[made[0]]),
-        DriverParts(authenticators=[made[1]]),
-    ]
+    parts = [DriverParts(authenticators=[made[0]]), DriverParts(authenticators=[made[1]])]
     joined = join_driver_parts(parts)
     assert list(joined.authenticators) == made
 

@@ -19,11 +19,7 @@ from scrapy.exceptions import (
 from scrapy.http import Request
 
 from focused.crawl.hosts.failures import FAILURE_RULES, HostEffect
-from focused.scrapy_addon.name_resolver import (
-    NameServerError,
-    NoSuchHostError,
-    PrivateAddressError,
-)
+from focused.scrapy_addon.name_resolver import NameServerError, NoSuchHostError, PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     ContentDecodingError,
     LoginFailedError,
@@ -75,12 +71,7 @@ OF_DOCUMENTS = {
     FailureKind.SCANNED,
     FailureKind.MISSING_LIBRARY,
 }
-UNASKED = {
-    FailureKind.ALIAS,
-    FailureKind.ROBOTS,
-    FailureKind.MIRROR,
-    FailureKind.TRAP,
-}
+UNASKED = {FailureKind.ALIAS, FailureKind.ROBOTS, FailureKind.MIRROR, FailureKind.TRAP}
 
 
 def test_every_kind_has_its_row_and_no_row_is_of_another():

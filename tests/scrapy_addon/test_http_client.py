@@ -21,12 +21,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
-from focused.scrapy_addon.http_client import (
-    MAX_HEAD_BYTES,
-    MAX_IDLE,
-    IdleConnections,
-    max_idle,
-)
+from focused.scrapy_addon.http_client import MAX_HEAD_BYTES, MAX_IDLE, IdleConnections, max_idle
 from focused.scrapy_addon.outcomes import failure_kind_of
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import FailureKind

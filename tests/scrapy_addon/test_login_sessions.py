@@ -136,10 +136,7 @@ def test_cookies_leave_the_response():
 
 @pytest.mark.parametrize(
     "request_",
-    [
-        robots_request("https://a.test/robots.txt"),
-        Request("http://a.test/page"),
-    ],
+    [robots_request("https://a.test/robots.txt"), Request("http://a.test/page")],
     ids=lambda request: request.url,
 )
 def test_cookies_leave_all_responses_of_a_host_with_a_login(request_):

@@ -65,8 +65,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that asked for its own metrics while it ran."""
     folder = tmp_path_factory.mktemp("metrics")
     web = MemoryWeb(
-        page("http://a.test/", html("Whales", "/gone")),
-        page("http://a.test/1", html("One whale")),
+        page("http://a.test/", html("Whales", "/gone")), page("http://a.test/1", html("One whale"))
     )
     written = write_project(folder, SPIDER, settings={"FOCUSED_METRICS_PORT": 0})
     crawl_web(written, web)

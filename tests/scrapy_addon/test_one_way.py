@@ -68,10 +68,7 @@ def crawled(folder: Path, **settings: Any) -> Finished:
         path: (200, html(f"whale {path}", *PATHS), {}) for path in ("/", *PATHS)
     }
     done, _ = crawl_hosts(
-        folder,
-        lambda _: {HOST: pages(site)},
-        settings=lambda _: settings,
-        scope="traps = false",
+        folder, lambda _: {HOST: pages(site)}, settings=lambda _: settings, scope="traps = false"
     )
     assert len(done.fetched()) == 1 + len(PATHS)
     return done

@@ -37,10 +37,7 @@ class Mine(scrapy.Spider):
         yield from response.follow_all(css="a")
 """
 SETTINGS = {
-    "ITEM_PIPELINES": {
-        "mine.spiders.Relevant": 100,
-        "scrapy.pipelines.files.FilesPipeline": 200,
-    },
+    "ITEM_PIPELINES": {"mine.spiders.Relevant": 100, "scrapy.pipelines.files.FilesPipeline": 200},
     "FILES_STORE": "files",
     "FEEDS": {"feed.csv": {"format": "csv", "fields": ["url", "relevance"]}},
     "HTTPCACHE_ENABLED": True,

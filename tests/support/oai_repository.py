@@ -17,11 +17,7 @@ def oai(inside: str) -> str:
 
 
 def record(
-    number: int,
-    *identifiers: str,
-    title: str = "",
-    description: str = "",
-    deleted: bool = False,
+    number: int, *identifiers: str, title: str = "", description: str = "", deleted: bool = False
 ) -> str:
     fields = {"title": [title], "description": [description], "identifier": identifiers}
     inside = "".join(

@@ -390,10 +390,7 @@ def test_all_errors_are_reported_at_once(folder):
             '[scope]\nlanguages = ["english"]',
             'scope.languages: "english" must be an ISO 639-1 code like en',
         ),
-        (
-            '[scope]\ncontent_types = ["html"]',
-            'scope.content_types: "html" must be like text/html',
-        ),
+        ('[scope]\ncontent_types = ["html"]', 'scope.content_types: "html" must be like text/html'),
         (
             '[scope]\ndocuments = ["doc"]',
             'scope.documents: there is no format "doc"; known are pdf, docx, odt, pptx, epub, '
@@ -418,10 +415,7 @@ def test_all_errors_are_reported_at_once(folder):
             '[cluster]\nstorage = "/mnt/crawls"',
             'cluster.storage: is no URL; for example storage = "file:///mnt/crawls"',
         ),
-        (
-            '[cluster]\nunit = "page"',
-            'cluster.unit: "page" is unknown; there are domain, host',
-        ),
+        ('[cluster]\nunit = "page"', 'cluster.unit: "page" is unknown; there are domain, host'),
         (
             '[deep_web]\nhosts = ["https://db.example/"]',
             'deep_web.hosts: "https://db.example/" is not a host name; write "db.example", '
@@ -440,10 +434,7 @@ def test_all_errors_are_reported_at_once(folder):
         ),
         ('delays = { "a.test" = -1 }', "politeness.delays.a.test: must be 0 or more, not -1"),
         ('delays = { "a.test" = "1" }', 'politeness.delays.a.test: must be a number, not "1"'),
-        (
-            'delays = { "a.test" = 1, "A.test" = 2 }',
-            'politeness.delays: "A.test" occurs twice',
-        ),
+        ('delays = { "a.test" = 1, "A.test" = 2 }', 'politeness.delays: "A.test" occurs twice'),
         (
             'delays = { "http://a.test/" = 1 }',
             'politeness.delays: "http://a.test/" is not a host name; write "a.test", without '

@@ -78,16 +78,8 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         lambda n: [TextBlock(PARAGRAPH, "a" + "\n\u00a0" * n + "b")],
         16_000,
     ),
-    "scripts without an end": (
-        script_redirect,
-        lambda n: b"location" + b"<script " * n,
-        32_000,
-    ),
-    "scripts within scripts": (
-        script_redirect,
-        lambda n: b"location" + b"<script>" * n,
-        32_000,
-    ),
+    "scripts without an end": (script_redirect, lambda n: b"location" + b"<script " * n, 32_000),
+    "scripts within scripts": (script_redirect, lambda n: b"location" + b"<script>" * n, 32_000),
     "tags without an end in a feed": (
         lambda xml: list(read_entries(xml, FeedEntry(), "https://a.test/")),
         lambda n: "<rss><channel><item><link>/a</link><title>" + "<a" * n + ">",

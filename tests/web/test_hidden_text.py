@@ -16,12 +16,7 @@ def hides(body: str) -> bool:
 
 @pytest.mark.parametrize(
     "attributes",
-    [
-        "hidden",
-        'hidden=""',
-        "style=display:none",
-        'style="color: red; visibility: hidden"',
-    ],
+    ["hidden", 'hidden=""', "style=display:none", 'style="color: red; visibility: hidden"'],
 )
 def test_most_words_in_a_hidden_element_are_hidden_text(attributes):
     assert hides(f"<p>Buy now<div {attributes}><p>{WORDS}</div>")

@@ -236,10 +236,7 @@ def test_the_tag_path_runs_from_the_body_to_the_link_with_classes():
 
 def test_the_tag_path_of_a_link_after_closed_elements_knows_only_open_ones():
     html = "<div class=one><a href=a>x</a></div><div class=two><p>y</p><i><a href=b>x</a></i></div>"
-    assert [link.tag_path for link in parsed(html).links] == [
-        "body/div.one/a",
-        "body/div.two/i/a",
-    ]
+    assert [link.tag_path for link in parsed(html).links] == ["body/div.one/a", "body/div.two/i/a"]
 
 
 def test_the_tag_path_is_bounded():
@@ -262,10 +259,7 @@ def test_a_target_that_is_also_recommended_is_not_nofollow():
 def test_what_is_said_to_another_robot_is_ignored():
     page = parsed(
         "<meta name=otherbot content=noindex>x",
-        {
-            "content-type": "text/html",
-            "x-robots-tag": "nofollow, otherbot: noindex, none",
-        },
+        {"content-type": "text/html", "x-robots-tag": "nofollow, otherbot: noindex, none"},
     )
     assert (page.noindex, page.nofollow) == (False, True)
 
@@ -416,19 +410,7 @@ def test_only_the_first_two_megabytes_are_parsed():
     assert len(parsed(b"word " * 2_000_000).text) <= 2_000_000
 
 
-TAGS = [
-    "div",
-    "a href=x",
-    "p",
-    "table",
-    "td",
-    "li",
-    "title",
-    "base href=/b/",
-    "meta",
-    "svg",
-    "h1",
-]
+TAGS = ["div", "a href=x", "p", "table", "td", "li", "title", "base href=/b/", "meta", "svg", "h1"]
 soup = st.lists(
     st.one_of(
         st.sampled_from([f"<{tag}>" for tag in TAGS]),
@@ -462,8 +444,7 @@ def test_parsing_never_raises_and_keeps_what_pages_promise(body):
 
 @given(
     st.dictionaries(
-        st.sampled_from(["content-type", "x-robots-tag", "refresh"]),
-        st.text(max_size=40),
+        st.sampled_from(["content-type", "x-robots-tag", "refresh"]), st.text(max_size=40)
     )
 )
 def test_no_header_makes_parsing_raise(headers):

@@ -38,9 +38,7 @@ def joined(pieces: list[tuple[str, str]]) -> tuple[str, str]:
 
 paths = st.lists(octets, max_size=8).map(joined)
 rules = st.tuples(
-    st.booleans(),
-    st.lists(octets | stars, max_size=8).map(joined),
-    st.sampled_from(["", "$"]),
+    st.booleans(), st.lists(octets | stars, max_size=8).map(joined), st.sampled_from(["", "$"])
 )
 
 

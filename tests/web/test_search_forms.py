@@ -28,9 +28,7 @@ def forms(html: str, headers: str = "text/html") -> tuple[SearchForm, ...]:
             "<select name=n><option>10<option value=50 selected>fifty</select>"
             "<input type=checkbox name=exact><input type=radio name=by value=t checked></form>",
             SearchForm(
-                "https://a.test/find.php",
-                "search_term",
-                (("db", "all"), ("n", "50"), ("by", "t")),
+                "https://a.test/find.php", "search_term", (("db", "all"), ("n", "50"), ("by", "t"))
             ),
         ),
         (

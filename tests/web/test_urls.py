@@ -107,10 +107,7 @@ def test_normalising_never_raises_and_twice_changes_nothing(raw):
 
 
 @given(
-    st.one_of(
-        url_like,
-        st.from_regex(r"/?([a-z.%~-]{1,4}/){0,3}[a-zX0-9.]{0,4}", fullmatch=True),
-    )
+    st.one_of(url_like, st.from_regex(r"/?([a-z.%~-]{1,4}/){0,3}[a-zX0-9.]{0,4}", fullmatch=True))
 )
 def test_the_short_cut_for_plain_links_agrees_with_the_parser(link):
     clean_base = normalize_url(BASE)

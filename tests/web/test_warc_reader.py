@@ -48,8 +48,7 @@ def test_a_cut_file_gives_all_records_before_the_cut_and_tells_of_it(tmp_path_fa
 
 
 @given(
-    at=st.integers(min_value=0, max_value=len(WHOLE) - 1),
-    noise=st.binary(min_size=1, max_size=200),
+    at=st.integers(min_value=0, max_value=len(WHOLE) - 1), noise=st.binary(min_size=1, max_size=200)
 )
 def test_noise_in_one_place_costs_the_records_it_lies_in_alone(tmp_path_factory, at, noise):
     content = WHOLE[:at] + noise + WHOLE[at + len(noise) :]

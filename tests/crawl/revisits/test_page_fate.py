@@ -4,13 +4,7 @@ import pytest
 
 from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import ContentChange
-from focused.crawl.revisits.page_fate import (
-    GRACE_S,
-    PRESENT,
-    Absence,
-    PageFate,
-    decide_fate,
-)
+from focused.crawl.revisits.page_fate import GRACE_S, PRESENT, Absence, PageFate, decide_fate
 from focused.web.page import Failed, FailureKind, Fetched, NotModified
 
 URL = "https://example.org/a/page.html"
@@ -39,10 +33,7 @@ def test_a_page_that_was_missing_reappears(outcome):
     assert (found.kind, found.absence) == (VisitResult.REAPPEARED, PRESENT)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [each for each in FailureKind if each is not FailureKind.GONE],
-)
+@pytest.mark.parametrize("kind", [each for each in FailureKind if each is not FailureKind.GONE])
 def test_other_failures_are_no_evidence(kind):
     absence = Absence(2, 5.0)
     found = decide_fate(Failed(URL, kind, 503), None, absence, DAY)

@@ -56,11 +56,7 @@ def test_a_weak_etag_is_compared_without_its_weakness():
 
 @pytest.mark.parametrize(
     "date",
-    [
-        "Sun, 06 Nov 1994 08:49:37 GMT",
-        "Sunday, 06-Nov-94 08:49:37 GMT",
-        "Sun Nov  6 08:49:37 1994",
-    ],
+    ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"],
 )
 def test_the_three_formats_of_http_dates(date):
     """RFC 9110, section 5.6.7."""
@@ -106,11 +102,7 @@ def test_a_wrong_clock_does_not_move_the_time_of_a_modification(wrong_by_s):
 
 
 def test_a_response_from_a_cache_is_as_old_as_its_age():
-    headers = {
-        "last-modified": http_date(NOW - 700),
-        "date": http_date(NOW - 100),
-        "age": "100",
-    }
+    headers = {"last-modified": http_date(NOW - 700), "date": http_date(NOW - 100), "age": "100"}
     assert modification_time(headers, NOW - DAY, NOW) == NOW - 700
     assert clock_offset_s(headers, NOW) == 0.0
 

@@ -18,16 +18,8 @@ from focused_lab.analysis.inference import (
     median_interval,
     ratio_estimate,
 )
-from focused_lab.analysis.paired_comparison import (
-    PolicyRanks,
-    critical_difference,
-    rank_scores,
-)
-from focused_lab.analysis.plots import (
-    CROSSBAR_WIDTH,
-    curve_styles,
-    plot_critical_difference,
-)
+from focused_lab.analysis.paired_comparison import PolicyRanks, critical_difference, rank_scores
+from focused_lab.analysis.plots import CROSSBAR_WIDTH, curve_styles, plot_critical_difference
 
 # Demšar, JMLR 7, 2006, table 6: ranks of C4.5, with m, with cf, with both, on 14 data sets
 DEMSAR = np.array(
@@ -88,10 +80,7 @@ def test_starts_of_one_topic_are_no_independent_evidence():
     assert of_topics.low < as_if_alone.low - 0.05
 
 
-@given(
-    st.lists(st.integers(0, 4), min_size=1, max_size=30),
-    st.integers(0, 2**32 - 1),
-)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
 def test_each_resample_draws_as_many_topics_and_whole_topics_of_starts(clusters, seed):
     weights = bootstrap_weights(clusters, np.random.default_rng(seed), 50)
     assert weights.shape == (50, len(clusters))

@@ -3,11 +3,7 @@
 import pytest
 
 from focused.errors import ConfigurationError
-from focused_lab.builders.docweb_rules import (
-    load_topic_rules,
-    page_categories,
-    parse_topic_rules,
-)
+from focused_lab.builders.docweb_rules import load_topic_rules, page_categories, parse_topic_rules
 
 PARALLEL = "Top/Computers/Parallel_Computing"
 STATISTICS = "Top/Science/Math/Statistics"
@@ -25,14 +21,8 @@ TEXT = "Top/Computers/Text_Processing"
         ("https://docs.dask.org/en/stable/scheduling.html", PARALLEL),
         ("https://www.postgresql.org/docs/15/parallel-plans.html", PARALLEL),
         ("https://docs.python.org/3/library/statistics.html", STATISTICS),
-        (
-            "https://docs.dask.org/en/stable/generated/dask.array.random.normal.html",
-            STATISTICS,
-        ),
-        (
-            "https://pandas.pydata.org/docs/reference/api/pandas.Series.quantile.html",
-            STATISTICS,
-        ),
+        ("https://docs.dask.org/en/stable/generated/dask.array.random.normal.html", STATISTICS),
+        ("https://pandas.pydata.org/docs/reference/api/pandas.Series.quantile.html", STATISTICS),
         ("https://docs.python.org/3/library/hashlib.html", CRYPTOGRAPHY),
         ("https://www.postgresql.org/docs/15/pgcrypto.html", CRYPTOGRAPHY),
         ("https://docs.djangoproject.com/en/3.2/topics/signing.html", CRYPTOGRAPHY),

@@ -112,10 +112,7 @@ def test_the_tag_is_taken_out_and_becomes_the_subjects():
 
 def test_subjects_become_categories():
     parsed = entry("x\n\n   <operating system, file format> An x.\n")
-    assert categories(parsed) == [
-        "Top/Computers/Operating_System",
-        "Top/Computers/File_Format",
-    ]
+    assert categories(parsed) == ["Top/Computers/Operating_System", "Top/Computers/File_Format"]
 
 
 def test_every_sense_has_its_tag():

@@ -11,11 +11,7 @@ from focused.crawl.revisits.page_fate import missing_page_url
 from focused.revisit.disk_schedule import TableRecords
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
-from focused_lab.freshness.crash_check import (
-    check_collection,
-    check_requests,
-    read_requests,
-)
+from focused_lab.freshness.crash_check import check_collection, check_requests, read_requests
 
 A, B = "https://a.example/", "https://a.example/b"
 HOUR_S = 3_600.0

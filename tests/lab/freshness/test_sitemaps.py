@@ -10,13 +10,7 @@ from focused.errors import ConfigurationError
 from focused.revisit.policies import find_revisit_policy
 from focused_lab.freshness.revisit_comparison import RevisitSettings, plan_runs
 from focused_lab.freshness.simulator import FreshnessResult, simulate
-from focused_lab.freshness.sitemaps import (
-    SIGNALS,
-    ListFault,
-    SiteList,
-    draw_lists,
-    site_list,
-)
+from focused_lab.freshness.sitemaps import SIGNALS, ListFault, SiteList, draw_lists, site_list
 from focused_lab.freshness.windows import Window, bursty_sites, draw_window
 
 
@@ -67,10 +61,7 @@ def test_a_list_that_is_built_anew_states_all_pages_each_time():
 @cache
 def run(signals: str) -> FreshnessResult:
     return simulate(
-        find_revisit_policy("hazard"),
-        window(),
-        60 * DAY_S,
-        lists=draw_lists(window(), signals, 0),
+        find_revisit_policy("hazard"), window(), 60 * DAY_S, lists=draw_lists(window(), signals, 0)
     )
 
 

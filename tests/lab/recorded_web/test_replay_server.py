@@ -118,8 +118,7 @@ def test_the_other_schemes_port_is_another_host(site):
 
 def test_an_absolute_request_uri_is_answered_as_by_a_proxy(site):
     got = raw(
-        site,
-        b"GET https://a.example/ HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n",
+        site, b"GET https://a.example/ HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n"
     )
     assert got.endswith(html("secure a"))
 

@@ -140,11 +140,7 @@ def test_a_host_cap_holds(tmp_path):
 def whales_found_early(policy: str, folder: Path, seed: int = 0) -> float:
     topic = topic_in(folder, politeness=ONE_AT_A_TIME)
     run = simulate(
-        topic,
-        WhaleClassifier(),
-        RecordedNetwork(sea()),
-        policy_named(policy, seed),
-        latency=QUICK,
+        topic, WhaleClassifier(), RecordedNetwork(sea()), policy_named(policy, seed), latency=QUICK
     )
     fetched = run.pages[run.pages["outcome"] == "fetched"]["url"].head(8)
     return float(fetched.str.contains("whale").mean())
