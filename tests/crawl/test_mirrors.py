@@ -126,7 +126,7 @@ class TestPairsAreFound:
         crawl.frontier.settled.update(f"{NEW}/{number}" for number in range(99))
         for number in range(99):
             crawl.came(f"{OLD}/{number}", f"{NEW}/{number}" if number % 5 else None)
-        assert crawl.pairs == {}
+            assert crawl.pairs == {}
 
     def test_whatever_pages_say_whose_counterpart_brought_none(self, crawl):
         for number in range(5):
