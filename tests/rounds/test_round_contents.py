@@ -28,16 +28,6 @@ def rows_of(contents: RoundContents) -> list[bytes]:
     return [row for _, row in contents.claims.first()]
 
 
-def test_a_content_that_another_partition_claimed_before_is_a_duplicate(contents):
-    one, other = contents
-    assert one.claim(b"content", "http://a.test/", None) is None
-    deliver(one, other)
-    match = other.claim(b"content", "http://b.test/", None)
-    assert match is not None
-    assert match.of == "http://a.test/"
-    assert other.is_original("http://a.test/")
-
-
 def test_a_duplicate_is_not_claimed(contents):
     one, other = contents
     one.claim(b"content", "http://a.test/", None)
